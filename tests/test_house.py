@@ -18,7 +18,7 @@ STATEMENTS = {
     "report": 8820,
     "model": 8605,
     "trace": 4550,
-    "signature": 3990,
+    "signature": 3510,
     "api": 3520,
     "bench": 3180,
     "tracer": 3165,

@@ -24,7 +24,7 @@ from popmodel.plain import document
 from popmodel.report.agreement import VIEWS as AGREEMENT
 from popmodel.report.extraction import VIEWS
 from popmodel.signature import Run
-from popmodel.signature.assumed_scaling import SCALES
+from popmodel.signature.amounts import SCALES
 from popmodel.signature.compare_replay import ProgramAgreement, against
 from popmodel.signature.from_runs import LearntSignature
 from popmodel.signature.from_runs import signature_from as extracted

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.plain import document
-from popmodel.signature.collectives import met
+from popmodel.signature.place_calls import with_common_places
 from popmodel.structure.activities import ACTIVITIES, PhaseTimeline, timeline
 from popmodel.structure.structure import Leaf
 from popmodel.trace.selection import program_of
@@ -98,7 +98,7 @@ def _nest(structure: Structure, trace: Trace) -> list[dict[str, Any]]:
     spent = np.bincount(structure.place, lasting, len(structure.places))
     total = float(spent.sum() + events.after.sum()) or 1.0
     # A collective that its members call at several places is one call of an iteration.
-    called = np.bincount(met(structure).place, minlength=len(structure.places)) > 0
+    called = np.bincount(with_common_places(structure).place, minlength=len(structure.places)) > 0
 
     def share(each: Leaf | FoundLoop) -> float:
         if isinstance(each, Leaf):

@@ -23,12 +23,10 @@ import numpy as np
 
 from popmodel.errors import PopmodelError
 from popmodel.fit.samples import Sample, described
-from popmodel.signature.block_distribution import dealt
-from popmodel.signature.collectives import met, sizes_at
-from popmodel.signature.computing import Computing, timing
-from popmodel.signature.imbalance import unequal
+from popmodel.signature.imbalance import work_shares
 from popmodel.signature.layout import laid_out
-from popmodel.signature.phase_times import instructions
+from popmodel.signature.outline import OutlinePoint, instructions, timing
+from popmodel.signature.place_calls import collective_bytes, operations_of, with_common_places
 from popmodel.signature.recorded_times import kept
 from popmodel.signature.summary import LINES
 from popmodel.signature.threads import team
@@ -41,9 +39,9 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.signature.block_distribution import Dealt
-    from popmodel.signature.computing import Timing
-    from popmodel.signature.outline import Outline, OutlineCalls, OutlineTeam
+    from popmodel.fit.law import Law
+    from popmodel.signature.imbalance import WorkShares
+    from popmodel.signature.outline import Outline, OutlineCalls, OutlineTeam, Timing
     from popmodel.signature.recorded_times import Fidelity
     from popmodel.structure.structure import FoundLoop, Structure
     from popmodel.trace import Trace
@@ -54,10 +52,8 @@ if TYPE_CHECKING:
 _NS = 1e9
 _NONE = -1
 _ADDRESS = re.compile(r" \([^()]*\)$")
-_COMMON = 0.5
-"""Share of the computing time at common sites, below which runs are of different programs."""
-_STRAY = 0.02
-"""Share of the executions of a function's calls that may lie elsewhere than the order says."""
+_COMMON = 0.5  # share of the computing time at common sites; below it programs are different
+_STRAY = 0.02  # share of executions of a function's calls that may lie elsewhere than in order
 _ANY_PROGRAM = ANYWHERE | {"MPI_Init", "MPI_Init_thread", "MPI_Finalize"}
 _SHOWN = 8
 
@@ -128,7 +124,7 @@ class Run:
     @cached_property
     def structure(self) -> Structure:
         """Its loops and places."""
-        return met(find(self.trace))
+        return with_common_places(find(self.trace))
 
     @cached_property
     def layout(self) -> Outline:
@@ -138,12 +134,7 @@ class Run:
     @cached_property
     def fidelity(self) -> Fidelity:
         """What of its times a signature keeps."""
-        return kept(self.structure.program, self.structure.events, self.layout.points)
-
-    @cached_property
-    def instructions(self) -> Timing | None:
-        """Instructions at its events, where they were counted."""
-        return instructions(self.trace, self.structure)
+        return kept(self.structure, self.layout.points)
 
     @cached_property
     def sites(self) -> list[Site]:
@@ -163,19 +154,17 @@ class Run:
     @cached_property
     def computing(self) -> tuple[Floats, Floats]:
         """Seconds of all processes before each place and behind the last; and in each region."""
-        times, place = timing(self.structure.events), self.structure.place
-        places = len(self.structure.places)
-        before = np.bincount(place, times.before, places + 1) / _NS
-        before[places] = times.after.sum() / _NS
-        return before, np.bincount(place, times.inside, places + 1) / _NS
+        before, inside = self._by_place(timing(self.structure.events))
+        return before / _NS, inside / _NS
 
     @cached_property
     def counted(self) -> tuple[Floats, Floats] | None:
-        """Instructions, as `computing` has seconds."""
-        times, place = self.instructions, self.structure.place
-        if times is None:
-            return None
-        places = len(self.structure.places)
+        """Instructions, as `computing` has seconds; None where nobody counted them."""
+        counts = instructions(self.trace, self.structure)
+        return None if counts is None else self._by_place(counts)
+
+    def _by_place(self, times: Timing) -> tuple[Floats, Floats]:
+        place, places = self.structure.place, len(self.structure.places)
         before = np.bincount(place, times.before, places + 1).astype(np.float64)
         before[places] = times.after.sum()
         return before, np.bincount(place, times.inside, places + 1).astype(np.float64)
@@ -184,8 +173,7 @@ class Run:
     def sent(self) -> Sent:
         """Its messages, by its own places."""
         program, messages = self.structure.program, self.structure.program.messages
-        operation = np.flatnonzero(np.isin(program.kind, (Op.SEND, Op.ISEND)))
-        event = np.searchsorted(self.structure.events.first, operation, side="right") - 1
+        operation, event = operations_of(self.structure, (Op.SEND, Op.ISEND))
         row = program.target[operation]
         columns = messages.sender[row], messages.receiver[row], messages.size[row]
         place = self.structure.place[event].astype(np.int64)
@@ -194,17 +182,12 @@ class Run:
     @cached_property
     def received(self) -> dict[tuple[int, str], float]:
         """Bytes of a process in its collectives, by place and kind."""
-        return sizes_at(self.structure)
+        return collective_bytes(self.structure)
 
     @cached_property
-    def unequal(self) -> Sample | None:
-        """How much its processes differ for good."""
-        return unequal(self.structure, self.threads, self.parameters)
-
-    @cached_property
-    def dealt(self) -> Dealt | None:
-        """How its work is dealt out to them."""
-        return dealt(self.structure, self.parameters)
+    def shares(self) -> WorkShares | None:
+        """How its work is shared by its processes."""
+        return work_shares(self.structure, self.threads, self.parameters)
 
     @cached_property
     def features(self) -> Floats:
@@ -241,21 +224,20 @@ class Run:
             self._homes[id(first)] = aligned(first, self)
         return self._homes[id(first)].copy()
 
-    def regions(self, places: NDArray[np.bool_]) -> Computing | None:
+    def regions(self, places: NDArray[np.bool_]) -> OutlinePoint | None:
         """The executions of the regions of some places; None if there are none."""
-        structure = self.structure
-        events = np.flatnonzero(places[structure.place] & structure.events.is_region)
-        if not len(events):
+        structure, events = self.structure, self.structure.events
+        rows = np.flatnonzero(places[structure.place] & events.is_region)
+        if not len(rows):
             return None
-        sequence = structure.events.sequence[events].astype(np.int64)
+        sequence = events.sequence[rows].astype(np.int64)
         often = np.bincount(sequence, minlength=structure.program.sequences)
-        number = np.arange(len(events)) - np.repeat(np.cumsum(often) - often, often)
+        number = np.arange(len(rows)) - np.repeat(np.cumsum(often) - often, often)
         event = np.full((len(often), int(often.max())), _NONE, dtype=np.int64)
-        event[sequence, number] = events
-        lasting = structure.events.end - structure.events.begin - structure.events.delayed
-        length = lasting[event] / _NS
+        event[sequence, number] = rows
+        length = (events.end - events.begin - events.delayed)[event] / _NS
         seconds = np.where(event >= 0, length, np.nan)
-        return Computing(int(structure.place[events[0]]), True, event, seconds)
+        return OutlinePoint(int(structure.place[rows[0]]), True, event, seconds)
 
 
 def aligned(first: Run, other: Run) -> Whole:
@@ -293,17 +275,17 @@ def aligned(first: Run, other: Run) -> Whole:
     return home
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AlignedRun:
     """What a run did at the places of the reference run, and at the end behind them (the last)."""
 
     processes: int
     threads: int
     parameters: Mapping[str, float]  # Of the problem
-    # float64[places + 1]: Seconds of all processes before each place, and in it, if it is a region.
+    # float64[places + 1]: Seconds of all processes before each place.
     before: Floats
-    inside: Floats
-    # The same of instructions; None where nobody counted them.
+    # The same of instructions, and those in each place, if it is a region; None where nobody
+    # counted them.
     instructions: tuple[Floats, Floats] | None
     # int64[places + 1]: How often the busiest process passes the site of each place.
     executions: Whole
@@ -312,8 +294,6 @@ class AlignedRun:
     received: Mapping[tuple[int, str], float]
     # By point that is a parallel region of the reference run, what threads do in it.
     teams: Mapping[int, OutlineTeam]
-    unequal: Sample | None  # How much its processes differ for good
-    dealt: Dealt | None  # How its work is dealt out to them
     active: int  # Threads on the node that has the most of them
     cores: int  # CPUs of the largest node, as the header of the trace states; 0 where it does not
 
@@ -323,6 +303,10 @@ class AlignedRun:
         """A value of this run, by its parameters and more of them."""
         parameters = {**self.parameters, **(more or {})}
         return Sample(self.processes, self.threads, value, parameters, error)
+
+    def value_of(self, law: Law) -> float:
+        """The best estimate of a law for this run."""
+        return law.at(self.processes, self.threads, self.parameters).value
 
     def turns(self, places: Sequence[int], first: AlignedRun) -> float:
         """How often a body is executed for each time that it is in the reference run.
@@ -365,8 +349,8 @@ class RunTable:
                     behind = place
                 else:
                     self._join(place, behind)
-        for point, one in zip(self.outline.points, self.outline.teams, strict=True):
-            for place in point.along if one is None else ():
+        for point in self.outline.points:
+            for place in point.along if point.team is None else ():
                 self._join(place, point.place)
         self.rows = [self._row(*each) for each in zip(runs, homes, passes, strict=True)]
 
@@ -421,24 +405,21 @@ class RunTable:
         until = np.append(home, places)  # what the reference lacks counts with what follows
         for place in range(len(home) - 1, -1, -1):
             until[place] = until[place + 1] if home[place] == _NONE else home[place]
-
         known = home >= 0
-
-        def moved(columns: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-            before, inside = columns[0], columns[1][:-1]
-            return (
-                np.bincount(until, before, places + 1).astype(np.float64),
-                np.bincount(home[known], inside[known], places + 1).astype(np.float64),
+        before = np.bincount(until, run.computing[0], places + 1).astype(np.float64)
+        counts = None
+        if run.counted is not None:
+            counts = (
+                np.bincount(until, run.counted[0], places + 1).astype(np.float64),
+                np.bincount(home[known], run.counted[1][:-1][known], places + 1).astype(np.float64),
             )
-
         teams = {}
-        for point, one in enumerate(self.outline.teams):
-            if one is not None:
-                mine = self.outline.points[point]
-                regions = run.regions(known & np.isin(sites[home], sites[mine.places]))
+        for number, point in enumerate(self.outline.points):
+            if point.team is not None:
+                regions = run.regions(known & np.isin(sites[home], sites[point.places]))
                 if regions is not None:
-                    turns = round(mine.turns * regions.most / mine.most)
-                    teams[point] = team(run.trace, run.structure, replace(regions, turns=turns))
+                    turns = round(point.turns * regions.most / point.most)
+                    teams[number] = team(run.trace, run.structure, replace(regions, turns=turns))
         at = home[run.sent.place]
         received: dict[tuple[int, str], list[float]] = {}
         for (own, kind), size in run.received.items():
@@ -448,14 +429,12 @@ class RunTable:
             run.processes,
             run.threads,
             {name: float(value) for name, value in run.parameters.items()},
-            *moved(run.computing),
-            None if run.counted is None else moved(run.counted),
+            before,
+            counts,
             passes.max(axis=1)[sites],
             Sent(at, *run.sent[1:]).chosen(at >= 0),
             {key: float(np.mean(sizes)) for key, sizes in received.items()},
             teams,
-            run.unequal,
-            run.dealt,
             int(np.bincount(run.trace.node_of_location).max(initial=1)),
             max(run.trace.nodes, default=0),
         )

@@ -8,7 +8,7 @@ compared phase by phase; else what is exchanged is compared as a whole.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,11 +25,10 @@ from popmodel.trace.selection import TracePart
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from popmodel.efficiency.observables import Observables
     from popmodel.machine.profile import Profile
     from popmodel.model.signature.program import Signature
     from popmodel.model.whole import Whole
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
 
 
+_NS = 1e9
 _NAMES = {
     Op.SEND: "a blocking send to rank {partner} of {size} B",
     Op.ISEND: "a nonblocking send to rank {partner} of {size} B",
@@ -47,18 +47,15 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class ExchangedBytes:
-    """What processes exchange by one kind of operation."""
+class ComparedPair(NamedTuple):
+    """A quantity of both."""
 
-    name: str  # ``messages``, or the collective
-    count: int  # Messages of all processes, or collectives
-    # Of all messages; of collectives what the largest member sends and receives in each, summed.
-    bytes: int
+    name: str  # What it is
+    signature: float
+    trace: float
 
 
-@dataclass(frozen=True)
-class OperationDifference:
+class OperationDifference(NamedTuple):
     """The first operation of a process that differs."""
 
     rank: int  # The process
@@ -68,29 +65,149 @@ class OperationDifference:
     other: str
 
 
-def exchanged(program: Program) -> tuple[ExchangedBytes, ...]:
-    """Sum up what is exchanged: messages, then collectives by name; those in use only."""
-    messages, collectives = _used(program)
-    found = []
+@dataclass(frozen=True)
+class ProgramAgreement:
+    """What a signature and a trace have in common."""
+
+    runtime: ComparedPair  # Of the replays on the ideal network, s
+    metrics: Mapping[str, tuple[ComparedPair, ...]]  # Efficiencies of these replays by family
+    phases: tuple[ComparedPair, ...]  # Computing of all processes before each call, by its name, s
+    # Messages and collectives by kind, and their bytes.
+    counts: tuple[ComparedPair, ...]
+    bytes: tuple[ComparedPair, ...]
+    # The first operation of each process that differs; empty where all are the same.
+    differences: tuple[OperationDifference, ...]
+    notes: tuple[str, ...]  # What the replays do not say
+    caveats: tuple[str, ...]  # What of the trace neither replay contains
+
+    @property
+    def worst(self) -> float:
+        """By how much it is off, the most: the runtime relatively, efficiencies in points."""
+        relative = abs(self.runtime.signature / self.runtime.trace - 1)
+        pairs = [pair for pairs in self.metrics.values() for pair in pairs]
+        return max(relative, *(abs(pair.signature - pair.trace) for pair in pairs), 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON types."""
+
+        def told(rows: Iterable[ComparedPair | OperationDifference]) -> list[dict[str, Any]]:
+            return [row._asdict() for row in rows]
+
+        return {
+            "runtime": self.runtime._asdict(),
+            "metrics": {family: told(pairs) for family, pairs in self.metrics.items()},
+            "phases": told(self.phases),
+            "counts": told(self.counts),
+            "bytes": told(self.bytes),
+            "differences": told(self.differences),
+            "same_operations": not self.differences,
+            "worst": self.worst,
+            "notes": list(self.notes),
+            "caveats": list(self.caveats),
+        }
+
+
+# -- both programs, whatever the machine
+
+
+def against(
+    signature: Signature,
+    trace: Trace,
+    settings: Mapping[str, float] | None = None,
+    machine: Profile | None = None,
+) -> ProgramAgreement:
+    """Compare a signature with a trace: both are replayed on the ideal network.
+
+    What differs is what the signature says wrong, not what the network costs.
+    """
+    made = _made(signature, trace.processes, int(max(trace.threads)), settings, machine)
+    traced = from_trace(trace)
+    measured = (
+        analyse(trace, part=TracePart(from_start=True)).observables
+        if trace.timed
+        else before_replay(trace)
+    )
+    unknown = {**unknown_families(made.observed), **unknown_families(measured)}
+    replayed = []
+    for program, observed in ((made.program, made.observed), (traced, measured)):
+        execution = replay(program, PRESETS["ideal"])
+        replayed.append(of_execution(observed, execution, execution))
+    metrics = {}
+    # where regions are, the family of MPI knows masters only, and a signature no single thread
+    for name in [name for name in FAMILIES[::-1] if name not in unknown][:1]:
+        family = load_families()[name]
+        mine, theirs = (family.evaluate(run.aggregates(), run.absent).values for run in replayed)
+        metrics[name] = tuple(
+            ComparedPair(key, float(mine[key]), float(theirs[key])) for key in mine if key in theirs
+        )
+    unlike = differences(made.program, traced)
+    ours, others = exchanged(made.program), exchanged(traced)
+    counts, volumes = (
+        tuple(
+            ComparedPair(name, *(float(each.get(name, (0, 0))[column]) for each in (ours, others)))
+            for name in {**others, **ours}
+        )
+        for column in (0, 1)
+    )
+    return ProgramAgreement(
+        ComparedPair("runtime", *(run.runtime for run in replayed)),
+        metrics,
+        _phases(made.program, traced, same=not unlike),
+        counts,
+        volumes,
+        unlike,
+        tuple(why for why in dict.fromkeys(unknown.values()) if why != NO_REGIONS),
+        tuple(unmodelled_calls(traced.unmodelled)),
+    )
+
+
+def carried_out(
+    signature: Signature,
+    processes: int,
+    threads: int,
+    settings: Mapping[str, float] | None = None,
+) -> Program:
+    """Return what every process of a signature does, whatever machine it is on."""
+    return _made(signature, processes, threads, settings, None).program
+
+
+def _made(
+    signature: Signature,
+    processes: int,
+    threads: int,
+    settings: Mapping[str, float] | None,
+    machine: Profile | None,
+) -> Whole:
+    """The program of a signature on as many nodes as it takes: no matter to an ideal network."""
+    if machine is None:  # nodes have room for any team of threads
+        machine = profile.load(profile.DEFAULT_PRESET)
+        cores = max(machine.topology.cores_per_node, threads)
+        machine = replace(machine, topology=replace(machine.topology, cores_per_node=cores))
+    per_node = max(machine.topology.cores_per_node // threads, 1)
+    room = Allocation(nodes=-(-processes // per_node))
+    return whole(signature, machine, processes, threads, settings, 0, allocation=room)
+
+
+# -- what they do
+
+
+def exchanged(program: Program) -> dict[str, tuple[int, int]]:
+    """Messages, then collectives by name, those in use only: how many, and their bytes.
+
+    Bytes of collectives are what the largest member sends and receives in each, summed.
+    """
+    is_send = np.isin(program.kind, (Op.SEND, Op.ISEND))
+    messages = np.unique(program.target[is_send])
+    collectives = np.unique(program.target[program.kind >= Op.COLLECTIVE])
+    found = {}
     if len(messages):
-        size = int(program.messages.size[messages].sum())
-        found.append(ExchangedBytes("messages", len(messages), size))
+        found["messages"] = len(messages), int(program.messages.size[messages].sum())
     kinds = program.collectives.kind[collectives]
     volume = (program.collectives.sent + program.collectives.received)[collectives]
     for kind in np.unique(kinds).tolist():
         mine = kinds == kind
-        found.append(ExchangedBytes(COLLECTIVES[kind], int(mine.sum()), int(volume[mine].sum())))
-    return tuple(found)
-
-
-def _used(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of messages and collectives that operations are about."""
-    is_message = program.kind < Op.COLLECTIVE
-    is_send = is_message & ((program.kind == Op.SEND) | (program.kind == Op.ISEND))
-    return (
-        np.unique(program.target[is_send]).astype(np.int64),
-        np.unique(program.target[~is_message]).astype(np.int64),
-    )
+        found[COLLECTIVES[kind]] = int(mine.sum()), int(volume[mine].sum())
+    return found
 
 
 def steps(program: Program) -> NDArray[np.int64]:
@@ -131,175 +248,18 @@ def differences(mine: Program, other: Program) -> tuple[OperationDifference, ...
         if len(unlike) or len(a) != len(b):
             at = int(unlike[0]) if len(unlike) else both
             found.append(
-                OperationDifference(rank, at + 1, _said(a[at : at + 1]), _said(b[at : at + 1]))
+                OperationDifference(rank, at + 1, _words(a[at : at + 1]), _words(b[at : at + 1]))
             )
     return tuple(found)
 
 
-def _said(step: NDArray[np.int64]) -> str:
+def _words(step: NDArray[np.int64]) -> str:
     for kind, partner, size in step.tolist():
         if kind >= Op.COLLECTIVE:
             waits = "waiting for " if kind == Op.WAIT_COLLECTIVE else ""
             return f"{waits}{COLLECTIVES[size]} of {partner} processes"
         return _NAMES[Op(kind)].format(partner=partner, size=size)
     return "nothing more"
-
-
-# A signature beside a trace: phase by phase, message by message, and what both take.
-#
-# The signature is carried out as a whole at the processes and threads of the trace and replayed on
-# the ideal network, as the trace is: what differs is what the signature says wrong, not what the
-# network costs.
-
-
-_NS = 1e9
-
-
-@dataclass(frozen=True)
-class ComparedPair:
-    """A quantity of both."""
-
-    name: str  # What it is
-    # Of the signature, and of the trace.
-    signature: float
-    trace: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON types."""
-        return dict(vars(self))
-
-
-@dataclass(frozen=True)
-class ProgramAgreement:
-    """What a signature and a trace have in common."""
-
-    runtime: ComparedPair  # Of the replays on the ideal network, s
-    metrics: Mapping[str, tuple[ComparedPair, ...]]  # Efficiencies of these replays by family
-    phases: tuple[ComparedPair, ...]  # Computing of all processes before each call, by its name, s
-    # Messages and collectives by kind, and their bytes.
-    counts: tuple[ComparedPair, ...]
-    bytes: tuple[ComparedPair, ...]
-    # The first operation of each process that differs; empty where all are the same.
-    differences: tuple[OperationDifference, ...]
-    notes: tuple[str, ...]  # What the replays do not say
-    caveats: tuple[str, ...]  # What of the trace neither replay contains
-
-    @property
-    def worst(self) -> float:
-        """By how much it is off, the most: the runtime relatively, efficiencies in points."""
-        relative = abs(self.runtime.signature / self.runtime.trace - 1)
-        pairs = [pair for pairs in self.metrics.values() for pair in pairs]
-        return max(relative, *(abs(one.signature - one.trace) for one in pairs), 0.0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON types."""
-        return {
-            "runtime": self.runtime.to_dict(),
-            "metrics": {
-                family: [pair.to_dict() for pair in pairs] for family, pairs in self.metrics.items()
-            },
-            "phases": [pair.to_dict() for pair in self.phases],
-            "counts": [pair.to_dict() for pair in self.counts],
-            "bytes": [pair.to_dict() for pair in self.bytes],
-            "differences": [dict(vars(one)) for one in self.differences],
-            "same_operations": not self.differences,
-            "worst": self.worst,
-            "notes": list(self.notes),
-            "caveats": list(self.caveats),
-        }
-
-
-def against(
-    signature: Signature,
-    trace: Trace,
-    settings: Mapping[str, float] | None = None,
-    machine: Profile | None = None,
-    seed: int = 0,
-) -> ProgramAgreement:
-    """Compare a signature with a trace."""
-    processes, threads = trace.processes, int(max(trace.threads))
-    made = _made(signature, processes, threads, settings, machine, seed)
-    traced = from_trace(trace)
-    measured = (
-        analyse(trace, part=TracePart(from_start=True)).observables
-        if trace.timed
-        else before_replay(trace)
-    )
-    mine, theirs = _replayed(made.program, made.observed), _replayed(traced, measured)
-    unknown = {**unknown_families(made.observed), **unknown_families(measured)}
-    # where regions are, the family of MPI knows masters only, and a signature no single thread
-    both = [name for name in FAMILIES[::-1] if name not in unknown][:1]
-    found = differences(made.program, traced)
-    return ProgramAgreement(
-        ComparedPair("runtime", mine.runtime, theirs.runtime),
-        {name: _metrics(name, mine, theirs) for name in both},
-        _phases(made.program, traced, same=not found),
-        _pairs(made.program, traced, "count"),
-        _pairs(made.program, traced, "bytes"),
-        found,
-        tuple(why for why in dict.fromkeys(unknown.values()) if why != NO_REGIONS),
-        tuple(unmodelled_calls(traced.unmodelled)),
-    )
-
-
-def carried_out(
-    signature: Signature,
-    processes: int,
-    threads: int,
-    settings: Mapping[str, float] | None = None,
-) -> Program:
-    """Return what every process of a signature does, whatever machine it is on."""
-    return _made(signature, processes, threads, settings, None, 0).program
-
-
-def _made(
-    signature: Signature,
-    processes: int,
-    threads: int,
-    settings: Mapping[str, float] | None,
-    machine: Profile | None,
-    seed: int,
-) -> Whole:
-    known = machine or _preset(threads)
-    room = Allocation(nodes=_nodes(known, processes, threads))
-    return whole(signature, known, processes, threads, settings, seed, allocation=room)
-
-
-def _preset(threads: int) -> Profile:
-    """The machine where nobody names one: its nodes have room for any team of threads."""
-    known = profile.load(profile.DEFAULT_PRESET)
-    cores = max(known.topology.cores_per_node, threads)
-    return replace(known, topology=replace(known.topology, cores_per_node=cores))
-
-
-def _nodes(machine: Profile, processes: int, threads: int) -> int:
-    """As many nodes as it takes: where processes are matters to no ideal network."""
-    cores = machine.topology.cores_per_node
-    per_node = max(cores // threads, 1)
-    return -(-processes // per_node)
-
-
-def _replayed(program: Program, observed: Observables) -> Observables:
-    execution = replay(program, PRESETS["ideal"])
-    return of_execution(observed, execution, execution)
-
-
-def _metrics(family: str, mine: Observables, theirs: Observables) -> tuple[ComparedPair, ...]:
-    one = load_families()[family]
-    values = [one.evaluate(run.aggregates(), run.absent).values for run in (mine, theirs)]
-    return tuple(
-        ComparedPair(name, float(values[0][name]), float(values[1][name]))
-        for name in values[0]
-        if name in values[1]
-    )
-
-
-def _pairs(mine: Program, theirs: Program, what: str) -> tuple[ComparedPair, ...]:
-    one = {each.name: float(getattr(each, what)) for each in exchanged(mine)}
-    two = {each.name: float(getattr(each, what)) for each in exchanged(theirs)}
-    return tuple(
-        ComparedPair(name, one.get(name, 0.0), two.get(name, 0.0)) for name in {**two, **one}
-    )
 
 
 def _phases(mine: Program, theirs: Program, *, same: bool) -> tuple[ComparedPair, ...]:

@@ -2,113 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.errors import PopmodelError
 from popmodel.expressions import parse
 from popmodel.fit.samples import described
+from popmodel.model.signature.learnt_runs import LearntRun, LearntRuns
 from popmodel.model.signatures import from_text
 from popmodel.signature.align_runs import Run, RunTable
-from popmodel.signature.assumed_scaling import amounts, exponents, let
-from popmodel.signature.block_distribution import largest
+from popmodel.signature.amounts import (
+    LawSet,
+    assumed_amounts,
+    assumed_exponents,
+    assumed_factors,
+    assumed_instructions,
+)
 from popmodel.signature.compare_replay import carried_out
-from popmodel.signature.cross_validation import learnt_from
-from popmodel.signature.document import Draft, rendered
-from popmodel.signature.imbalance import grown, imbalance, unequal
-from popmodel.signature.laws import fitted
-from popmodel.signature.outline import OutlineRepeat, walk
-from popmodel.signature.phase_times import instructed
+from popmodel.signature.document import Noted, TomlTable, number, signature_text, text_of
+from popmodel.signature.imbalance import add_imbalance
+from popmodel.signature.laws import fitted_laws
+from popmodel.signature.outline import OutlineRepeat, own_times, paths
 from popmodel.signature.recorded_times import Fidelity, figures
-from popmodel.signature.toml import Noted, TomlTable, number, text_of
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.trace.caveats import devices
+from popmodel.trace.caveats import devices, waiting
 from popmodel.trace.formats import FORMATS
 from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping, Sequence
 
     from popmodel.model.signature.program import Signature
-    from popmodel.signature.assumed_scaling import Key, SignatureAmount
+    from popmodel.signature.amounts import Key, SignatureAmount
     from popmodel.signature.outline import Outline
     from popmodel.trace import Trace
 
-
-# What a program asks of its number of processes, from runs that it refused.
-#
-# A refusal says one thing: not so many. Programs refuse for few reasons, and those that agree with
-# every run, made or refused, are all asked for: who takes a number that a program refuses loses
-# more than who leaves one out.
-
-
-_USUAL = (
-    "is_square(P)",
-    "log2(P) == floor(log2(P))",
-    "P % 2 == 0",
-    "P % 3 == 0",
-    "P > 1",
-)
-"""Conditions of programs on squares, powers of two, pairs and planes of processes."""
-
-
-@dataclass(frozen=True)
-class Required:
-    """What is asked of runs."""
-
-    conditions: tuple[str, ...]  # As ``limits.require`` of a signature has them
-    note: str  # One line, for users
-
-
-def required(
-    made: Sequence[Mapping[str, float]], refused: Sequence[Mapping[str, float]]
-) -> Required | None:
-    """Find the conditions that hold for all runs that were made, and for none that was refused."""
-    taken = {one["P"] for one in made}
-    refused = [one for one in refused if one["P"] not in taken]
-    if not refused:
-        return None
-    agreeing = [
-        one
-        for one in _conditions(made)
-        if all(_holds(one, run) for run in made) and not any(_holds(one, run) for run in refused)
-    ]
-    numbers = sorted({int(one["P"]) for one in refused})
-    places = ", ".join(map(str, numbers))
-    if not agreeing:
-        only = tuple(f"P != {one}" for one in numbers)
-        return Required(only, f"P = {places} was refused, for no usual reason: others may be, too")
-    asked = " and ".join(agreeing)
-    return Required(tuple(agreeing), f"P = {places} was refused: {asked} is asked of others")
-
-
-def _conditions(made: Sequence[Mapping[str, float]]) -> Iterator[str]:
-    yield from _USUAL
-    for name in made[0]:
-        if name not in ("P", "T"):
-            yield f"{name} % P == 0"
-
-
-def _holds(condition: str, run: Mapping[str, float]) -> bool:
-    return bool(np.all(parse(condition).evaluate(run)))
-
-
-# The signature of a run that was traced.
-
-
 _NS = 1e9
-MOST_LINES = 1000
-"""Lines that are taken, at most, for a replay that is nearer to the trace."""
-_BETTER = 0.5
-"""How much nearer it has to be: its difference over that of a shorter signature."""
-_APART = 0.2
-"""Relative difference of what equal runs compute, from which it is said."""
-_NOTEWORTHY = 0.02
-"""By how much a replay of the signature may be off before it is said."""
+MOST_LINES = 1000  # that are taken, at most, for a replay that is nearer to the trace
+_BETTER = 0.5  # how much nearer: its difference over that of a shorter signature
+_APART = 0.2  # relative difference of what equal runs compute, from which it is said
+_NOTEWORTHY = 0.02  # by how much a replay of the signature may be off before it is said
+_LEAST = 3  # configurations, the left out one among them, from which a law can be tested
+# Programs on squares, powers of two, pairs and planes of processes.
+_USUAL = ("is_square(P)", "log2(P) == floor(log2(P))", "P % 2 == 0", "P % 3 == 0", "P > 1")
+_CELLS = "cells are not known: as many per process along each dimension, to choose grids by"
+_LEARNT = (
+    "The runs behind this file: ideal, written and left_out are replays on the ideal network, of "
+    "the trace, of this file, and of one learnt without the run relative to its trace."
+)
 
 
 @dataclass(frozen=True)
@@ -130,15 +75,15 @@ class LearntSignature:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was found as JSON types."""
+        body = paths(self.outline.body)
+        amounts = self.amounts.values()
         return {
             "application": self.name,
             "caveats": list(self.caveats),
             "runs": [run.to_dict() for run in self.runs],
-            "loops": sum(isinstance(node, OutlineRepeat) for node in walk(self.outline.body)),
+            "loops": sum(isinstance(node, OutlineRepeat) for _, node in body),
             "phases": [self._phase(point) for point in range(len(self.outline.points))],
-            "constants": [
-                one.to_dict() for amount in self.amounts.values() for one in amount.constants
-            ],
+            "constants": [dict(vars(one)) for amount in amounts for one in amount.constants],
             "laws": [dict(law) for law in self.laws],
             "replay": {
                 "traced": self.fidelity.traced.to_dict(),
@@ -149,29 +94,23 @@ class LearntSignature:
             "signature": self.text,
         }
 
-    def _phase(self, point: int) -> dict[str, Any]:
-        one, amount = self.fidelity.descriptions[point], self.amounts["seconds", point]
-        counted = self.amounts.get(("instructions", point))
+    def _phase(self, number_: int) -> dict[str, Any]:
+        point, times = self.outline.points[number_], self.fidelity.descriptions[number_]
+        counted = self.amounts.get(("instructions", number_))
         return {
-            "label": self.outline.labels[point],
-            "parallel": self.outline.teams[point] is not None,
-            "seconds": one.mean,
-            "low": one.low,
-            "high": one.high,
-            "executions": one.executions,
-            "total": self.outline.points[point].total,
-            "persistent_cv": one.persistent_cv,
-            "transient_cv": one.transient_cv,
-            "formula": str(amount.formula),
+            "label": point.label,
+            "parallel": point.team is not None,
+            "seconds": times.mean,
+            "low": times.low,
+            "high": times.high,
+            "executions": times.executions,
+            "total": point.total,
+            "persistent_cv": times.persistent_cv,
+            "transient_cv": times.transient_cv,
+            "formula": str(self.amounts["seconds", number_].formula),
             "instructions": None if counted is None else str(counted.formula),
-            "recorded": point in self.fidelity.recorded,
+            "recorded": number_ in self.fidelity.recorded,
         }
-
-
-_LEARNT = (
-    "The runs behind this file: ideal, written and left_out are replays on the ideal network, of "
-    "the trace, of this file, and of one learnt without the run relative to its trace."
-)
 
 
 def signature_from(
@@ -182,14 +121,14 @@ def signature_from(
     made: Sequence[Mapping[str, float]] = (),
     refused: Sequence[Mapping[str, float]] = (),
 ) -> LearntSignature:
-    """Find the signature of a program that was traced, and test it on runs that are left out."""
-    found = _signature_of(runs, name=name, scaling=scaling, made=made, refused=refused)
+    """Find the signature of a program that was traced, and test it on runs that are left out.
 
-    def without(kept: Sequence[Run]) -> Signature:
-        return from_text(_signature_of(kept, scaling=scaling, replayed=False).text, checked=False)
-
-    signature = from_text(found.text, checked=False)
-    learnt = learnt_from(found.runs, signature, found.fidelity.written.runtime, without)
+    Further configurations, of runs that were made or that the program refused, tell what it asks
+    of its number of processes.
+    """
+    every = [run if isinstance(run, Run) else Run(run) for run in runs]
+    found = _signature_of(every, name, scaling, made, refused)
+    learnt = _learnt_runs(found, scaling)
     if not learnt.runs:
         return found
     table = text_of((), (TomlTable("learnt", learnt.entries(), (_LEARNT,)),), ())
@@ -197,95 +136,92 @@ def signature_from(
 
 
 def _signature_of(
-    runs: Sequence[Run | Trace],
-    *,
-    name: str | None = None,
+    runs: Sequence[Run],
+    name: str | None,
     scaling: str,
     made: Sequence[Mapping[str, float]] = (),
     refused: Sequence[Mapping[str, float]] = (),
+    *,
     replayed: bool = True,
 ) -> LearntSignature:
     """Find a signature; one that is not replayed may take more lines to be as its trace."""
-    every, doubts = _distinct(
-        _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
-    )
+    every, doubts = _distinct(sorted(runs, key=_size, reverse=True))
     first = every[0]
     trace, threads, processes = first.trace, first.threads, first.processes
     outline, fidelity = first.layout, first.fidelity
-    found = amounts(outline, fidelity.descriptions, processes, scaling)
-    waited = max(run.structure.events.waited for run in every) / _NS
+    descriptions = fidelity.descriptions
+    laws = LawSet(assumed_amounts(outline, descriptions, processes, scaling))
     notes = [*devices(trace), *first.structure.notes, *outline.notes, *doubts]
+    waited = max(run.structure.events.waited for run in every) / _NS
     if waited:
         notes.insert(0, f"times are without {format_time(waited)} that threads waited for CPUs")
-    laws: tuple[dict[str, Any], ...] = ()
-    factors = let(outline, processes, threads, scaling)
     if len(every) > 1:
         table = RunTable(every)
-        fit = fitted(table, fidelity.descriptions, found, scaling)
-        found, laws, factors = dict(fit.amounts), fit.laws, dict(fit.let)
-        notes += [*table.notes, *fit.notes]
+        laws = fitted_laws(table, descriptions, laws.amounts, scaling)
+        notes += table.notes
     else:
-        found |= exponents(outline)
-    uneven = [run.unequal for run in every]
-    block = largest([run.dealt for run in every], has_grid=outline.grid is not None)
-    if block is not None:
-        notes.append(block.note)
-        if block.without is not None:
-            uneven[0] = unequal(first.structure, threads, first.parameters, block.without)
-    differing, growth = grown(fidelity.descriptions, uneven)
-    found |= differing.amounts
-    laws += differing.laws
-    notes += differing.notes
-    at_first = _values(factors, found, first)
-    found |= instructed(outline, fidelity.descriptions, found, threads, at_first)
-    asked = required([*(run.configuration for run in every), *made], refused)
-    notes += [asked.note] if asked else []
+        laws.amounts |= assumed_exponents(outline)
+        laws.let |= assumed_factors(outline, processes, threads, scaling)
+    shares = [run.shares for run in every]
+    imbalance = add_imbalance(laws, descriptions, shares, has_grid=outline.grid is not None)
+    values = _values(laws, first)
+    laws.amounts |= assumed_instructions(outline, descriptions, laws.amounts, threads, values)
+    notes += laws.notes
+    conditions, note = required([*(run.configuration for run in every), *made], refused)
+    notes += [note] if note else []
     lacking = [run.structure.program.unmodelled for run in every]
     unmodelled = next((calls for calls in lacking if calls), "")
     caveats = unmodelled_calls(unmodelled)
     called = name or _name_of(trace.path)
-    draft = Draft(
-        name=called,
-        omitted={"not_modelled": unmodelled} if unmodelled else {},
-        head=_head(called, every, fidelity, (*caveats, *notes)),
-        params={key: number(value) for key, value in first.parameters.items()},
-        let=factors,
-        limits={"require": Noted([*asked.conditions], "refused runs")} if asked else {},
-        decomp=_decomp(outline),
-        imbalance=imbalance(growth, block),
-        amounts=found,
-        processes=processes,
-    )
-    if not replayed:
-        text = rendered(draft, outline, fidelity)
+    decomp: dict[str, Any] = {}
+    if outline.grid is not None:  # on which lists of calls hold
+        cells = Noted(outline.grid.cells, _CELLS)
+        decomp = {"global": cells, "grid": "auto", "periodic": list(outline.grid.periodic)}
+    constants = [one for amount in laws.amounts.values() for one in amount.constants]
+    tables: dict[str, Mapping[str, Any]] = {
+        "app": {"name": called, **({"not_modelled": unmodelled} if unmodelled else {})},
+        "params": {key: number(value) for key, value in first.parameters.items()},
+        "constants": {constant.name: constant.entry() for constant in constants},
+        "let": laws.let,
+        "limits": {"require": Noted([*conditions], "refused runs")} if conditions else {},
+        "decomp": decomp,
+        "imbalance": imbalance,
+    }
+
+    def rendered(fidelity: Fidelity) -> LearntSignature:
+        head = _head(called, every, fidelity, (*caveats, *notes))
+        text = signature_text(head, tables, laws.amounts, outline, fidelity)
         return LearntSignature(
-            called, text, every, outline, fidelity, found, tuple(notes), laws, caveats
-        )
+            called, text, every, outline, fidelity, laws.amounts, tuple(notes), tuple(laws.laws),
+            caveats,
+        )  # fmt: skip
+
+    found = rendered(fidelity)
+    if not replayed:
+        return found
     # what the file says is replayed, not what it was made of: lists may differ from the trace
-    signature = from_text(rendered(draft, outline, fidelity))
-    fidelity = replace(fidelity, written=figures(carried_out(signature, processes, threads)))
-    off = fidelity.written.off(fidelity.traced)
+    written = figures(carried_out(from_text(found.text), processes, threads))
+    off = written.off(fidelity.traced)
     if off > _NOTEWORTHY and outline.summed and first.limit < MOST_LINES:
         again = [replace(first, limit=2 * first.limit), *every[1:]]
-        longer = _signature_of(again, name=name, scaling=scaling, made=made, refused=refused)
+        longer = _signature_of(again, name, scaling, made, refused)
         if longer.fidelity.written.off(longer.fidelity.traced) < _BETTER * off:
             return longer
     if off > _NOTEWORTHY:
-        notes.append(_beside_the_trace(fidelity))
-    draft = replace(draft, head=_head(called, every, fidelity, (*caveats, *notes)))
-    text = rendered(draft, outline, fidelity)
-    return LearntSignature(
-        called, text, every, outline, fidelity, found, tuple(notes), laws, caveats
-    )
+        runtime = 100 * (written.runtime / fidelity.traced.runtime - 1)
+        parallel = 100 * (written.parallel - fidelity.traced.parallel)
+        notes.append(
+            f"the signature does not replay as the trace does: runtime {runtime:+.1f} %, parallel "
+            f"efficiency {parallel:+.1f} points; popmodel signature check --against shows where"
+        )
+    return rendered(replace(fidelity, written=written))
 
 
-def _values(
-    let: Mapping[str, Any], found: Mapping[Key, SignatureAmount], run: Run
-) -> dict[str, float]:
+def _values(laws: LawSet, run: Run) -> dict[str, float]:
     """Values of what ``let`` defines, with the P, T and parameters of a run."""
-    values = {one.name: one.value for amount in found.values() for one in amount.constants}
+    values = {one.name: one.value for amount in laws.amounts.values() for one in amount.constants}
     values |= run.configuration
-    left = {name: parse(str(getattr(one, "value", one))) for name, one in let.items()}
+    left = {name: parse(noted.value) for name, noted in laws.let.items()}
     while left:
         ready = {name: one for name, one in left.items() if one.names.isdisjoint(left)}
         values |= {name: float(one.evaluate(values)) for name, one in ready.items()}
@@ -293,31 +229,12 @@ def _values(
     return values
 
 
-def _beside_the_trace(fidelity: Fidelity) -> str:
-    runtime = fidelity.written.runtime / fidelity.traced.runtime - 1
-    parallel = 100 * (fidelity.written.parallel - fidelity.traced.parallel)
-    return (
-        f"the signature does not replay as the trace does: runtime {100 * runtime:+.1f} %, "
-        f"parallel efficiency {parallel:+.1f} points; popmodel signature check --against "
-        "shows where"
-    )
-
-
-def _decomp(outline: Outline) -> dict[str, Any]:
-    """The grid on which lists of calls hold."""
-    grid = outline.grid
-    if grid is None:
-        return {}
-    note = "cells are not known: as many per process along each dimension, to choose grids by"
-    return {"global": Noted(grid.cells, note), "grid": "auto", "periodic": list(grid.periodic)}
-
-
 def _distinct(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
     """Runs without copies of one and the same, and what is to be said of runs that are equal."""
     kept: list[Run] = []
     notes = []
     for run in runs:
-        same = next((one for one in kept if _is_copy(one, run)), None)
+        same = next((other for other in kept if _is_copy(other, run)), None)
         if same is None:
             kept.append(run)
         else:
@@ -338,23 +255,18 @@ def _distinct(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
 
 def _is_copy(run: Run, other: Run) -> bool:
     return run.configuration == other.configuration and all(
-        np.array_equal(mine, theirs)
-        for mine, theirs in zip(run.computing, other.computing, strict=True)
+        map(np.array_equal, run.computing, other.computing)
     )
 
 
-def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """The run on the most cores first: what is kept of one is nearest to what is predicted.
+def _size(run: Run) -> tuple[float, ...]:
+    """The run on the most cores comes first: what is kept of it is nearest to what is predicted.
 
     Of several on as many that of the most processes, which communicates the most, and of these
     that of the largest problem.
     """
-
-    def size(run: Run) -> tuple[float, ...]:
-        values = [float(value) for value in run.parameters.values()]
-        return run.processes * run.threads, run.processes, float(np.prod(values))
-
-    return tuple(sorted(runs, key=size, reverse=True))
+    values = [float(value) for value in run.parameters.values()]
+    return run.processes * run.threads, run.processes, float(np.prod(values))
 
 
 def _name_of(path: str) -> str:
@@ -370,9 +282,15 @@ def _head(
 ) -> tuple[str, ...]:
     traced, written = fidelity.traced, fidelity.written
     recorded, phases = len(fidelity.recorded), plural(len(fidelity.descriptions), "phase")
-    files = "; ".join(_said(run) for run in runs)
+    files = []
+    for run in runs:
+        size = plural(run.trace.processes, "process", "processes")
+        size += f" x {plural(run.threads, 'thread')}" if run.threads > 1 else ""
+        values = "".join(f", {name}={value:g}" for name, value in run.parameters.items())
+        part = "" if run.part is None else f"; {run.part}"
+        files.append(f"{PurePath(run.trace.path).name} ({size}{values}{part})")
     return (
-        f"Signature of {name}, found by popmodel in {files}.",
+        f"Signature of {name}, found by popmodel in {'; '.join(files)}.",
         f"Replayed on the ideal network, the {'first ' if len(runs) > 1 else ''}trace takes "
         f"{traced.runtime:.6g} s and this file {written.runtime:.6g} s; parallel efficiency "
         f"{traced.parallel:.3f} and {written.parallel:.3f}. Recorded times are kept of {recorded} "
@@ -381,9 +299,84 @@ def _head(
     )
 
 
-def _said(run: Run) -> str:
-    size = plural(run.trace.processes, "process", "processes")
-    size += f" x {plural(run.threads, 'thread')}" if run.threads > 1 else ""
-    values = "".join(f", {name}={value:g}" for name, value in run.parameters.items())
-    part = "" if run.part is None else f"; {run.part}"
-    return f"{PurePath(run.trace.path).name} ({size}{values}{part})"
+# -- what a program asks of its number of processes
+
+# A refusal says one thing: not so many. Programs refuse for few reasons, and those that agree with
+# every run, made or refused, are all asked for: who takes a number that a program refuses loses
+# more than who leaves one out.
+
+
+def required(
+    made: Sequence[Mapping[str, float]], refused: Sequence[Mapping[str, float]]
+) -> tuple[tuple[str, ...], str]:
+    """Find the conditions that hold for all runs that were made, and for none that was refused.
+
+    Conditions are as ``limits.require`` of a signature has them, with a line for users; both are
+    empty where nothing was refused.
+    """
+    taken = {run["P"] for run in made}
+    refused = [run for run in refused if run["P"] not in taken]
+    if not refused:
+        return (), ""
+    by_parameter = (f"{name} % P == 0" for name in made[0] if name not in ("P", "T"))
+    agreeing = tuple(
+        condition
+        for condition in (*_USUAL, *by_parameter)
+        if all(_holds(condition, run) for run in made)
+        and not any(_holds(condition, run) for run in refused)
+    )
+    numbers = sorted({int(run["P"]) for run in refused})
+    places = f"P = {', '.join(map(str, numbers))} was refused"
+    if not agreeing:
+        only = tuple(f"P != {refusal}" for refusal in numbers)
+        return only, f"{places}, for no usual reason: others may be, too"
+    return agreeing, f"{places}: {' and '.join(agreeing)} is asked of others"
+
+
+def _holds(condition: str, run: Mapping[str, float]) -> bool:
+    return bool(np.all(parse(condition).evaluate(run)))
+
+
+# -- how well runs are predicted
+
+
+def _learnt_runs(found: LearntSignature, scaling: str) -> LearntRuns:
+    """Keep what protects predictions: times of the runs, replayed and predicted from the others."""
+    signature = from_text(found.text, checked=False)
+    learnt: list[LearntRun] = []
+    runs = []
+    for run in found.runs:
+        ideal = figures(own_times(run.structure)).runtime
+        if not ideal > 0:
+            continue
+        runs.append(run)
+        is_first = run is found.runs[0]
+        learnt.append(
+            LearntRun(
+                run.processes,
+                run.threads,
+                ideal,
+                found.fidelity.written.runtime if is_first else _replay(signature, run),
+                run.parameters,
+                run.trace.duration / _NS if run.trace.timed else None,
+                waiting(run.trace),
+            )
+        )
+    configurations = dict.fromkeys(run.configuration for run in learnt)
+    for configuration in configurations if len(configurations) >= _LEAST else ():
+        left_out = [index for index, run in enumerate(learnt) if run.configuration == configuration]
+        others = [run for index, run in enumerate(runs) if index not in left_out]
+        try:
+            text = _signature_of(others, None, scaling, replayed=False).text
+            predicted = _replay(from_text(text, checked=False), runs[left_out[0]])
+        except PopmodelError:  # such as a grid that the others do not have: nothing is told
+            continue
+        for index in left_out:
+            learnt[index] = replace(learnt[index], left_out=predicted / learnt[index].ideal)
+    openmp = any(run.threads > 1 or run.structure.events.is_region.any() for run in found.runs)
+    return LearntRuns(openmp, tuple(learnt))
+
+
+def _replay(signature: Signature, run: Run) -> float:
+    """How long a signature takes on the ideal network with P, T and parameters of a run, s."""
+    return figures(carried_out(signature, run.processes, run.threads, run.parameters)).runtime

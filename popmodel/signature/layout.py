@@ -2,62 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from popmodel.errors import PopmodelError
-from popmodel.signature.call_lists import (
+from popmodel.signature.outline import (
+    Node,
+    Outline,
+    OutlineCalls,
+    OutlinePoint,
+    OutlineRepeat,
+    OutlineWork,
+    instructions,
+    numbered_names,
+    paths,
+    short_name,
+    timing,
+)
+from popmodel.signature.place_calls import (
+    meetings,
     messages_at,
     open_before,
     segments,
     with_mean_sizes,
     within_stretches,
 )
-from popmodel.signature.collectives import meetings
-from popmodel.signature.computing import Computing, Timing, at_place, led, merged, timing
-from popmodel.signature.names import short, told_apart
-from popmodel.signature.outline import (
-    Node,
-    Outline,
-    OutlineCalls,
-    OutlineRepeat,
-    OutlineTeam,
-    OutlineWork,
-    walk,
-)
-from popmodel.signature.phase_times import instructions
 from popmodel.signature.scaling_lists import ScalingGrid, general, grid_of, tidy
-from popmodel.signature.summary import (
-    LINES,
-    Parts,
-    by_frequency,
-    exchange,
-    is_read,
-    offsets_of,
-    shortened,
-)
+from popmodel.signature.summary import LINES, by_frequency, exchange, is_read, shortened
 from popmodel.signature.threads import team
 from popmodel.structure.message_rows import PlaceTable
 from popmodel.structure.structure import FoundLoop, Leaf
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
+    from popmodel.signature.outline import OutlineTeam
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
+    Whole = NDArray[np.int64]
 
 _ALIKE = 0.9  # share of executions that do the same calls, from which on these are listed
 _NOTES = 2  # of a kind, before the rest is counted
 _OWN = 0.002  # share of all computing from which on a burst is an item of its own
 _TINY = 2e-4  # below which it joins the next one
-
-
 _INSIDE = (
     "MPI is called inside parallel regions: the calls are written behind them, and time in which "
     "other threads wait for a call is left out"
@@ -75,48 +67,32 @@ def laid_out(
             "trace a run in which only masters call MPI",
         )
     sized = with_mean_sizes(structure)
-    counts = instructions(trace, structure)
-    whole, crossing = within_stretches(sized)
-    times = timing(structure.events)
-    builder = _Builder(sized, PlaceTable(whole), crossing, times, trace, counts)
+    builder = _OutlineBuilder(sized, trace)
     top = _LoopBody(np.zeros(1, dtype=np.int64), 1, 1, 1)
-    body = builder.nodes(structure.nest, top)
-    body += builder.behind()
-    notes = _first_of_each(builder.notes)
+    body = [*builder.nodes(structure.nest, top), *builder.behind()]
+    notes: list[str] = []
+    kinds: dict[str, list[str]] = {}
+    for note in dict.fromkeys(builder.notes):
+        kinds.setdefault(note.rpartition(": ")[2], []).append(note)
+    for kind, several in kinds.items():
+        notes += several[:_NOTES]
+        if len(several) > _NOTES:
+            notes.append(f"{len(several) - _NOTES} more: {kind}")
     if structure.events.in_calls.any():
         notes.append(_INSIDE)
-    parts = Parts(builder.points, builder.labels, builder.words, builder.teams)
-    short_enough = shortened(tuple(body), parts, sized, limit)
-    on_grid, grid = _on_grid(short_enough.body, structure.program.processes)
-    return Outline(
-        on_grid,
-        tuple(parts.points),
-        tuple(parts.labels),
-        told_apart(parts.words, taken),
-        tuple(parts.teams),
-        (*notes, *short_enough.notes),
-        grid,
-        short_enough.share,
-    )
-
-
-def _first_of_each(notes: Sequence[str]) -> list[str]:
-    """Notes without those that say of others what the first ones do."""
-    kinds: dict[str, list[str]] = {}
-    for note in dict.fromkeys(notes):
-        kinds.setdefault(note.rpartition(": ")[2], []).append(note)
-    found = []
-    for kind, several in kinds.items():
-        found += several[:_NOTES]
-        if len(several) > _NOTES:
-            found.append(f"{len(several) - _NOTES} more: {kind}")
-    return found
+    short = shortened(tuple(body), builder.points, sized, limit)
+    names = numbered_names([point.name for point in short.points], taken)
+    points = [replace(point, name=name) for point, name in zip(short.points, names, strict=True)]
+    on_grid, grid = _on_grid(short.body, structure.program.processes)
+    return Outline(on_grid, tuple(points), (*notes, *short.notes), grid, short.share)
 
 
 def _on_grid(body: tuple[Node, ...], processes: int) -> tuple[tuple[Node, ...], ScalingGrid | None]:
     """Write lists of calls for any number of processes, where they hold on a grid."""
     lists = [
-        (one.rows, one.bytes + one.messages) for one in walk(body) if isinstance(one, OutlineCalls)
+        (node.rows, node.bytes + node.messages)
+        for _, node in paths(body)
+        if isinstance(node, OutlineCalls)
     ]
     if not lists or processes == 1:
         return body, None
@@ -128,18 +104,18 @@ def _on_grid(body: tuple[Node, ...], processes: int) -> tuple[tuple[Node, ...], 
         if isinstance(node, OutlineCalls) and node.exact:
             found = general(node.rows, grid)
             if found is not None:
-                return replace(node, rows=found.rows, moves=found.moves)
+                return replace(node, rows=tuple(found[0]), moves=found[1])
         return node
 
     made = tuple(map(changed, body))
-    used = any(isinstance(one, OutlineCalls) and one.moves is not None for one in walk(made))
+    used = any(isinstance(node, OutlineCalls) and node.moves is not None for _, node in paths(made))
     return made, grid if used else None
 
 
 class _LoopBody(NamedTuple):
     """What a loop repeats, or the whole program."""
 
-    which: NDArray[np.int64]  # Those that are meant
+    which: Whole  # Executions in the run that are meant
     turns: int  # How many of them stand for one execution of every item each
     # How often a signature executes it in all, and in one execution of its loop.
     times: int
@@ -153,28 +129,23 @@ class _LoopBody(NamedTuple):
         return f"{self.length}/{often}", self.times // self.length * often
 
 
-@dataclass
-class _Builder:
+class _OutlineBuilder:
     """Collects what is measured while it walks over the nest."""
 
-    structure: Structure
-    table: PlaceTable  # Of messages that begin and end in one stretch of calls
-    crossing: NDArray[np.bool_]  # Messages that do not
-    times: Timing
-    trace: Trace
-    counts: Timing | None = None
-    points: list[Computing] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    teams: list[OutlineTeam | None] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    loops: int = 0
-
-    def __post_init__(self) -> None:
-        self.segment = segments(self.structure)
-        self.busy = open_before(self.table.structure)  # what crosses them no list holds
+    def __init__(self, structure: Structure, trace: Trace) -> None:
+        self.structure, self.trace = structure, trace
+        self.counts = instructions(trace, structure)
+        # lists are of messages that begin and end in one stretch of calls; others cross them
+        whole, self.crossing = within_stretches(structure)
+        self.table = PlaceTable(whole)
+        self.times = timing(structure.events)
+        self.segment = segments(structure)
+        self.busy = open_before(whole)  # what crosses stretches no list holds
         spent = self.times.before.sum() + self.times.inside.sum() + self.times.after.sum()
         self.all = max(float(spent) / 1e9, 1e-12)
+        self.points: list[OutlinePoint] = []
+        self.notes: list[str] = []
+        self.loops = 0
 
     def nodes(self, nodes: Sequence[FoundLoop | Leaf], body: _LoopBody) -> list[Node]:
         """Lay out what follows one another."""
@@ -216,9 +187,9 @@ class _Builder:
         there = [place for place in leaf.places if (event[place][:, which] >= 0).any()]
         turns = {place: (event[place][:, which] >= 0).any(axis=0) for place in there}
         found: list[Node] = []
-        pending: Computing | None = None
+        pending: OutlinePoint | None = None
         stretch: list[int] = []
-        computed: dict[int, Computing] = {}
+        computed: dict[int, OutlinePoint] = {}
         lead: int | None = None  # point of what is computed right before a stretch of calls
 
         def close() -> None:
@@ -230,16 +201,16 @@ class _Builder:
                 computed.clear()
 
         for place in there:
-            here = self.computing(place, which)
+            here = self.times.at_place(self.table, place, which, False, self.counts)
             if pending is not None:
-                here, pending = merged(pending, here), None
+                here, pending = pending.merged(here), None
             is_call = self.segment[place] >= 0
             inside = bool(stretch) and is_call and self.segment[stretch[-1]] == self.segment[place]
             if inside and not self.busy[place]:
                 inside = np.array_equal(turns[stretch[-1]], turns[place])
             if inside and lead is not None:
                 begun = np.logical_or.reduce([event[one][:, which] >= 0 for one in stretch])
-                self.points[lead], here = led(self.points[lead], here, begun)
+                self.points[lead], here = self.points[lead].led(here, begun)
             if not here.total:
                 pass
             elif here.total < _TINY * self.all and place != there[-1]:
@@ -263,100 +234,71 @@ class _Builder:
         close()
         return found
 
-    def computing(
-        self, place: int, which: NDArray[np.int64], *, in_region: bool = False
-    ) -> Computing:
-        """What is computed at a place."""
-        return at_place(
-            self.table, self.times, place, which, in_region=in_region, counts=self.counts
-        )
-
-    def work(self, computing: Computing, body: _LoopBody) -> OutlineWork:
+    def work(self, point: OutlinePoint, body: _LoopBody) -> OutlineWork:
         """Note what is computed before a place."""
-        name = f"before {self._named(computing.place)}"
-        every, times = body.frequency(computing.executions)
-        return OutlineWork(name, self._point(replace(computing, turns=times), name, None), every)
+        name = f"before {self._named(point.place)}"
+        every, times = body.frequency(point.executions)
+        return OutlineWork(name, self._add(point, name, times), every)
 
     def region(self, place: int, body: _LoopBody) -> OutlineWork:
         """Note a parallel region."""
-        computing = self.computing(place, body.which, in_region=True)
+        point = self.times.at_place(self.table, place, body.which, True, self.counts)
         name = self._named(place)
-        every, times = body.frequency(computing.executions)
-        computing = replace(computing, turns=times)
-        threads = team(self.trace, self.structure, computing)
-        return OutlineWork(name, self._point(computing, name, threads), every)
+        every, times = body.frequency(point.executions)
+        threads = team(self.trace, self.structure, replace(point, turns=times))
+        return OutlineWork(name, self._add(point, name, times, threads), every)
 
     def meetings(self, place: int, body: _LoopBody) -> list[Node]:
         """Note the collectives of a place."""
         made, notes = meetings(self.structure, self.table, place, body.which, self._named(place))
         self.notes += notes
         found: list[Node] = []
-        for one in made:
-            every, times = body.frequency(one.times)
-            count = max(round(one.times / body.turns), 1)
+        for meeting in made:
+            every, times = body.frequency(meeting.times)
+            count = max(round(meeting.times / body.turns), 1)
             if count == 1:
-                found.append(replace(one, times=times, every=every))
+                found.append(replace(meeting, times=times, every=every))
             else:
-                inner = replace(one, times=times * count)
-                found.append(OutlineRepeat(f"{one.name}, {count} times", count, (inner,)))
+                inner = replace(meeting, times=times * count)
+                found.append(OutlineRepeat(f"{meeting.name}, {count} times", count, (inner,)))
         return found
 
     def calls(
-        self, places: tuple[int, ...], body: _LoopBody, computed: dict[int, Computing]
+        self, places: tuple[int, ...], body: _LoopBody, computed: dict[int, OutlinePoint]
     ) -> list[Node]:
         """List point-to-point calls; a summary of them where a list would not say what they do."""
-        events = self.table.event
-        turns = np.logical_or.reduce([(events[one][:, body.which] >= 0).any(0) for one in places])
+        program, events = self.structure.program, self.table.event
+        turns = np.logical_or.reduce([(events[each][:, body.which] >= 0).any(0) for each in places])
         which = body.which[turns]
         every, times = body.frequency(len(which))
-        first = self._named(places[0])
-        name = first if len(places) == 1 else f"{first} to {self.structure.places[places[-1]].name}"
-        sent = messages_at(self.structure, [events[one][:, which] for one in places])
+        name = self._named(places[0])
+        name += "" if len(places) == 1 else f" to {self.structure.places[places[-1]].name}"
+        sent = messages_at(self.structure, [events[each][:, which] for each in places])
         crosses = self.crossing[sent]
         rows: list[dict[str, Any]] = []
         if not crosses.all():
             rows = self.listed(places, which, computed, times)
         made: list[Node] = []
         if rows:
-            made.append(self.exchanged(name, rows, True, sent[~crosses], times, places, every))
+            made.append(exchange(program, name, sent[~crosses], times, places, every, rows))
             sent = sent[crosses]
         elif computed:  # before it
-            parts = [computed[place] for place in places if place in computed]
-            both = parts[0]
-            for part in parts[1:]:
-                both = merged(both, part)
+            both, *others = (computed[place] for place in places if place in computed)
+            for point in others:
+                both = both.merged(point)
             made.append(self.work(both, body))
         if len(sent):
             self.notes.append(_SUMMED.format(name=name))
-        for some, executions in by_frequency(self.structure.program, sent, len(which)):
+        for some, executions in by_frequency(program, sent, len(which)):
             every, times = body.frequency(executions)
-            rows, exact = exchange(self.structure.program, some, times)
-            made.append(self.exchanged(name, rows, exact, some, times, places, every))
+            made.append(exchange(program, name, some, times, places, every))
         return made
-
-    def exchanged(
-        self,
-        name: str,
-        rows: list[dict[str, Any]],
-        exact: bool,
-        sent: NDArray[np.int64],
-        times: int,
-        places: tuple[int, ...],
-        every: str,
-    ) -> OutlineCalls:
-        """Note what is exchanged in a stretch of calls."""
-        size = float(self.structure.program.messages.size[sent].sum())
-        offsets = offsets_of(self.structure.program, sent)
-        return OutlineCalls(
-            name, tuple(rows), len(sent) / times, size / times, sent, times, exact, places, every,
-            offsets,
-        )  # fmt: skip
 
     def listed(
         self,
         places: tuple[int, ...],
-        which: NDArray[np.int64],
-        computed: dict[int, Computing],
+        which: Whole,
+        computed: dict[int, OutlinePoint],
         times: int,
     ) -> list[dict[str, Any]]:
         """List calls as they are made; none where executions differ, or no signature reads it."""
@@ -370,13 +312,20 @@ class _Builder:
             for place in places
             if place in computed and self._computes(self.table.event[place][:, alike])
         ]
-        numbers = range(len(self.points), len(self.points) + len(in_order))
-        rows = tidy(_referring(found.calls, [*numbers]), processes)
+        numbers = iter(range(len(self.points), len(self.points) + len(in_order)))
+
+        def numbered(row: dict[str, Any]) -> dict[str, Any]:
+            if row.get("do") == "compute":
+                return {"do": "compute", "point": next(numbers)}
+            if "calls" in row:
+                return {**row, "calls": [numbered(call) for call in row["calls"]]}
+            return row
+
+        rows = tidy([numbered(row) for row in found.calls], processes)
         if len(in_order) < len(computed) or not is_read(rows, processes):
             return []
         for place in in_order:
-            computing = replace(computed[place], turns=times)
-            self._point(computing, f"before {self._named(place)}", None)
+            self._add(computed[place], f"before {self._named(place)}", times)
         return rows
 
     def behind(self) -> list[Node]:
@@ -386,42 +335,26 @@ class _Builder:
             return []
         event = np.full((len(after), 1), -1, dtype=np.int64)
         counts = None if self.counts is None else self.counts.after[:, None]
-        computing = Computing(-1, False, event, after[:, None], instructions=counts)
-        return [OutlineWork("at the end", self._point(computing, "behind the last call", None))]
+        point = OutlinePoint(-1, False, event, after[:, None], instructions=counts)
+        return [OutlineWork("at the end", self._add(point, "behind the last call"))]
 
-    def _computes(self, event: NDArray[np.int64]) -> bool:
+    def _computes(self, event: Whole) -> bool:
         before = np.where(event >= 0, self.structure.events.before[event], 0.0)
         return bool(before.mean(axis=1).any())
 
     def _named(self, place: int) -> str:
-        one = self.structure.places[place]
-        return f"{one.name} in {one.inside}" if one.inside else one.name
+        where = self.structure.places[place]
+        return f"{where.name} in {where.inside}" if where.inside else where.name
 
-    def _word(self, computing: Computing) -> str:
-        if computing.place < 0:
-            return "end"
-        one = self.structure.places[computing.place]
-        if one.is_region and not computing.in_region:
-            return short(f"before {one.name}")
-        return short(one.name, "" if one.is_region else one.inside)
-
-    def _point(self, computing: Computing, label: str, threads: OutlineTeam | None) -> int:
-        self.points.append(computing)
-        self.labels.append(label)
-        self.words.append(self._word(computing))
-        self.teams.append(threads)
+    def _add(
+        self, point: OutlinePoint, label: str, times: int = 0, threads: OutlineTeam | None = None
+    ) -> int:
+        """Note what is computed at a point; return its number."""
+        word = "end"
+        if point.place >= 0:
+            where = self.structure.places[point.place]
+            word = short_name(where.name, "" if where.is_region else where.inside)
+            if where.is_region and not point.in_region:
+                word = short_name(f"before {where.name}")
+        self.points.append(replace(point, turns=times, label=label, name=word, team=threads))
         return len(self.points) - 1
-
-
-def _referring(rows: Sequence[dict[str, Any]], points: list[int]) -> list[dict[str, Any]]:
-    """Rows whose computing is that of some points, in order."""
-    rest = iter(points)
-
-    def referred(row: dict[str, Any]) -> dict[str, Any]:
-        if row.get("do") == "compute":
-            return {"do": "compute", "point": next(rest)}
-        if "calls" in row:
-            return {**row, "calls": [referred(one) for one in row["calls"]]}
-        return row
-
-    return [referred(row) for row in rows]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product as every
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,19 +16,10 @@ from popmodel.fit.counts import exact_law
 from popmodel.fit.law import FIT, law
 from popmodel.fit.samples import Sample
 from popmodel.model.run.grid import best_grid, divisors
-from popmodel.signature.assumed_scaling import (
-    PARTS,
-    SCALARS,
-    SignatureAmount,
-    SignatureConstant,
-    paths,
-    row_at,
-)
-from popmodel.signature.collectives import messages_of
-from popmodel.signature.law_notes import FittedLaws, exactly, told
-from popmodel.signature.outline import OutlineCalls, OutlineMeeting
-from popmodel.signature.toml import number
-from popmodel.values import dataclass
+from popmodel.signature.amounts import PARTS, SCALARS, LawSet, SignatureAmount, constants_of
+from popmodel.signature.document import number
+from popmodel.signature.outline import OutlineCalls, OutlineMeeting, paths, row_at
+from popmodel.signature.scaling_lists import messages_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -36,8 +27,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.signature.align_runs import AlignedRun, RunTable, Sent
-    from popmodel.signature.assumed_scaling import Key
+    from popmodel.signature.amounts import Key
     from popmodel.signature.scaling_lists import ScalingGrid
+
+Axes = tuple[bool, ...]  # Along which dimensions a message goes one step
+
+# Rows and columns of a grid of P processes, for powers of two.
+SIDES = ("2**floor(log2(P)/2)", "2**ceiling(log2(P)/2)")
+_FEWEST = 3
+_ROUNDED = 0.002  # relative difference of sizes that are whole numbers of cells of the same part
+_MOST = 0.5  # share of the bytes below which messages of a run go to no neighbours of a grid
+_SAME = 1e-6  # relative difference of numbers that are the same
+_FAR = 1024.0
+_OF_RUN = re.compile(r"P\d*|T")
+_UNEVEN = 0.01  # relative error of sizes that are not all alike
+_HIGHEST = 3  # power of a parameter of the problem in a size
 
 
 # Whether runs divide a matrix into rows and columns of blocks, as their messages show.
@@ -45,13 +49,6 @@ if TYPE_CHECKING:
 # On powers of two of processes a grid of two dimensions grows in steps: rows and columns double in
 # turns. What goes with a row of the matrix stays then, and halves with the next doubling, which no
 # smooth law of P does. Messages have exact sizes: one that stays and halves in turns tells.
-
-
-SIDES = ("2**floor(log2(P)/2)", "2**ceiling(log2(P)/2)")
-"""Rows and columns of a grid of P processes, for powers of two."""
-_FEWEST = 3
-_ROUNDED = 0.002
-"""Relative difference of sizes that are whole numbers of cells of the same part."""
 
 
 def likely_forms(runs: Sequence[AlignedRun], shared: str) -> tuple[str, ...]:
@@ -84,13 +81,6 @@ def _goes_with(side: str, processes: NDArray[np.int64], sizes: NDArray[np.float6
 
 
 # The grid that a run has, where another run of the program has one: by where its messages go.
-
-
-Axes = tuple[bool, ...]
-"""Along which dimensions a message goes one step."""
-
-_MOST = 0.5
-"""Share of the bytes below which the messages of a run go to no neighbours of a grid."""
 
 
 def extents_like(
@@ -135,78 +125,59 @@ def _extents(processes: int, dimensions: int) -> Iterator[tuple[int, ...]]:
             yield first, *rest
 
 
-# Laws of what several runs send: exact where one formula gives all runs, else with intervals.
+# -- laws of what several runs send: exact where one formula gives all runs, else with intervals
 
 
-_SAME = 1e-6
-"""Relative difference of numbers that are the same."""
-_FAR = 1024.0
-_OF_RUN = re.compile(r"P\d*|T")
+class Moved(NamedTuple):
+    """A size, or a number of messages, in all runs that have it."""
+
+    key: Key  # Its amount
+    what: str  # What it is, for people
+    unit: str
+    # Of the runs, the first one first; extents of their grids are parameters, where it goes with
+    # these.
+    samples: tuple[Sample, ...]
+    likely: tuple[str, ...]  # Formulas that it is likely to go with, the likeliest first
 
 
-@dataclass(frozen=True)
-class _FoundSize:
-    """An amount, what is told of it, and what it leaves open."""
-
-    amount: SignatureAmount
-    law: dict[str, Any] | None = None
-    notes: tuple[str, ...] = field(default=())
-
-
-def sized(table: RunTable) -> FittedLaws:
-    """Find how sizes and numbers of messages go with P, T and parameters, and those of
-    collectives.
-    """
-    every, notes = moved(table)
+def size_laws(table: RunTable) -> LawSet:
+    """Find how sizes and numbers of messages, and of collectives, go with P, T and parameters."""
+    laws = LawSet()
+    sizes = [*_of_neighbours(table, laws.notes), *_of_meetings(table), *_of_lists(table)]
     groups: dict[Any, list[Moved]] = {}
-    for one in every:
-        known = [(*each.configuration.items(), each.value) for each in one.samples]
-        groups.setdefault((tuple(known), one.likely), []).append(one)
-    amounts: dict[Key, SignatureAmount] = {}
-    laws: list[dict[str, Any]] = []
+    for size in sizes:
+        values = [(*sample.configuration.items(), sample.value) for sample in size.samples]
+        groups.setdefault((tuple(values), size.likely), []).append(size)
     for members in groups.values():
-        first = members[0]
-        alike = len(members) - 1
-        what = f"{first.what} and {alike} alike" if alike else first.what
-        found = _found(first, what, f"b{len(laws) + 1}")
-        laws += [found.law] if found.law else []
-        notes += [f"{what}: {note}" for note in found.notes]
-        for one in members:
-            amounts[one.key] = found.amount
-    return FittedLaws(amounts, {}, tuple(laws), tuple(notes))
+        what = members[0].what + (f" and {len(members) - 1} alike" if len(members) > 1 else "")
+        amount = _amount_of(laws, members[0], what)
+        laws.amounts |= {size.key: amount for size in members}
+    return laws
 
 
-def _found(one: Moved, what: str, name: str) -> _FoundSize:
-    values = [sample.value for sample in one.samples]
+def _amount_of(laws: LawSet, size: Moved, what: str) -> SignatureAmount:
+    values = [sample.value for sample in size.samples]
     if max(values) - min(values) <= _SAME * max(values):
-        return _FoundSize(SignatureAmount(_plain(values[0]), note="the same in all runs"))
-    exact = exact_law(one.samples, likely=one.likely, rounded=one.unit == "B")
+        same = values[0]
+        plain = int(same) if same == int(same) else number(same)
+        return SignatureAmount(plain, note="the same in all runs")
+    exact = exact_law(size.samples, likely=size.likely, rounded=size.unit == "B")
     if exact is not None:
         sure = exact.is_likely or not _is_of_run(exact.text) or exact.checks > 1
-        if exact.origin == FIT and sure and _stays_above_0(exact.text, one.samples):
-            return _FoundSize(
-                SignatureAmount(exact.text, note="fit: exact in all runs"),
-                {**exactly(what, exact, len(one.samples)), "unit": one.unit},
-                exact.notes,
-            )
+        if exact.origin == FIT and sure and _stays_above_0(exact.text, size.samples):
+            laws.add_exact(what, size.unit, exact, len(size.samples))
+            return SignatureAmount(exact.text, note="fit: exact in all runs")
     samples = [
-        replace(sample, relative_error=max(sample.relative_error or 0.0, UNEVEN))
-        for sample in one.samples
+        replace(sample, relative_error=max(sample.relative_error or 0.0, _UNEVEN))
+        for sample in size.samples
     ]
-    found = law(samples, hints=one.likely[:1] if one.unit == "B" else ())
+    found = law(samples, hints=size.likely[:1] if size.unit == "B" else ())
     if not found.constants:
-        return _FoundSize(SignatureAmount(0, note="0 in all runs"))
-    constants = tuple(
-        SignatureConstant(
-            f"{name}_{key}", of.value, of.low, of.high, one.unit if key == "a" else "1",
-            of.origin, f"{what}, {of.meaning}",
-        )
-        for key, of in found.constants.items()
-    )  # fmt: skip
-    amount = SignatureAmount(
-        found.text(f"{name}_"), constants, note=f"{found.origin}: {found.form}"
-    )
-    return _FoundSize(amount, told(what, one.unit, found, None), found.notes)
+        return SignatureAmount(0, note="0 in all runs")
+    name = f"b{len(laws.laws) + 1}"
+    laws.add_fit(what, size.unit, found)
+    constants = constants_of(found, name, size.unit, what)
+    return SignatureAmount(found.text(f"{name}_"), constants, f"{found.origin}: {found.form}")
 
 
 def _is_of_run(formula: str) -> bool:
@@ -224,47 +195,14 @@ def _stays_above_0(formula: str, samples: Sequence[Sample]) -> bool:
     )
 
 
-def _plain(value: float) -> float:
-    return int(value) if value == int(value) else number(value)
-
-
-# What several runs send: sizes of the rows of lists, of collectives, and numbers of messages.
-
-
-UNEVEN = 0.01
-"""Relative error of sizes that are not all alike."""
-_HIGHEST = 3
-"""Power of a parameter of the problem in a size."""
-
-
-@dataclass(frozen=True)
-class Moved:
-    """A size, or a number of messages, in all runs that have it."""
-
-    key: Key  # Its amount
-    # What it is, for people, and its unit.
-    what: str
-    unit: str
-    # Of the runs, the first one first; extents of their grids are parameters, where it goes with
-    # these.
-    samples: tuple[Sample, ...]
-    likely: tuple[str, ...]  # Formulas that it is likely to go with, the likeliest first
-
-
-def moved(table: RunTable) -> tuple[list[Moved], list[str]]:
-    """Return what runs move, and where they differ in how many messages that takes."""
-    found, notes = _of_neighbours(table)
-    return [*found, *_of_meetings(table), *_of_lists(table)], notes
-
-
-def _of_neighbours(table: RunTable) -> tuple[list[Moved], list[str]]:
-    """Sizes of the rows that hold on a grid."""
+def _of_neighbours(table: RunTable, notes: list[str]) -> list[Moved]:
+    """Sizes of the rows that hold on a grid; notes say where runs differ in how many there are."""
     outline, runs = table.outline, table.rows
     grid = outline.grid
     lists = [(path, one) for path, one in paths(outline.body) if isinstance(one, OutlineCalls)]
     on_grid = [(path, one) for path, one in lists if one.moves is not None]
     if grid is None or not on_grid:
-        return [], []
+        return []
     kinds = {_axes(move) for _, one in on_grid for move in (one.moves or {}).values()}
     places = sorted({place for _, one in on_grid for place in one.places})
     dims = [
@@ -274,7 +212,6 @@ def _of_neighbours(table: RunTable) -> tuple[list[Moved], list[str]]:
         for run in runs
     ]
     found: list[Moved] = []
-    notes: list[str] = []
     for path, node in on_grid:
         there = [
             (run, own, table.at(run, node.places))
@@ -287,7 +224,7 @@ def _of_neighbours(table: RunTable) -> tuple[list[Moved], list[str]]:
             if all(len(one.samples) > 1 for one in rows):
                 found += rows
                 break
-    return found, notes
+    return found
 
 
 def _axes(move: Sequence[int]) -> Axes:
@@ -353,7 +290,7 @@ def _like(
     mine, theirs = np.unique(first), np.unique(other)
     if len(mine) == len(theirs) and size in mine:
         return [(float(theirs[int(np.searchsorted(mine, size))]), 0.0)]
-    return [(size * float(other.mean()) / float(first.mean()), UNEVEN)]
+    return [(size * float(other.mean()) / float(first.mean()), _UNEVEN)]
 
 
 def _contradictions(
@@ -410,7 +347,7 @@ def _of_lists(table: RunTable) -> list[Moved]:
             run.sample(messages / run.processes, 0.0) for run, messages, sizes in some if len(sizes)
         ]
         mean = [
-            run.sample(float(sizes.mean()), 0.0 if np.ptp(sizes) == 0 else UNEVEN)
+            run.sample(float(sizes.mean()), 0.0 if np.ptp(sizes) == 0 else _UNEVEN)
             for run, _, sizes in some
             if len(sizes)
         ]

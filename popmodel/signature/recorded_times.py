@@ -18,7 +18,7 @@ import numpy as np
 
 from popmodel.fit.samples import student
 from popmodel.network.network import PRESETS
-from popmodel.signature.computing import Timing, own_times, retimed
+from popmodel.signature.outline import Timing, own_times, retimed
 from popmodel.simulator import replay
 from popmodel.values import dataclass
 
@@ -27,17 +27,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.signature.computing import Computing
+    from popmodel.signature.outline import OutlinePoint
     from popmodel.simulator import Program
-    from popmodel.structure.program_events import ProgramEvents
+    from popmodel.structure.structure import Structure
 
-
-PARTS = (2, 3, 5, 9, 17, 33, 65)
-"""Numbers of quantiles that are tried, the fewest first."""
+_NS = 1e9
+PARTS = (2, 3, 5, 9, 17, 33, 65)  # numbers of quantiles that are tried, the fewest first
 _KEPT = 0.02  # of the expected excess of the slowest process that quantiles may lose
 _STEADY = 0.003  # coefficient of variation that no quantiles are asked to keep
 _SLIGHT = 1e-4  # share of the time of a program times coefficient of variation: not written below
 _MANY = 2  # times all values: executions of which those that are no whole time hardly count
+_GOAL = 0.005  # by how much runtime (relative) and efficiencies of the written times may be off
+_SEEDS = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,12 @@ class Description:
     high: float | None
     executions: int  # Of the process with the most of them
     # Mean time of each process over that of all; empty where they hardly differ.
-    by_rank: tuple[float, ...]
+    by_rank: tuple[float, ...] = ()
     # Relative times of the executions of a process; empty where they hardly differ.
-    quantiles: tuple[float, ...]
+    quantiles: tuple[float, ...] = ()
     # Coefficients of variation of both.
-    persistent_cv: float
-    transient_cv: float
+    persistent_cv: float = 0.0
+    transient_cv: float = 0.0
 
 
 def describe(times: NDArray[np.float64], share: float = 1.0, turns: int = 0) -> Description:
@@ -68,7 +69,7 @@ def describe(times: NDArray[np.float64], share: float = 1.0, turns: int = 0) -> 
     each = total / max(turns, 1)
     mean = float(each.mean()) if len(each) else 0.0
     if not mean > 0:
-        return Description(0.0, None, None, turns, (), (), 0.0, 0.0)
+        return Description(0.0, None, None, turns)
     relative, weight = _own(times, there)
     cv = math.sqrt(float(weight @ (relative - 1) ** 2)) if relative.size else 0.0
     persistent = math.sqrt(max(float((each / mean).var()) - cv**2 / max(turns, 1), 0.0))
@@ -79,9 +80,7 @@ def describe(times: NDArray[np.float64], share: float = 1.0, turns: int = 0) -> 
         high,
         turns,
         tuple((each / mean).tolist()) if share * float((each / mean).std()) > _SLIGHT else (),
-        quantiles(relative, weight, len(times), turns, _most(share * cv))
-        if share * cv > _SLIGHT
-        else (),
+        quantiles(relative, weight, len(times), turns, share * cv) if share * cv > _SLIGHT else (),
         persistent,
         cv,
     )
@@ -119,27 +118,24 @@ def _interval(
     return max(mean - half, 0.0), mean + half
 
 
-def _most(varying: float) -> int:
-    """Return how many quantiles are worth it: each step of ten in what varies doubles them."""
-    return PARTS[min(max(round(2 * math.log10(varying / _SLIGHT)), 0), len(PARTS) - 1)]
-
-
 def quantiles(
     relative: NDArray[np.float64],
     weight: NDArray[np.float64],
     processes: int,
     turns: int,
-    most: int = PARTS[-1],
+    varying: float = 1.0,
 ) -> tuple[float, ...]:
     """Return the fewest values that keep how slow the slowest of some processes is.
 
     A process takes each of them once before it takes one again: where their number divides its
-    executions, it computes as long in all of them together as it did.
+    executions, it computes as long in all of them together as it did. Each step of ten in what
+    varies, their share of all time times their variation, is worth twice as many.
     """
     order = np.argsort(relative)
     ordered, weight = relative[order], weight[order]
     goal = _slowest(ordered, weight, processes)
-    most = min(most, turns, len(ordered))
+    worth = min(max(round(2 * math.log10(varying / _SLIGHT)), 0), len(PARTS) - 1)
+    most = min(PARTS[worth], turns, len(ordered))
     numbers = [parts for parts in range(2, most + 1) if turns % parts == 0]
     if turns > _MANY * PARTS[-1]:
         numbers = [parts for parts in PARTS if parts <= most]
@@ -190,16 +186,9 @@ def drawn(
 # Which times of a run its signature has to keep, so that its replay takes as long.
 #
 # Means by process keep the work of everybody, quantiles how often somebody is late. Neither keeps
-# who
-# is late together, and on what the runtime depends is found out by trying: the program with the
-# times
-# as they would be written is replayed on the ideal network, beside the program with those that were
-# traced. As few points as will do, those that vary most first, keep their recorded times.
-
-
-GOAL = 0.005
-"""By how much runtime (relative) and efficiencies (points) of the written times may be off."""
-_SEEDS = (1, 2)
+# who is late together, and on what the runtime depends is found out by trying: the program with the
+# times as they would be written is replayed on the ideal network, beside the program with those
+# that were traced. As few points as will do, those that vary most first, keep their recorded times.
 
 
 @dataclass(frozen=True)
@@ -236,6 +225,16 @@ class ReplayFigures:
         )
 
 
+def figures(program: Program) -> ReplayFigures:
+    """Replay a program on the ideal network."""
+    execution = replay(program, PRESETS["ideal"])
+    compute, runtime = execution.compute, execution.runtime
+    longest = float(compute.max(initial=0.0))
+    if not longest or not runtime:
+        return ReplayFigures(runtime, 1.0, 1.0)
+    return ReplayFigures(runtime, float(compute.mean()) / longest, longest / runtime)
+
+
 @dataclass(frozen=True)
 class Fidelity:
     """What of the times is kept, and what that gives."""
@@ -247,65 +246,52 @@ class Fidelity:
     written: ReplayFigures
 
 
-def figures(program: Program) -> ReplayFigures:
-    """Replay a program on the ideal network."""
-    execution = replay(program, PRESETS["ideal"])
-    compute, runtime = execution.compute, execution.runtime
-    longest = float(compute.max(initial=0.0))
-    if not longest or not runtime:
-        return ReplayFigures(runtime, 1.0, 1.0)
-    return ReplayFigures(runtime, float(compute.mean()) / longest, longest / runtime)
-
-
-def kept(program: Program, events: ProgramEvents, points: Sequence[Computing]) -> Fidelity:
+def kept(structure: Structure, points: Sequence[OutlinePoint]) -> Fidelity:
     """Choose what to keep of the times of a program."""
-    all_of_them = sum(point.total for point in points) or 1.0
+    total = sum(point.total for point in points) or 1.0
     descriptions = tuple(
-        describe(point.seconds, point.total / all_of_them, point.turns) for point in points
+        describe(point.seconds, point.total / total, point.turns) for point in points
     )
-    goal = figures(own_times(program, events))
+    goal = figures(own_times(structure))
 
-    def found(recorded: Collection[int], seed: int) -> ReplayFigures:
+    def written(recorded: Collection[int], seed: int) -> ReplayFigures:
         rng = np.random.default_rng(seed)
-        chosen = [
-            (
-                point,
-                point.seconds if number in recorded else drawn(one, point.there, rng),
-            )
-            for number, (point, one) in enumerate(zip(points, descriptions, strict=True))
-        ]
-        times = Timing.of(len(events), program.sequences, chosen)
-        return figures(retimed(program, events, times))
+        events = len(structure.events)
+        before, inside = np.zeros(events), np.zeros(events)
+        after = np.zeros(structure.program.sequences)
+        for number, (point, times) in enumerate(zip(points, descriptions, strict=True)):
+            there = point.there
+            seconds = point.seconds if number in recorded else drawn(times, there, rng)
+            if point.place < 0:
+                after += np.nan_to_num(seconds[:, 0]) * _NS
+            else:
+                column = inside if point.in_region else before
+                column[point.event[there]] = seconds[there] * _NS
+        return figures(retimed(structure, Timing(before, inside, after)))
 
     def off(recorded: Collection[int]) -> float:
-        return max(found(recorded, seed).off(goal) for seed in _SEEDS)
+        return max(written(recorded, seed).off(goal) for seed in _SEEDS)
 
     varying = _by_variation(points, descriptions)
     least, most = 0, len(varying)
-    if off(()) > GOAL:
+    if off(()) > _GOAL:
         least = 1
         while least < most:  # the fewest that will do, if more are never worse
             middle = (least + most) // 2
-            if off(varying[:middle]) <= GOAL:
+            if off(varying[:middle]) <= _GOAL:
                 most = middle
             else:
                 least = middle + 1
     recorded = frozenset(varying[:least])
-    return Fidelity(descriptions, recorded, goal, found(recorded, _SEEDS[0]))
+    return Fidelity(descriptions, recorded, goal, written(recorded, _SEEDS[0]))
 
 
-def _by_variation(points: Sequence[Computing], descriptions: Sequence[Description]) -> list[int]:
-    """Points whose times vary, by how many seconds they are beside their means."""
+def _by_variation(points: Sequence[OutlinePoint], descriptions: Sequence[Description]) -> list[int]:
+    """Points whose times vary, by how many seconds they are beside the means of processes."""
     beside = np.zeros(len(points))
-    for number, (point, one) in enumerate(zip(points, descriptions, strict=True)):
-        if one.transient_cv > 0:
-            own = _means(point.seconds)
+    for number, (point, times) in enumerate(zip(points, descriptions, strict=True)):
+        if times.transient_cv > 0:
+            own = np.nansum(point.seconds, axis=1) / np.maximum(point.there.sum(axis=1), 1)
             beside[number] = float(np.nansum(np.abs(point.seconds - own[:, None])))
     order = np.argsort(-beside, kind="stable")
     return [int(number) for number in order if beside[number] > 0]
-
-
-def _means(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    there = np.isfinite(seconds)
-    total = np.where(there, seconds, 0.0).sum(axis=1)
-    return np.asarray(total / np.maximum(there.sum(axis=1), 1), dtype=np.float64)

@@ -3,47 +3,54 @@
 A row of a list names ranks and partners at the number of processes that was traced. Where all that
 it says is "the neighbour along this dimension, where there is one", it is written with the extents
 of the grid instead, and is tried: at the traced number it must give the same ranks and partners.
+At one number of processes two neighbours may be the same process. On a larger grid they are not,
+and what is sent to one may be awaited from the other: so messages must have both ends there, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from popmodel.expressions import parse
 from popmodel.model.run.grid import best_grid
-from popmodel.signature.collectives import all_meet, at_once
 from popmodel.structure.pattern_kinds import extents_of
 from popmodel.structure.rank_formulas import condition
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from numpy.typing import NDArray
 
+Row = dict[str, Any]
+Dims = tuple[int, ...]
+Moves = dict[tuple[int, ...], tuple[int, ...]]
 
 _CELLS = 1000
+_SENDS, _RECEIVES = ("send", "isend", "sendrecv"), ("recv", "irecv", "sendrecv")
 _ONE_WAY = ("send", "recv", "isend", "irecv")
 _OPENING = ("isend", "irecv")
-_WAITS = ("wait", "waitall")
-_FREE = ("compute", *_WAITS)
+_FREE = ("compute", "wait", "waitall")
+_WAYS = (-1, 1)
+_REPEATED = 3  # repetitions that show how rows go on
 
 
 @dataclass(frozen=True)
 class ScalingGrid:
     """A grid of processes."""
 
-    # Extents at the traced number of processes; the last dimension varies fastest.
-    dims: tuple[int, ...]
+    dims: Dims  # Extents at the traced number of processes; the last dimension varies fastest
     periodic: tuple[bool, ...]  # Whether it is closed along each
 
     @property
     def processes(self) -> int:
         """Number of processes."""
-        return int(np.prod(self.dims))
+        return math.prod(self.dims)
 
     @property
     def cells(self) -> list[int]:
@@ -51,73 +58,66 @@ class ScalingGrid:
         return [_CELLS * extent for extent in self.dims]
 
 
-@dataclass(frozen=True)
-class General:
-    """Rows that hold for any number of processes."""
-
-    rows: tuple[dict[str, Any], ...]  # The rows
-    # For each row with partners, by where it stands, the step in the grid to its partner.
-    moves: Mapping[tuple[int, ...], tuple[int, ...]]
+# -- what rows say of ranks
 
 
-def ranks_on(row: Mapping[str, Any], processes: int) -> NDArray[np.bool_]:
+def _values(formula: str, dims: Dims) -> NDArray[np.float64]:
+    processes = math.prod(dims)
+    names: dict[str, Any] = {f"P{axis}": float(extent) for axis, extent in enumerate(dims)}
+    names |= {"rank": np.arange(processes, dtype=np.float64), "P": float(processes)}
+    return np.broadcast_to(np.asarray(parse(formula).evaluate(names), np.float64), processes)
+
+
+_values_on_line = lru_cache(maxsize=512)(_values)  # every grid that is tried asks for the same
+
+
+def _evaluated(formula: Any, dims: Dims) -> NDArray[np.float64]:
+    return (_values_on_line if len(dims) == 1 else _values)(str(formula), dims)
+
+
+def ranks_on(row: Mapping[str, Any], dims: Dims) -> NDArray[np.bool_]:
     """Who carries out a row: bool[P]."""
     on = row.get("on")
     if on is None:
-        return np.ones(processes, dtype=bool)
+        return np.ones(math.prod(dims), dtype=bool)
     if isinstance(on, list):
-        found = np.zeros(processes, dtype=bool)
-        found[on] = True
-        return found
-    holds: NDArray[np.bool_] = _values(str(on), processes) != 0
-    return holds
+        return np.isin(np.arange(math.prod(dims)), on)
+    return np.asarray(_evaluated(on, dims) != 0)
 
 
-@lru_cache(maxsize=512)  # every grid that is tried asks for the same
-def _values(formula: str, processes: int) -> NDArray[np.float64]:
-    names = {"rank": np.arange(processes, dtype=np.float64), "P": float(processes)}
-    found = np.asarray(parse(formula).evaluate(names), dtype=np.float64)
-    return np.broadcast_to(found, processes)
-
-
-def _partners(row: Mapping[str, Any], key: str, processes: int) -> NDArray[np.int64]:
+def partners(row: Mapping[str, Any], key: str, dims: Dims) -> NDArray[np.int64]:
     """Partner of each rank, -1 for none: int64[P]."""
     value = row[key]
-    listed = np.array(value) if isinstance(value, list) else _values(str(value), processes)
+    listed = np.array(value) if isinstance(value, list) else _evaluated(value, dims)
     partner = np.rint(listed).astype(np.int64)
-    inside = ranks_on(row, processes) & (partner >= 0) & (partner < processes)
+    inside = ranks_on(row, dims) & (partner >= 0) & (partner < math.prod(dims))
     return np.where(inside, partner, -1)
 
 
-def tidy(rows: Sequence[Mapping[str, Any]], processes: int) -> list[dict[str, Any]]:
+def tidy(rows: Sequence[Mapping[str, Any]], processes: int) -> list[Row]:
     """Write rows as signatures read them: lists of ranks as such, requests of those that have any.
 
     A row may leave out on which ranks it does nothing because its partner is no rank; of a
     nonblocking call that would be a request that nobody waits for.
     """
-    found = []
-    for row in rows:
-        one = dict(row)
-        if "calls" in one:
-            one["calls"] = tidy(one["calls"], processes)
-        if isinstance(one.get("on"), str) and _is_list(one["on"]):
-            one["on"] = _listed(one["on"])
-        if one.get("do") in _OPENING:
-            mine = _partners(one, "to" if one["do"] == "isend" else "from", processes) >= 0
-            if (mine != ranks_on(one, processes)).any():
-                text = condition(mine)
-                on: Any = _listed(text) if _is_list(text) else text
-                one = {"on": on, **{key: value for key, value in one.items() if key != "on"}}
-        found.append(one)
-    return found
+    made = []
+    for row in map(dict, rows):
+        if "calls" in row:
+            row["calls"] = tidy(row["calls"], processes)
+        if isinstance(row.get("on"), str):
+            row["on"] = _listed(row["on"])
+        if row.get("do") in _OPENING:
+            mine = partners(row, "to" if row["do"] == "isend" else "from", (processes,)) >= 0
+            if (mine != ranks_on(row, (processes,))).any():
+                row = {"on": _listed(condition(mine)), **{k: row[k] for k in row if k != "on"}}
+        made.append(row)
+    return made
 
 
-def _is_list(text: str) -> bool:
-    return bool(text) and not set(text) - set("0123456789,- ")
-
-
-def _listed(text: str) -> list[int]:
-    """Ranks of a text such as ``0,3-4``."""
+def _listed(text: str) -> str | list[int]:
+    """Ranks of a text such as ``0,3-4``; other conditions as they are."""
+    if not text or set(text) - set("0123456789,- "):
+        return text
     ranks: list[int] = []
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
@@ -125,121 +125,209 @@ def _listed(text: str) -> list[int]:
     return ranks
 
 
-def general(rows: Sequence[dict[str, Any]], grid: ScalingGrid) -> General | None:
-    """Write rows for any number of processes; None if one says more than neighbours of a grid."""
-    waiting = at_once(rows, grid.processes)
-    larger = [1 + extent for extent in grid.dims], [2 * extent for extent in grid.dims]
-    is_whole = all_meet(rows, grid.dims)
-    for read, with_both in ((waiting, True), (rows, True), (rows, False)):
+# -- whether every message has both ends
+
+
+def all_meet(rows: Sequence[Mapping[str, Any]], dims: Dims) -> bool:
+    """Whether every message has both ends, of the same size, and every request one."""
+    processes = math.prod(dims)
+    opened = np.zeros(processes, dtype=np.int64)
+    # by tag, pairs of ranks and sizes as they are written, in order: of what is sent, and received
+    sent: dict[str, list[tuple[NDArray[np.int64], str]]] = {}
+    received: dict[str, list[tuple[NDArray[np.int64], str]]] = {}
+    for row in _flat(rows):
+        on, do = ranks_on(row, dims), row["do"]
+        if do in _OPENING:
+            opened += on
+        elif do == "waitall":
+            opened[on] = 0
+        elif do == "wait":
+            opened[on] -= 1
+            if (opened < 0).any():
+                return False
+        tag, size = str(row.get("tag", 0)), str(row.get("bytes", ""))
+        if do in _SENDS:
+            partner = partners(row, "to", dims)
+            rank = np.flatnonzero(partner >= 0)
+            sent.setdefault(tag, []).append((rank * processes + partner[rank], size))
+        if do in _RECEIVES:
+            partner = partners(row, "from", dims)
+            rank = np.flatnonzero(partner >= 0)
+            received.setdefault(tag, []).append((partner[rank] * processes + rank, size))
+    return (
+        not opened.any()
+        and sent.keys() == received.keys()
+        and all(_match(sent[tag], received[tag]) for tag in sent)
+    )
+
+
+def _match(
+    sent: Sequence[tuple[NDArray[np.int64], str]], received: Sequence[tuple[NDArray[np.int64], str]]
+) -> bool:
+    """Whether the k-th message of a pair is sent and received, and as large where both say."""
+    numbers = {"": 0}
+    columns = []
+    for side in (sent, received):
+        pair = np.concatenate([pairs for pairs, _ in side])
+        codes = [numbers.setdefault(size, len(numbers)) for _, size in side]
+        size = np.repeat(codes, [len(pairs) for pairs, _ in side])
+        order = np.argsort(pair, kind="stable")
+        columns.append((pair[order], size[order]))
+    (senders, given), (receivers, taken) = columns
+    return (
+        np.array_equal(senders, receivers)
+        and not ((given != taken) & (given > 0) & (taken > 0)).any()
+    )
+
+
+def _flat(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Rows in the order in which they are carried out; many repetitions as a few of them."""
+    for row in rows:
+        if "calls" in row:
+            for _ in range(min(round(float(row["repeat"])), _REPEATED)):
+                yield from _flat(row["calls"])
+        else:
+            yield row
+
+
+def messages_of(rows: Sequence[Mapping[str, Any]], dims: Dims) -> int:
+    """Return how many messages all processes send with some extents of the grid."""
+    count = 0
+    for row in rows:
+        if "calls" in row:
+            count += round(float(row["repeat"])) * messages_of(row["calls"], dims)
+        elif row["do"] in _SENDS:
+            count += int((partners(row, "to", dims) >= 0).sum())
+    return count
+
+
+def at_once(rows: Sequence[Row], processes: int) -> list[Row] | None:
+    """Write waits for the only open request as waits for all; None if there is another one.
+
+    Then a list may open more requests for larger grids.
+    """
+    opened = np.zeros(processes, dtype=np.int64)
+    made = []
+    for row in rows:
+        if "calls" in row:
+            inner = at_once(row["calls"], processes)
+            if inner is None or opened.any():
+                return None
+            made.append({**row, "calls": inner})
+            continue
+        on = ranks_on(row, (processes,))
+        if row["do"] in _OPENING:
+            opened += on
+        elif row["do"] == "waitall":
+            opened[on] = 0
+        elif row["do"] == "wait":
+            if "request" in row or (opened[on] != 1).any():
+                return None
+            opened[on] = 0
+            row = {**row, "do": "waitall"}
+        made.append(row)
+    return None if opened.any() else made
+
+
+# -- rows on a grid
+
+
+def general(rows: Sequence[Row], grid: ScalingGrid) -> tuple[list[Row], Moves] | None:
+    """Write rows for any number of processes; None if one says more than neighbours of a grid.
+
+    Also for each row with partners, by where it stands, the step in the grid to its partner.
+    """
+    larger = tuple(1 + extent for extent in grid.dims), tuple(2 * extent for extent in grid.dims)
+    is_whole = all_meet(rows, grid.dims)  # a list that lacks ends as it is tells nothing
+    for read, with_both in ((at_once(rows, grid.processes), True), (rows, True), (rows, False)):
         if read is not None:
-            moves: dict[tuple[int, ...], tuple[int, ...]] = {}
-            found = _all(read, grid, (), moves, with_both=with_both)
-            # a list that lacks ends of messages as it is tells nothing
-            if found and (not is_whole or all(all_meet(found, dims) for dims in larger)):
-                return General(tuple(found), moves)
+            moves: Moves = {}
+            made = _on_grid(read, grid, (), moves, with_both=with_both)
+            if made and (not is_whole or all(all_meet(made, dims) for dims in larger)):
+                return made, moves
     return None
 
 
-def _all(
-    rows: Sequence[dict[str, Any]],
+def _on_grid(
+    rows: Sequence[Row],
     grid: ScalingGrid,
     path: tuple[int, ...],
-    moves: dict[tuple[int, ...], tuple[int, ...]],
+    moves: Moves,
     *,
     with_both: bool,
-) -> list[dict[str, Any]] | None:
-    found: list[dict[str, Any]] = []
-    across = [_across(row, grid) if with_both else None for row in rows]
-    if any(row.get("do") == "wait" for row in rows):  # one for each request: none can be added
-        across = [
-            None if row.get("do") in _OPENING else axis
-            for row, axis in zip(rows, across, strict=True)
-        ]
+) -> list[Row] | None:
+    made: list[Row] = []
+    # one wait for each request: none can be added
+    single = ("send", "recv") if any(row.get("do") == "wait" for row in rows) else _ONE_WAY
+    across = [_across(row, grid) if with_both and row.get("do") in single else None for row in rows]
+    steps = _steps(grid)
     for index, row in enumerate(rows):
-        here = (*path, len(found))
-        if (axis := across[index]) is not None:
-            kind = [i for i, one in enumerate(rows) if across[i] == axis and one["do"] == row["do"]]
-            if len(kind) <= len(_WAYS):
-                both = _WAYS if len(kind) == 1 else (_WAYS[kind.index(index)],)
-                known = _steps(grid).open_ if len(kind) == 1 else _steps(grid).closed
-                for step in (known[axis, way] for way in both):
-                    moves[*path, len(found)] = step.move
-                    found.append(_written(row, [step]))
-                continue
+        here = (*path, len(made))
         if "calls" in row:
-            inner = _all(row["calls"], grid, here, moves, with_both=with_both)
+            inner = _on_grid(row["calls"], grid, here, moves, with_both=with_both)
             if inner is None:
                 return None
-            found.append({**row, "calls": inner})
+            made.append({**row, "calls": inner})
             continue
-        one = _one(row, grid, here, moves)
-        if one is None:
-            return None
-        found.append(one)
-    return found
+        axis, kind = across[index], [index]
+        if axis is not None:
+            kind = [i for i, r in enumerate(rows) if axis == across[i] and r["do"] == row["do"]]
+        if axis is not None and len(kind) <= len(_WAYS):
+            ways = _WAYS if len(kind) == 1 else (_WAYS[kind.index(index)],)
+            along = steps.open_ if len(kind) == 1 else steps.closed
+            for step in (along[axis, way] for way in ways):
+                moves[*path, len(made)] = step.move
+                made.append(_with_formulas(row, [step]))
+        elif row["do"] in _FREE:
+            on = ranks_on(row, (grid.processes,))
+            text = "" if on.all() else steps.on.get(on.tobytes())
+            if text is None:
+                return None
+            rest = {key: value for key, value in row.items() if key != "on"}
+            made.append({"on": text, **rest} if text else rest)
+        else:
+            found = [
+                known.get(partners(row, key, (grid.processes,)).tobytes())
+                for key, known in (("to", steps.by_partner), ("from", steps.by_source))
+                if key in row
+            ]
+            taken = [step for step in found if step is not None]
+            if len(taken) < len(found):
+                return None
+            moves[here] = taken[0].move
+            made.append(_with_formulas(row, taken))
+    return made
 
 
-def _one(
-    row: dict[str, Any],
-    grid: ScalingGrid,
-    here: tuple[int, ...],
-    moves: dict[tuple[int, ...], tuple[int, ...]],
-) -> dict[str, Any] | None:
-    processes = grid.processes
-    rest = {key: value for key, value in row.items() if key not in ("on", "to", "from")}
-    if row["do"] in _FREE:
-        on = ranks_on(row, processes)
-        if on.all():
-            return rest
-        text = _steps(grid).on.get(on.tobytes())
-        return None if text is None else {"on": text, **rest}
-    keys = [key for key in ("to", "from") if key in row]
-    wanted = [_partners(row, key, processes) for key in keys]
-    known_steps = {"to": _steps(grid).by_partner, "from": _steps(grid).by_source}
-    steps = [
-        known_steps[key].get(partner.tobytes()) for key, partner in zip(keys, wanted, strict=True)
-    ]
-    known = [step for step in steps if step is not None]
-    if len(known) < len(steps):
-        return None
-    moves[here] = known[0].move
-    return _written(row, known)
-
-
-_WAYS = (-1, 1)
-
-
-def _across(row: dict[str, Any], grid: ScalingGrid) -> int | None:
+def _across(row: Row, grid: ScalingGrid) -> int | None:
     """Dimension of two processes along which a send or a receive of all goes to the other one.
 
     The other one is the neighbour on both sides. One such call is taken for an exchange with
     neighbours at open edges, of which each process has one; two for both ways around a ring. A
     sendrecv is taken for a shift around one.
     """
-    if row.get("do") not in _ONE_WAY:
-        return None
-    wanted = _partners(row, "to" if "to" in row else "from", grid.processes)
+    partner = partners(row, "to" if "to" in row else "from", (grid.processes,))
     for axis, extent in enumerate(grid.dims):
-        if extent == 2 and np.array_equal(wanted, _steps(grid).closed[axis, 1].partner):
+        if extent == 2 and np.array_equal(partner, _steps(grid).closed[axis, 1].partner):
             return axis
     return None
 
 
-def _written(row: Mapping[str, Any], known: Sequence[_ListStep]) -> dict[str, Any]:
+def _with_formulas(row: Row, steps: Sequence[_GridStep]) -> Row:
     """A row with formulas of its partners."""
-    rest = {key: value for key, value in row.items() if key not in ("on", "to", "from")}
+    rest = {key: value for key, value in row.items() if key not in ("on", "to", "from", "do")}
+    made: Row = {"do": row["do"]}
     keys = [key for key in ("to", "from") if key in row]
+    if len(steps) == 1:
+        made = {"on": steps[0].on, **made} if steps[0].on else made
+        return made | {keys[0]: steps[0].formula} | rest
     # of two partners each may be missing at another edge: no message leaves the ranks then
-    alone = len(known) == 1
-    found: dict[str, Any] = {"on": known[0].on} if alone and known[0].on else {}
-    found["do"] = rest.pop("do")
-    for key, step in zip(keys, known, strict=True):
-        found[key] = step.formula if alone else step.guarded
-    return found | rest
+    for key, step in zip(keys, steps, strict=True):
+        made[key] = f"{step.formula} if {step.on} else -1" if step.on else step.formula
+    return made | rest
 
 
-@dataclass(frozen=True)
-class _ListStep:
+class _GridStep(NamedTuple):
     """A step in a grid: to whom, by which formulas, and where there is somebody."""
 
     move: tuple[int, ...]
@@ -248,14 +336,8 @@ class _ListStep:
     on: str
     closed: tuple[bool, ...]
 
-    @property
-    def guarded(self) -> str:
-        """The partner, or no rank where there is none."""
-        return f"{self.formula} if {self.on} else -1" if self.on else self.formula
 
-
-@dataclass(frozen=True)
-class _ListSteps:
+class _GridSteps(NamedTuple):
     """Steps of a grid by the partners of all ranks, and conditions by the ranks that they hold on.
 
     Of several that are the same at this number of processes the simplest counts: along one
@@ -264,39 +346,35 @@ class _ListSteps:
     longer ring.
     """
 
-    by_partner: Mapping[bytes, _ListStep]
-    by_source: Mapping[bytes, _ListStep]
-    on: Mapping[bytes, str]
-    open_: Mapping[tuple[int, int], _ListStep]
-    closed: Mapping[tuple[int, int], _ListStep]
-    """By dimension and way: to the neighbour where there is one, and around the ring."""
+    by_partner: dict[bytes, _GridStep]
+    by_source: dict[bytes, _GridStep]
+    on: dict[bytes, str]
+    # By dimension and way: to the neighbour where there is one, and around the ring.
+    open_: dict[tuple[int, int], _GridStep]
+    closed: dict[tuple[int, int], _GridStep]
 
 
 @lru_cache(maxsize=64)
-def _steps(grid: ScalingGrid) -> _ListSteps:
-    by_partner: dict[bytes, _ListStep] = {}
-    by_source: dict[bytes, _ListStep] = {}
-    on: dict[bytes, str] = {}
-    open_: dict[tuple[int, int], _ListStep] = {}
-    closed: dict[tuple[int, int], _ListStep] = {}
+def _steps(grid: ScalingGrid) -> _GridSteps:
+    steps = _GridSteps({}, {}, {}, {}, {})
     made = list(_made(grid))
     opposite = {(step.closed, step.move): step for step in made}
     for step in made:
         axes = [axis for axis, way in enumerate(step.move) if way]
         if len(axes) == 1:
-            known = open_ if step.on else closed
-            known.setdefault((axes[0], step.move[axes[0]]), step)
+            along = steps.open_ if step.on else steps.closed
+            along.setdefault((axes[0], step.move[axes[0]]), step)
         if (step.partner >= 0).any():
-            by_partner.setdefault(step.partner.tobytes(), step)
-        other = opposite[step.closed, tuple(-one for one in step.move)]
+            steps.by_partner.setdefault(step.partner.tobytes(), step)
+        other = opposite[step.closed, tuple(-way for way in step.move)]
         if (other.partner >= 0).any():
-            by_source.setdefault(other.partner.tobytes(), other)
+            steps.by_source.setdefault(other.partner.tobytes(), other)
         if step.on:
-            on.setdefault((step.partner >= 0).tobytes(), step.on)
-    return _ListSteps(by_partner, by_source, on, open_, closed)
+            steps.on.setdefault((step.partner >= 0).tobytes(), step.on)
+    return steps
 
 
-def _made(grid: ScalingGrid) -> Iterator[_ListStep]:
+def _made(grid: ScalingGrid) -> Iterator[_GridStep]:
     ranks = np.arange(grid.processes)
     axes = range(len(grid.dims))
     moves = sorted(product((-1, 0, 1), repeat=len(grid.dims)), key=lambda move: sum(map(abs, move)))
@@ -308,7 +386,7 @@ def _made(grid: ScalingGrid) -> Iterator[_ListStep]:
                 step, extent = move[axis], grid.dims[axis]
                 if not step:
                     continue
-                stride = int(np.prod(grid.dims[axis + 1 :]))
+                stride = math.prod(grid.dims[axis + 1 :])
                 at = ranks // stride % extent
                 name, size = _coordinate(axis, len(grid.dims)), f"P{axis}"
                 ahead = f"{'+' if step > 0 else '-'} {_stride(axis, len(grid.dims))}"
@@ -321,7 +399,7 @@ def _made(grid: ScalingGrid) -> Iterator[_ListStep]:
                     formula += f" {ahead}"
                     on.append(f"{name} < {size} - 1" if step > 0 else f"{name} > 0")
             partners = np.where(inside, partner, -1)
-            yield _ListStep(move, partners, formula, " and ".join(on), periodic)
+            yield _GridStep(move, partners, formula, " and ".join(on), periodic)
 
 
 def _around(formula: str, ahead: str, axis: int, dimensions: int) -> str:
@@ -343,7 +421,7 @@ def _stride(axis: int, dimensions: int) -> str:
     return "*".join(names) or "1"
 
 
-def grid_of(lists: Sequence[tuple[Sequence[dict[str, Any]], float]], processes: int) -> ScalingGrid:
+def grid_of(lists: Sequence[tuple[Sequence[Row], float]], processes: int) -> ScalingGrid:
     """Return the grid on which most bytes of some lists of calls go between neighbours."""
     best, most = ScalingGrid((processes,), (False,)), 0.0
     grids = sorted(extents_of(processes), key=lambda dims: (len(dims), max(dims) - min(dims)))

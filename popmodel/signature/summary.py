@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from popmodel.errors import PopmodelError
+from popmodel.signature.document import TomlItem, text_of
 from popmodel.signature.outline import (
     OutlineCalls,
     OutlineMeeting,
     OutlineRepeat,
     OutlineTeam,
     OutlineWork,
+    paths,
+    points_of,
+    row_points,
 )
-from popmodel.signature.toml import TomlItem, text_of
 from popmodel.structure.rank_formulas import NOBODY, split
 from popmodel.units import plural
 
@@ -32,17 +35,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.signature.computing import Computing
-    from popmodel.signature.outline import Node
+    from popmodel.signature.outline import Node, OutlinePoint
     from popmodel.simulator import Program
     from popmodel.structure.structure import Structure
 
-LINES = 300
-"""Lines that a signature has at most, where summaries of what is small can do that."""
-_SHARES = (1e-4, 3e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1)
-"""Shares of the time of a run below which parts of it are summed up, the first that will do."""
-_EVEN = 0.1
-"""Relative spread of sizes of messages that are written as one, their mean."""
+    Whole = NDArray[np.int64]
+
+LINES = 300  # of a signature at most, where summaries of what is small can do that
+_SHARES = (1e-4, 3e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1)  # of all time: what is small
+_EVEN = 0.1  # relative spread of sizes of messages that are written as one, their mean
 _PARTNERS = 6  # at most, of what stands for messages at another number of processes
 
 
@@ -50,7 +51,27 @@ _PARTNERS = 6  # at most, of what stands for messages at another number of proce
 
 
 def exchange(
-    program: Program, sent: NDArray[np.int64], executions: int
+    program: Program,
+    name: str,
+    sent: Whole,
+    times: int,
+    places: tuple[int, ...],
+    every: str,
+    rows: Sequence[dict[str, Any]] | None = None,
+) -> OutlineCalls:
+    """Note what is exchanged in some executions: as rows say, else all messages at once."""
+    is_exact = True
+    if rows is None:
+        rows, is_exact = exchange_rows(program, sent, times)
+    size = float(program.messages.size[sent].sum())
+    return OutlineCalls(
+        name, tuple(rows), len(sent) / times, size / times, sent, times, is_exact, places, every,
+        _offsets(program, sent),
+    )  # fmt: skip
+
+
+def exchange_rows(
+    program: Program, sent: Whole, executions: int
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return rows in which all messages go at once, and whether they say it by formulas.
 
@@ -77,54 +98,53 @@ def exchange(
         if size[ranks].std() > _EVEN * of_sender:
             is_even = False
             of_sender, of_receiver = size.tolist(), np.roll(size, offset).tolist()
-        calls = [
-            {"on": row.ranks, "do": do, key: row.formula, "bytes": each}
-            for do, key, partner, each in (
-                ("irecv", "from", source, of_receiver),
-                ("isend", "to", to, of_sender),
-            )
-            for row in split(partner)
-        ]
-        for call in calls:
-            on = np.flatnonzero(call["on"]).tolist()
-            call["on"] = on
-            if len(on) == processes:
-                del call["on"]
+        calls: list[dict[str, Any]] = []
+        for do, key, partner, each in (
+            ("irecv", "from", source, of_receiver),
+            ("isend", "to", to, of_sender),
+        ):
+            for row in split(partner):
+                on = np.flatnonzero(row.ranks).tolist()
+                call = {"do": do, key: row.formula, "bytes": each}
+                calls.append(call if len(on) == processes else {"on": on, **call})
         rows += calls if times == 1 else [{"repeat": times, "calls": calls}]
     return [*rows, {"do": "waitall"}], is_even
 
 
-def by_frequency(
-    program: Program, sent: NDArray[np.int64], executions: int
-) -> Iterator[tuple[NDArray[np.int64], int]]:
+def by_frequency(program: Program, sent: Whole, executions: int) -> Iterator[tuple[Whole, int]]:
     """Divide messages into those of pairs that have one most times, and others; how often each."""
     if not len(sent):
         return
-    messages = program.messages
-    pairs = messages.sender[sent].astype(np.int64) * program.processes + messages.receiver[sent]
-    _, which, count = np.unique(pairs, return_inverse=True, return_counts=True)
-    rare = 2 * count[which] < executions
+    count = _per_pair(program, sent)
+    rare = 2 * count < executions
     if not rare.all():
         yield sent[~rare], executions
     if rare.any():
-        yield sent[rare], int(count[which][rare].max())
+        yield sent[rare], int(count[rare].max())
 
 
-def offsets_of(program: Program, sent: NDArray[np.int64]) -> tuple[int, ...]:
+def _per_pair(program: Program, sent: Whole) -> Whole:
+    """How many of some messages the pair of processes of each has."""
+    messages = program.messages
+    pairs = messages.sender[sent].astype(np.int64) * program.processes + messages.receiver[sent]
+    _, which, count = np.unique(pairs, return_inverse=True, return_counts=True)
+    return np.asarray(count[which], dtype=np.int64)
+
+
+def _offsets(program: Program, sent: Whole) -> tuple[int, ...]:
     """How far messages go, modulo P, where most bytes do first."""
     messages, processes = program.messages, program.processes
     away = (messages.receiver[sent].astype(np.int64) - messages.sender[sent]) % processes
     by_offset = np.bincount(away, messages.size[sent] + 1.0, processes)
     by_offset[0] = 0  # to themselves
-    order = np.argsort(-by_offset, kind="stable")[:_PARTNERS]
-    offsets = (int(one) for one in order if by_offset[one])
-    return tuple(one if 2 * one <= processes else one - processes for one in offsets)
+    order = np.argsort(-by_offset, kind="stable")[:_PARTNERS].tolist()
+    offsets = (offset for offset in order if by_offset[offset])
+    return tuple(away if 2 * away <= processes else away - processes for away in offsets)
 
 
 def is_read(rows: Sequence[dict[str, Any]], processes: int) -> bool:
     """Whether a signature with a list of calls is read, and comes to its end."""
-    timed = [_timed(row) for row in rows]
-    item = TomlItem("messages", {"name": "calls", "calls": timed})
+    item = TomlItem("messages", {"name": "calls", "calls": [_timed(row) for row in rows]})
     return _is_read(text_of((), (), (item,)), processes)
 
 
@@ -143,100 +163,93 @@ def _is_read(text: str, processes: int) -> bool:
 
 def _timed(row: dict[str, Any]) -> dict[str, Any]:
     if "calls" in row:
-        return {**row, "calls": [_timed(one) for one in row["calls"]]}
+        return {**row, "calls": [_timed(call) for call in row["calls"]]}
     return {"do": "compute", "seconds": 1e-6} if "point" in row else row
 
 
 # -- parts of a program
 
 
-class Parts(NamedTuple):
-    """What was measured at the points of a program; summaries add to it."""
-
-    points: list[Computing]
-    labels: list[str]
-    words: list[str]
-    teams: list[OutlineTeam | None]
-
-
-class Shortened(NamedTuple):
+class ShortProgram(NamedTuple):
     """A program with summaries."""
 
     body: tuple[Node, ...]
-    notes: tuple[str, ...]  # What they are of
+    points: list[OutlinePoint]  # That are in it
+    notes: tuple[str, ...]  # What summaries are of
     share: float  # Of the time that is in them
 
 
-def shortened(body: tuple[Node, ...], parts: Parts, structure: Structure, limit: int) -> Shortened:
-    """Sum up parts of a program that take least until it is short enough; drop unused points."""
+def shortened(
+    body: tuple[Node, ...], points: Sequence[OutlinePoint], structure: Structure, limit: int
+) -> ShortProgram:
+    """Sum up parts of a program that take least until it is short enough."""
     found = body
-    summaries = _Summaries(parts, structure)
+    summaries = _Summaries(body, points, structure)
     if summaries.lines(body) > limit:
         for share in _SHARES:
-            before = len(parts.points)
-            for each in parts:
-                del each[before:]
-            summaries = _Summaries(parts, structure)
+            summaries = _Summaries(body, points, structure)
             found = tuple(summaries.of(body, share, 1, 1))
             if summaries.lines(found) <= limit:
                 break
-    share = summaries.summed / summaries.all
-    return Shortened(_renumbered(found, parts), summaries.notes(), share)
+    notes: tuple[str, ...] = ()
+    if summaries.count:
+        notes = (
+            f"{100 * summaries.summed / summaries.all:.2g} % of the time, in small parts, is in "
+            f"{plural(summaries.count, 'summary', 'summaries')}: done as often, in no order",
+        )
+    found, kept = _renumbered(found, summaries.points)
+    return ShortProgram(found, kept, notes, summaries.summed / summaries.all)
+
+
+class _Site(NamedTuple):
+    """What processes do together in some places, and points of what they compute before."""
+
+    nodes: list[Any]
+    before: list[int]
 
 
 class _Summaries:
     """Sums up the parts of a program."""
 
-    def __init__(self, parts: Parts, structure: Structure) -> None:
-        self.parts, self.structure = parts, structure
-        events = structure.events
+    def __init__(
+        self, body: Sequence[Node], points: Sequence[OutlinePoint], structure: Structure
+    ) -> None:
+        self.points, self.structure = [*points], structure
+        events, places = structure.events, len(structure.places)
         in_calls = np.where(events.is_region, 0, events.end - events.begin) / 1e9
-        self.called = np.bincount(structure.place, in_calls, len(structure.places))
-        self.all = sum(point.total for point in parts.points) + float(self.called.sum()) or 1.0
-        self.summed, self.count = 0.0, 0
-
-    def notes(self) -> tuple[str, ...]:
-        """Say how much is in summaries."""
-        if not self.count:
-            return ()
-        return (
-            f"{100 * self.summed / self.all:.2g} % of the time, in small parts, is in "
-            f"{plural(self.count, 'summary', 'summaries')}: done as often, in no order",
+        called = np.bincount(structure.place, in_calls, places)
+        self.all = sum(point.total for point in points) + float(called.sum()) or 1.0
+        # of calls at a place that are several nodes, each has its part
+        nodes = [place for _, node in paths(body) for place in _places_of(node)]
+        self.called = called / np.maximum(
+            np.bincount(np.array(nodes, np.int64), minlength=places), 1
         )
+        self.summed, self.count = 0.0, 0
 
     # -- how long, and how many lines
 
     def time(self, node: Node) -> float:
         """Seconds of all processes in a node, calls of MPI included."""
-        match node:
-            case OutlineRepeat():
-                return sum(map(self.time, node.body))
-            case OutlineWork():
-                return self.parts.points[node.point].total
-            case OutlineMeeting():
-                return float(self.called[node.place])
-            case OutlineCalls():
-                inside = sum(self.parts.points[point].total for point in points_of(node.rows))
-                return inside + float(self.called[list(node.places)].sum())
+        if isinstance(node, OutlineRepeat):
+            return sum(map(self.time, node.body))
+        called = float(self.called[np.array(_places_of(node), np.int64)].sum())
+        return sum(self.points[point].total for point in points_of(node)) + called
 
     def lines(self, nodes: Sequence[Node]) -> int:
         """Lines that nodes take, about: an entry in a line or two, times in four and more."""
         total = 0
-        for node in nodes:
+        for _, node in paths(nodes):
             match node:
                 case OutlineRepeat():
-                    total += 3 + self.lines(node.body)
+                    total += 3
                 case OutlineWork():
-                    total += self._of_point(node.point)
+                    total += 8 + len(self.points[node.point].seconds) // 10
                 case OutlineMeeting():
                     total += 4
                 case OutlineCalls():
                     total += 5 + sum(1 + str(row).count("\n") for row in node.rows)
-                    total += sum(3 for _ in points_of(node.rows))
+                    total += sum(3 for _ in points_of(node))
         return total
-
-    def _of_point(self, point: int) -> int:
-        return 8 + len(self.parts.points[point].seconds) // 10
 
     # -- summaries
 
@@ -258,55 +271,55 @@ class _Summaries:
             yield node
         yield from self._summary(small, times, length)
 
-    def _summary(self, nodes: list[Node], times: int, length: int) -> Iterator[Node]:
-        before = len(self.parts.points)
+    def _summary(self, nodes: list[Node], times: int, length: int) -> list[Node]:
+        """A summary of some nodes, if it is shorter than they are."""
+        before = len(self.points)
         made = self._summed(nodes, times, length) if len(nodes) > 1 else nodes
         if self.lines(made) < self.lines(nodes):
             self.summed += sum(map(self.time, nodes))
             self.count += 1
-            yield from made
-            return
-        for each in self.parts:
-            del each[before:]
-        yield from nodes
+            return made
+        del self.points[before:]
+        return nodes
 
     def _summed(self, nodes: Sequence[Node], times: int, length: int) -> list[Node]:
         """Sites of some nodes: what is done together, how often, and what is computed before it."""
         sites: dict[tuple[Any, ...], _Site] = {}
         pending: list[int] = []
-        for node in _flat(nodes):
+        for _, node in paths(nodes):
+            key: tuple[Any, ...]
             match node:
-                case OutlineWork() if self.parts.teams[node.point] is None:
+                case OutlineRepeat():
+                    continue
+                case OutlineWork() if self.points[node.point].team is None:
                     pending.append(node.point)
                     continue
                 case OutlineWork():
-                    key: tuple[Any, ...] = ("region",)
+                    sites.setdefault(("region",), _Site([], [])).nodes.append(node)
+                    continue
                 case OutlineMeeting():
                     key = (node.op, node.comm, node.root)
                 case OutlineCalls():
                     key = ("messages",)
-                    pending += points_of(node.rows)
-                case OutlineRepeat():
-                    continue
+                    pending += row_points(node.rows)
             site = sites.setdefault(key, _Site([], []))
             site.nodes.append(node)
-            if key != ("region",):
-                site.before.extend(pending)
-                pending = []
+            site.before.extend(pending)
+            pending = []
         if pending:
-            sites[("rest",)] = _Site([], pending)
+            sites["rest",] = _Site([], pending)
         often = {key: self._often(site, times) for key, site in sites.items()}
         # as many turns as what is done together most often; what is not in each is outside
         together = [often[key] for key in sites if key[0] not in ("region", "rest")]
         turns = max(round(max(together, default=1.0)), 1)
         inside: list[Node] = []
-        found: list[Node] = []
+        outside: list[Node] = []
         for key, site in sites.items():
             every, count = "", 1
             if often[key] < 1 < length:  # done in some turns of the loop around
                 every = _every(length, often[key] * length)
                 done = times // length * int(every.partition("/")[2] or length)
-                found += self._site(site, done, every)
+                outside += self._site(site, done, every)
                 continue
             if often[key] < turns:
                 every = _every(turns, often[key])
@@ -317,27 +330,22 @@ class _Summaries:
             made = self._site(site, done, every)
             name = f"in summary {self.count + 1}"
             inside += made if count == 1 else [OutlineRepeat(name, count, tuple(made))]
-        if turns == 1:
-            return [*inside, *found]
-        return [OutlineRepeat(f"summary {self.count + 1}", turns, tuple(inside)), *found]
+        if turns > 1:
+            inside = [OutlineRepeat(f"summary {self.count + 1}", turns, tuple(inside))]
+        return [*inside, *outside]
 
     def _often(self, site: _Site, times: int) -> float:
         """How often something is done in one execution of the body around."""
         if not site.nodes:
             return 1.0
-        executions = sum(self._executions(node) for node in site.nodes)
+        if isinstance(site.nodes[0], OutlineWork):
+            executions = sum(self.points[node.point].turns or 1 for node in site.nodes)
+        else:
+            executions = sum(node.times for node in site.nodes)
         if isinstance(site.nodes[0], OutlineCalls):  # no more than a pair of processes has messages
-            messages = self.structure.program.messages
             sent = np.concatenate([node.sent for node in site.nodes])
-            pairs = np.stack([messages.sender[sent], messages.receiver[sent]])
-            executions = min(executions, int(np.unique(pairs, axis=1, return_counts=True)[1].max()))
+            executions = min(executions, int(_per_pair(self.structure.program, sent).max()))
         return executions / times
-
-    def _executions(self, node: Node) -> int:
-        if isinstance(node, OutlineWork):
-            return self.parts.points[node.point].turns or 1
-        assert not isinstance(node, OutlineRepeat)
-        return node.times
 
     def _site(self, site: _Site, times: int, every: str) -> list[Node]:
         if not site.nodes:
@@ -354,50 +362,41 @@ class _Summaries:
             size = float(np.average([node.bytes for node in site.nodes], weights=done))
             return [*found, replace(first, name=name, bytes=size, times=times, every=every)]
         sent = np.concatenate([node.sent for node in site.nodes])
-        rows, exact = exchange(self.structure.program, sent, times)
-        sizes = self.structure.program.messages.size[sent].astype(np.float64)
         places = tuple(place for node in site.nodes for place in node.places)
-        offsets = offsets_of(self.structure.program, sent)
-        return [*found, OutlineCalls(
-            name, tuple(rows), len(sent) / times, float(sizes.sum()) / times, sent, times, exact,
-            places, every, offsets,
-        )]  # fmt: skip
-
-    def _in_time(self, event: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Order of executions, by how many events processes have passed before them."""
-        there = event >= 0
-        passed = np.where(there, event - self.structure.events.offsets[:-1, None], 0).sum(axis=0)
-        count = there.sum(axis=0)
-        mean = np.divide(passed, count, out=np.full(len(count), np.inf), where=count > 0)
-        return np.argsort(mean, kind="stable")
+        return [*found, exchange(self.structure.program, name, sent, times, places, every)]
 
     def _computed(self, numbers: Sequence[int], name: str, times: int, every: str) -> OutlineWork:
         """What is computed at several points, as one."""
-        points = [self.parts.points[number] for number in numbers]
-        teams = [team for number in numbers if (team := self.parts.teams[number]) is not None]
+        points = [self.points[number] for number in numbers]
         event = np.concatenate([point.event for point in points], axis=1)
-        order = self._in_time(event)
-
-        def joined(tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-            return np.concatenate(tables, axis=1)[:, order]
-
-        counts = [point.instructions for point in points]
-        known = [count for count in counts if count is not None]
-        self.parts.points.append(
+        there = event >= 0  # in order of time, by how many events processes have passed before
+        passed = np.where(there, event - self.structure.events.offsets[:-1, None], 0).sum(axis=0)
+        count = there.sum(axis=0)
+        mean = np.divide(passed, count, out=np.full(len(count), np.inf), where=count > 0)
+        order = np.argsort(mean, kind="stable")
+        counts = [point.instructions for point in points if point.instructions is not None]
+        joined = np.concatenate(counts, axis=1)[:, order] if len(counts) == len(points) else None
+        self.points.append(
             replace(
                 points[-1],
                 event=event[:, order],
-                seconds=joined([point.seconds for point in points]),
+                seconds=np.concatenate([point.seconds for point in points], axis=1)[:, order],
                 along=tuple(place for one in points for place in (*one.along, one.place))[:-1],
-                instructions=joined(known) if len(known) == len(counts) else None,
+                instructions=joined,
                 turns=times,
+                label=name,
+                name=points[0].name,
+                team=_team_of(points, times),
             )
         )
-        self.parts.labels.append(name)
-        self.parts.words.append(self.parts.words[numbers[0]])
-        done = [point.turns or 1 for point in points]
-        self.parts.teams.append(_together(teams, done, times) if teams else None)
-        return OutlineWork(name, len(self.parts.points) - 1, every)
+        return OutlineWork(name, len(self.points) - 1, every)
+
+
+def _places_of(node: Node) -> list[int]:
+    """Where a node calls MPI."""
+    if isinstance(node, OutlineMeeting):
+        return [node.place]
+    return [*node.places] if isinstance(node, OutlineCalls) else []
 
 
 def _every(length: int, often: float) -> str:
@@ -406,36 +405,15 @@ def _every(length: int, often: float) -> str:
     return "" if number >= length else f"{length}/{number}"
 
 
-class _Site(NamedTuple):
-    """What processes do together in some places, and points of what they compute before."""
-
-    nodes: list[Any]
-    before: list[int]
-
-
-def _flat(nodes: Sequence[Node]) -> Iterator[Node]:
-    for node in nodes:
-        if isinstance(node, OutlineRepeat):
-            yield from _flat(node.body)
-        else:
-            yield node
-
-
-def points_of(rows: Sequence[dict[str, Any]]) -> Iterator[int]:
-    """The points of the rows of a list that compute."""
-    for row in rows:
-        if "calls" in row:
-            yield from points_of(row["calls"])
-        elif "point" in row:
-            yield row["point"]
-
-
-def _together(teams: Sequence[OutlineTeam], done: Sequence[int], times: int) -> OutlineTeam:
+def _team_of(points: Sequence[OutlinePoint], times: int) -> OutlineTeam | None:
     """What threads do in several regions, as one that is executed so many times."""
+    teams = [point.team for point in points if point.team is not None]
+    if not teams:
+        return None
     table = np.array([(one.useful, one.useful * one.imbalance, one.overhead) for one in teams])
     idle = table[:, 1] + table[:, 2]
     waits = np.array([one.synchronisation for one in teams])
-    weights = np.array(done)
+    weights = np.array([point.turns or 1 for point in points])
     useful, uneven, overhead = weights @ table / times
     share = float(weights * idle @ waits / (weights @ idle)) if idle.any() else 0.0
     return OutlineTeam(
@@ -443,7 +421,9 @@ def _together(teams: Sequence[OutlineTeam], done: Sequence[int], times: int) -> 
     )
 
 
-def _renumbered(body: tuple[Node, ...], parts: Parts) -> tuple[Node, ...]:
+def _renumbered(
+    body: tuple[Node, ...], points: Sequence[OutlinePoint]
+) -> tuple[tuple[Node, ...], list[OutlinePoint]]:
     """Refer to points in order, without those that nothing refers to."""
     number: dict[int, int] = {}
 
@@ -452,7 +432,7 @@ def _renumbered(body: tuple[Node, ...], parts: Parts) -> tuple[Node, ...]:
 
     def row_of(row: dict[str, Any]) -> dict[str, Any]:
         if "calls" in row:
-            return {**row, "calls": [row_of(one) for one in row["calls"]]}
+            return {**row, "calls": [row_of(call) for call in row["calls"]]}
         return {**row, "point": of(row["point"])} if "point" in row else row
 
     def node_of(node: Node) -> Node:
@@ -466,8 +446,5 @@ def _renumbered(body: tuple[Node, ...], parts: Parts) -> tuple[Node, ...]:
             case OutlineMeeting():
                 return node
 
-    found = tuple(map(node_of, body))
-    columns: tuple[list[Any], ...] = parts
-    for values in columns:
-        values[:] = [values[point] for point in number]
-    return found
+    made = tuple(map(node_of, body))
+    return made, [points[point] for point in number]

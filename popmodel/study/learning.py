@@ -25,8 +25,8 @@ from popmodel.model import signatures
 from popmodel.model.signature.learnt_runs import LearntRun, LearntRuns
 from popmodel.signature import Run as TracedRun
 from popmodel.signature import signature_from
-from popmodel.signature.from_runs import Required, required
-from popmodel.signature.toml import TomlItem, TomlTable, number, text_of
+from popmodel.signature.document import TomlItem, TomlTable, number, text_of
+from popmodel.signature.from_runs import required
 from popmodel.study.executor import (
     DISTURBED,
     by_configuration,
@@ -79,12 +79,12 @@ def signature_of_runs(
     except Exception as error:  # whatever it is: hours of runs tell more than nothing
         why = error.message if isinstance(error, PopmodelError) else repr(error)
         note = f"{WITHOUT} ({why}): only the times of the runs are used"
-        return signature_of_times(runs, name, required(made, refused)), (note,)
+        return signature_of_times(runs, name, required(made, refused)[0]), (note,)
     return found.text, tuple(found.notes)
 
 
 def signature_of_times(
-    runs: Mapping[PlannedRun, StudyStep], name: str, asked: Required | None
+    runs: Mapping[PlannedRun, StudyStep], name: str, conditions: Sequence[str]
 ) -> str:
     """Return a signature that knows the times of runs and nothing of the program."""
     powers = size_powers(runs)
@@ -118,7 +118,7 @@ def signature_of_times(
             TomlTable("app", {"name": name}),
             TomlTable("params", dict(home.settings)),
             TomlTable("constants", constants),
-            TomlTable("limits", {"require": list(asked.conditions)} if asked else {}),
+            TomlTable("limits", {"require": [*conditions]} if conditions else {}),
         ],
         [TomlItem("serial", {"name": "all", "trip": 1, "seconds": f"t_whole{ratios}/(P*T)"})],
         [TomlTable("learnt", learnt.entries())],

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from popmodel.expressions import parse
-from popmodel.signature.collectives import all_meet
-from popmodel.signature.scaling_lists import ScalingGrid, general, ranks_on, tidy
+from popmodel.signature.scaling_lists import ScalingGrid, all_meet, general, ranks_on, tidy
 
 GRIDS = [(4,), (5,), (2, 3), (4, 4), (3, 2, 2), (1, 6), (2, 2)]
 
@@ -42,12 +41,11 @@ def test_neighbours_are_found_again_on_other_grids(dims, is_periodic):
         if max(partner) < 0 or not along or (is_periodic and along == [2]):
             continue
         row = {"on": [r for r, p in enumerate(partner) if p >= 0], "do": "send", "to": partner}
-        found = general([{**row, "bytes": 8}], ScalingGrid(dims, periodic))
-        (only,) = found.rows
+        (only,), moves = general([{**row, "bytes": 8}], ScalingGrid(dims, periodic))
         assert only["bytes"] == 8
         for other in (dims, tuple(d + 1 for d in dims)):
             on = evaluated(only.get("on", "1"), other) != 0
-            step = found.moves[0,]
+            step = moves[0,]
             expected = neighbours(other, periodic, step)
             if other == dims:
                 expected = partner
@@ -57,7 +55,7 @@ def test_neighbours_are_found_again_on_other_grids(dims, is_periodic):
 
 def test_partners_to_both_sides_are_guarded_at_the_edges():
     row = {"do": "sendrecv", "to": "rank + 1", "from": "rank - 1", "bytes": 8}
-    (only,) = general([row], ScalingGrid((4,), (False,))).rows
+    (only,), _ = general([row], ScalingGrid((4,), (False,)))
     assert "on" not in only
     assert evaluated(only["to"], (6,)).tolist() == [1, 2, 3, 4, 5, -1]
     assert evaluated(only["from"], (6,)).tolist() == [-1, 0, 1, 2, 3, 4]
@@ -65,7 +63,7 @@ def test_partners_to_both_sides_are_guarded_at_the_edges():
 
 def test_waits_of_those_at_an_edge_are_general():
     row = {"on": "rank > 0", "do": "wait"}
-    (only,) = general([row], ScalingGrid((4,), (False,))).rows
+    (only,), _ = general([row], ScalingGrid((4,), (False,)))
     assert (evaluated(only["on"], (6,)) != 0).tolist() == [False, *[True] * 5]
 
 
@@ -79,14 +77,14 @@ def test_what_is_no_neighbour_is_not_general():
 
 def test_rows_inside_of_others_are_general_too():
     inner = {"do": "isend", "to": "(rank + 1) % P", "bytes": 8}
-    found = general([{"repeat": 2, "calls": [inner]}], ScalingGrid((4,), (True,)))
-    assert found.rows[0]["repeat"] == 2
-    assert list(found.moves) == [(0, 0)]
+    found, moves = general([{"repeat": 2, "calls": [inner]}], ScalingGrid((4,), (True,)))
+    assert found[0]["repeat"] == 2
+    assert list(moves) == [(0, 0)]
 
 
 def test_requests_are_opened_where_there_is_a_partner_only():
     rows = tidy([{"do": "irecv", "from": "rank - 1"}, {"on": "0,2-3", "do": "waitall"}], 4)
-    assert ranks_on(rows[0], 4).tolist() == [False, True, True, True]
+    assert ranks_on(rows[0], (4,)).tolist() == [False, True, True, True]
     assert rows[1]["on"] == [0, 2, 3]
 
 
@@ -110,25 +108,25 @@ def sent(rows, dims):
 def test_one_message_across_a_dimension_of_two_goes_to_both_neighbours_at_open_edges():
     flip = [1, 0]
     rows = [{"do": "irecv", "from": flip}, {"do": "isend", "to": flip}, {"do": "waitall"}]
-    found = general(rows, ScalingGrid((2,), (False,)))
-    assert [row["do"] for row in found.rows] == ["irecv", "irecv", "isend", "isend", "waitall"]
-    assert set(found.moves) == {(0,), (1,), (2,), (3,)}
-    sends, receives = sent(found.rows[:4], (4,))
+    found, moves = general(rows, ScalingGrid((2,), (False,)))
+    assert [row["do"] for row in found] == ["irecv", "irecv", "isend", "isend", "waitall"]
+    assert set(moves) == {(0,), (1,), (2,), (3,)}
+    sends, receives = sent(found[:4], (4,))
     assert sends == receives == [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)]
 
 
 def test_two_messages_across_a_dimension_of_two_go_around_a_ring():
     flip = [1, 0]
     rows = [{"do": do, key: flip} for do, key in [("irecv", "from"), ("isend", "to")] * 2]
-    found = general(rows, ScalingGrid((2,), (True,)))
-    sends, receives = sent(found.rows, (3,))
+    found, _ = general(rows, ScalingGrid((2,), (True,)))
+    sends, receives = sent(found, (3,))
     assert sends == receives == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
 
 
 def test_requests_that_are_open_together_and_waited_for_one_by_one_are_not_added_to():
     flip = [1, 0]
     rows = [{"do": "irecv", "from": flip}, {"do": "isend", "to": flip}, *[{"do": "wait"}] * 2]
-    assert len(general(rows, ScalingGrid((2,), (False,))).rows) == 4
+    assert len(general(rows, ScalingGrid((2,), (False,)))[0]) == 4
 
 
 def test_the_only_open_request_becomes_one_for_each_neighbour():
@@ -140,7 +138,7 @@ def test_the_only_open_request_becomes_one_for_each_neighbour():
         {"on": "rank < 1", "do": "send", "to": "rank + 1", "bytes": 8},
         {"do": "wait"},
     ]
-    found = general(rows, ScalingGrid((2,), (False,))).rows
+    found, _ = general(rows, ScalingGrid((2,), (False,)))
     assert [row["do"] for row in found] == ["irecv", "irecv", "send", "send", "waitall"]
     assert all_meet(found, (2,))
     assert all_meet(found, (7,))
@@ -156,7 +154,7 @@ def test_of_two_readings_the_one_counts_whose_messages_meet_on_larger_grids():
     ]
     rows = [*once, *({**row, "bytes": 16} if "bytes" in row else row for row in once)]
     for periodic in (False, True):
-        found = general(rows, ScalingGrid((2,), (periodic,))).rows
+        found, _ = general(rows, ScalingGrid((2,), (periodic,)))
         assert all_meet(found, (2,))
         assert all_meet(found, (5,))
 
@@ -169,7 +167,7 @@ def test_what_two_ranks_send_each_other_arrives_on_longer_rings_too():
         {"do": "wait"},
     ]
     for periodic in (False, True):
-        receive, send, *_ = general(rows, ScalingGrid((2,), (periodic,))).rows
+        (receive, send, *_), _ = general(rows, ScalingGrid((2,), (periodic,)))
         sources = evaluated(receive["from"], (6,)).tolist()
         targets = evaluated(send["to"], (6,)).tolist()
         assert [targets[source] for source in sources] == list(range(6))

@@ -12,11 +12,13 @@ import pytest
 from model.demo import machine
 from synthetic import programs, run, spread
 
+from popmodel.fit.samples import Sample
 from popmodel.model.signatures import from_text
 from popmodel.model.study import Study
 from popmodel.signature import signature_from
-from popmodel.signature.imbalance import unequal
+from popmodel.signature.imbalance import work_shares
 from popmodel.structure.iterations import find
+from popmodel.structure.structure import Structure
 from popmodel.trace import Trace
 
 STEPS = 10
@@ -28,6 +30,11 @@ def traced(folder: Path, dims: Sequence[int], cv: float, transient: float = 0.02
     program = programs.jacobi(dims, STEPS, cells=(2048, 2048), factors=factors)
     name = f"{'x'.join(map(str, dims))}.prv"
     return run(program, transient=transient, seed=9).read(folder, name)
+
+
+def variation(structure: Structure) -> Sample | None:
+    shares = work_shares(structure, 1, {})
+    return None if shares is None else shares.variation()
 
 
 def document(runs: Sequence[Trace]) -> Mapping[str, Any]:
@@ -74,18 +81,18 @@ def test_processes_that_do_not_differ_have_no_table(tmp_path: Path) -> None:
 
 
 def test_what_differs_by_chance_only_is_no_imbalance(tmp_path: Path) -> None:
-    lasting = unequal(find(traced(tmp_path, (4, 4), 0.06, transient=0.1)), 1, {})
+    lasting = variation(find(traced(tmp_path, (4, 4), 0.06, transient=0.1)))
     assert lasting is not None
     assert lasting.value == pytest.approx(0.06, rel=0.35)
-    chance = unequal(find(traced(tmp_path, (4, 4), 0.0, transient=0.1)), 1, {})
+    chance = variation(find(traced(tmp_path, (4, 4), 0.0, transient=0.1)))
     assert chance is not None
     assert chance.value < lasting.value / 2
 
 
 def test_one_process_has_no_imbalance(tmp_path: Path) -> None:
-    assert unequal(find(traced(tmp_path, (1, 1), 0.0)), 1, {}) is None
+    assert variation(find(traced(tmp_path, (1, 1), 0.0))) is None
 
 
 def test_processes_that_do_different_things_have_no_law(tmp_path: Path) -> None:
     done = run(programs.master_worker(4, 12, rounds=4), seed=1).read(tmp_path)
-    assert unequal(find(done), 1, {}) is None
+    assert variation(find(done)) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from popmodel.signature.collectives import all_meet, at_once
+from popmodel.signature.scaling_lists import all_meet, at_once
 
 RING = [
     {"do": "irecv", "from": "(rank - 1) % P", "bytes": "8*2/P0"},

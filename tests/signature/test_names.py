@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.expressions import parse
-from popmodel.signature.names import TIME, short, told_apart
+from popmodel.signature.outline import TIME, numbered_names, short_name
 
 
 @pytest.mark.parametrize(
@@ -25,27 +25,27 @@ from popmodel.signature.names import TIME, short, told_apart
     ],
 )
 def test_a_name_says_where_a_phase_is(name: str, inside: str, word: str) -> None:
-    assert short(name, inside) == word
+    assert short_name(name, inside) == word
 
 
 def test_names_that_come_again_are_numbered() -> None:
-    assert told_apart(["a", "b", "a", "a"]) == ("a", "b", "a_2", "a_3")
-    assert told_apart(["a", "a", "a_2"]) == ("a", "a_3", "a_2")
+    assert numbered_names(["a", "b", "a", "a"]) == ["a", "b", "a_2", "a_3"]
+    assert numbered_names(["a", "a", "a_2"]) == ["a", "a_3", "a_2"]
 
 
 def test_parameters_keep_their_names() -> None:
-    assert told_apart(["end", "sweep"], ["t_end", "N"]) == ("end_2", "sweep")
+    assert numbered_names(["end", "sweep"], ["t_end", "N"]) == ["end_2", "sweep"]
 
 
 texts = st.text(max_size=40)
 
 
-@given(st.lists(st.tuples(texts, texts), max_size=8), st.lists(texts.map(short), max_size=3))
+@given(st.lists(st.tuples(texts, texts), max_size=8), st.lists(texts.map(short_name), max_size=3))
 def test_names_are_unique_short_and_stand_in_formulas(
     places: list[tuple[str, str]], taken: list[str]
 ) -> None:
     reserved = [TIME + one for one in taken]
-    names = [TIME + one for one in told_apart([short(*one) for one in places], reserved)]
+    names = [TIME + one for one in numbered_names([short_name(*one) for one in places], reserved)]
     assert len(set(names)) == len(names) == len(places)
     assert not set(names) & set(reserved)
     for name in names:

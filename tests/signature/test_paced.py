@@ -16,7 +16,7 @@ from popmodel.model.signatures import from_text
 from popmodel.model.study import Study
 from popmodel.signature import signature_from
 from popmodel.signature.from_runs import LearntSignature
-from popmodel.signature.law_notes import LawFactor
+from popmodel.signature.laws import size_of
 from popmodel.trace import Trace
 
 WORK, AGAIN, STEPS = 0.2, 0.002, 6
@@ -112,7 +112,6 @@ def test_runs_without_counters_among_others_say_nothing_of_instructions(tmp_path
 
 
 def test_the_size_of_a_phase_is_that_of_the_runs_that_have_it() -> None:
-    factor = LawFactor({}, (), (4.0, 2.0, 1.0), "", ())
-    value, low, high = factor.size([8.0, 4.0, 0.0])
+    value, low, high = size_of([8.0, 4.0, 0.0], (4.0, 2.0, 1.0))
     assert value == pytest.approx(2.0)
     assert low < 2.0 < high

@@ -11,10 +11,10 @@ import pytest
 import popmodel
 from popmodel.model.signatures import from_text
 from popmodel.signature import LearntSignature
-from popmodel.signature.collectives import _communicator, _partitions
 from popmodel.signature.compare_replay import carried_out
 from popmodel.signature.layout import _LoopBody
-from popmodel.signature.summary import exchange, is_read
+from popmodel.signature.place_calls import communicator_text, partitions
+from popmodel.signature.summary import exchange_rows, is_read
 from popmodel.simulator.program import Op, ProgramBuilder
 
 Ranks = Callable[[int, Callable[[str], None]], None]
@@ -34,7 +34,7 @@ def signature(folder: Path, ranks: int, does: Ranks) -> LearntSignature:
 
 def test_what_some_iterations_do_is_done_every_so_many_turns() -> None:
     """Of three executions of ten iterations each, of which a signature has as many."""
-    body = _LoopBody(30, np.arange(30), turns=30, times=30, length=10)
+    body = _LoopBody(np.arange(30), turns=30, times=30, length=10)
     assert body.frequency(30) == ("", 30)
     assert body.frequency(7) == ("10/2", 6)
     assert body.frequency(1) == ("10/1", 3)  # never nothing: its time is divided among them
@@ -93,7 +93,7 @@ def test_an_exchange_has_both_ends_of_every_message(
         for size in many:
             build.message(sender, receiver, size)
     program = build.build()
-    rows, _ = exchange(program, np.arange(len(program.messages)), 1)
+    rows, _ = exchange_rows(program, np.arange(len(program.messages)), 1)
     assert is_read(rows, 4)
 
 
@@ -105,8 +105,8 @@ def test_members_without_one_in_common_take_part_side_by_side() -> None:
         row = build.collective("allreduce", 8, 8, communicator=build.communicator(ranks))
         for rank in ranks:
             build.do(rank, Op.COLLECTIVE, row)
-    parts = _partitions(build.build(), np.arange(4))
-    found = sorted(_communicator(teams, 4) for _, teams in parts)
+    parts = partitions(build.build(), np.arange(4))
+    found = sorted(communicator_text(teams, 4) for _, teams in parts)
     assert found == ["-1 if rank < 1 else 0 if rank < 3 else -1", "rank // 2", "world"]
 
 

@@ -39,7 +39,7 @@ class Regions(Script):
         self.end()
         trace = self.read(folder)
         found = signature_from([trace])
-        (team,) = (team for team in found.outline.teams if team is not None)
+        (team,) = (point.team for point in found.outline.points if point.team is not None)
         return found, against(from_text(found.text), trace), team
 
 

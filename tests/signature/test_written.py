@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.signature.toml import Noted, TomlItem, TomlTable, number, text_of
+from popmodel.signature.document import Noted, TomlItem, TomlTable, number, text_of
 
 plain = st.one_of(
     st.booleans(),
