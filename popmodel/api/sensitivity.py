@@ -48,9 +48,8 @@ from popmodel.whatif.paraver_events import write_path
 from popmodel.whatif.piecewise_linear import LinearPieces, pieces
 from popmodel.whatif.region_gains import Dependence, dependence
 from popmodel.whatif.runtime_planes import (
-    OverGap,
-    OverLatency,
     PlaneShares,
+    RuntimeCurve,
     RuntimePlanes,
     Runtimes,
     reaches,
@@ -380,7 +379,8 @@ def _found(
     )
     gaps = (1 / bandwidths[1], 1 / bandwidths[0] if bandwidths[0] else math.inf)
     shares = runtimes.shares()
-    over_latency, over_gap = OverLatency(runtimes, gap), OverGap(runtimes, latency)
+    over_latency = RuntimeCurve(runtimes, "latency", gap)
+    over_gap = RuntimeCurve(runtimes, "bytes", latency)
     by_latency, by_gap = pieces(over_latency, *latencies), pieces(over_gap, *gaps)
 
     def tolerance(time: float) -> Tolerance:

@@ -88,24 +88,13 @@ def credited_to_probes(program: Program, calls: CallTable) -> Program:
 
 
 class CallTotals:
-    """Sums over the calls of one name and site, block by block: their tables would be long.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the calls.
-    places : sequence of (str, str)
-        As in `CallSites`.
-    totals : dict of str to dict
-        By what is summed up, and by name and site.
-    """
+    """Sums over the calls of one name and site, block by block: their tables would be long."""
 
     def __init__(self, calls: CallTable, sites: CallSites) -> None:
         self.places = sites.places
         self.names = calls.names
-        self.totals: dict[str, dict[tuple[int, int], float]] = {
-            what: {} for what in ("count", "time")
-        }
+        # By what is summed up, and by name and site.
+        self.totals: dict[str, dict[tuple[int, int], float]] = {"count": {}, "time": {}}
         self._name, self._site = calls.name, sites.site
 
     def add(self, what: str, rows: slice, values: NDArray[np.int64]) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from popmodel.efficiency import regions as workers
 from popmodel.efficiency.call_sites import CallSite, credited_to_probes, measure_call_sites
 from popmodel.efficiency.evidence import Evidence, SerialCode, gather, serial_code
-from popmodel.efficiency.observables import Observables
-from popmodel.efficiency.regions import RegionTimes, measure_regions
+from popmodel.efficiency.observables import Observables, RegionObservables
+from popmodel.efficiency.regions import COLUMNS, measure_regions
 from popmodel.errors import ReplayError, TraceError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
@@ -78,7 +78,6 @@ _NS = 1e9
 _ROWS = 1 << 15  # useful times of the threads whose counters are read together
 _LARGEST = 2**63
 _COUNTERS = {Event.INSTRUCTIONS: "instructions", Event.CYCLES: "cycles"}
-_IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
 _UNCOVERED = "useful, MPI and region times exceed the time covered by states"
 _NOTEWORTHY = 0.01  # what states may leave uncovered before it is worth a word
 _QUICK = 0.95  # transfer efficiency from which on nobody asks what the network does
@@ -110,12 +109,7 @@ def analyse(
     By default from the end of MPI_Init on the last rank to the start of MPI_Finalize on the first;
     all times and counts are those of this part of the run.
     """
-    if not trace.timed:
-        raise TraceError(
-            trace.path,
-            "has no measured times, only what processes compute and call",
-            hint="popmodel replay simulates the run on a network",
-        )
+    refuse_untimed(trace)
     trace, window = focused(trace, part)
     total = longest(trace, *state_times(trace))
     # What is held of every running state and call goes before the replay needs memory of its own.
@@ -130,6 +124,16 @@ def analyse(
     transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
     evidence = gather(trace, serial, ideal[0] if ideal and transferred else None)
     return MeasuredRun(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
+
+
+def refuse_untimed(trace: Trace) -> None:
+    """Refuse a run without measured times."""
+    if not trace.timed:
+        raise TraceError(
+            trace.path,
+            "has no measured times, only what processes compute and call",
+            hint="popmodel replay simulates the run on a network",
+        )
 
 
 def before_replay(trace: Trace) -> Observables:
@@ -155,14 +159,21 @@ def _measured(
     calls, in_mpi = call_times(trace)
     in_calls = _in_calls(trace) if len(parallel) else Intervals.none(trace.locations)
     useful, omp_useful = running.total(), found.in_regions
-    regions = None
+    lost = dict.fromkeys(COLUMNS, 0.0)
+    regions: tuple[RegionObservables, ...] = ()
     if len(parallel):
-        regions = measure_regions(
+        lost, regions = measure_regions(
             trace, running, in_calls, found.regions, found.apart, running.waits
         )
     counters, broken = _counters(trace, running)
-    losses = _losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()))
-    impossible = {name: _UNCOVERED for name in _IDLE if name not in losses}
+    # Idle thread time of the teams as TALP divides it; the rest is serial. Where the states do not
+    # cover the regions there is less idle time than the regions have.
+    idle = {name: round(lost[name]) for name in ("idle_imbalance", "idle_scheduling")}
+    serial = int(total * bounds[-1] - useful.sum() - in_mpi.sum()) - sum(idle.values())
+    idle["idle_serial"] = serial
+    covered = serial >= 0
+    impossible = {} if covered else dict.fromkeys(idle, _UNCOVERED)
+    all_threads = float(trace.locations) * _NS
     quantities = {
         "runtime": total / _NS,
         "threads": np.diff(bounds),
@@ -177,7 +188,12 @@ def _measured(
         "has_openmp": bool(len(parallel)),
         "instructions": counters.get("instructions"),
         "cycles": counters.get("cycles"),
-        **losses,
+        "openmp_imbalance": lost["imbalance"] / all_threads,
+        "openmp_synchronisation": lost["synchronisation"] / all_threads,
+        "openmp_scheduling": lost["scheduling"] / all_threads,
+        "openmp_mpi": lost["mpi"] / all_threads,
+        "regions": regions,
+        **({name: time / _NS for name, time in idle.items()} if covered else {}),
     }
     return quantities, broken | impossible, serial_code(trace, running, found.regions)
 
@@ -262,56 +278,36 @@ def _counters(
     trace: Trace, running: Intervals
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
     """Sums of hardware counters over useful time by location, and why one read is not there."""
-    found = _sums(trace, running)
-    sums, broken = {}, {}
-    for counter, name in _COUNTERS.items():
-        mine = found[counter]
-        if not mine.readings:
-            continue
-        if mine.negative:
-            number = plural(mine.negative, "reading")
-            broken[name] = f"the hardware counter of {name} is negative in {number}"
-        elif mine.sum_of_all >= _LARGEST:
-            broken[name] = f"the hardware counter of {name} overflows 64 bits"
-        else:
-            sums[name] = mine.by_location.astype(np.float64)
-    return sums, broken
-
-
-class _Sum(NamedTuple):
-    """Of a counter in useful time: its sums, and how many readings there are, and negative ones."""
-
-    by_location: NDArray[np.int64]
-    sum_of_all: float = 0.0
-    readings: int = 0
-    negative: int = 0
-
-
-def _sums(trace: Trace, running: Intervals) -> dict[Event, _Sum]:
-    """Sums of the counters that efficiencies need."""
-    sums = {each: _Sum(np.zeros(trace.locations, dtype=np.int64)) for each in _COUNTERS}
+    by_location = np.zeros((len(_COUNTERS), trace.locations), np.int64)
+    readings, negative, total = np.zeros((3, len(_COUNTERS)))
     for mine in walk_locations(running.offsets, rows=_ROWS):
         within = running.offsets[mine.start : mine.stop + 1]
         useful = slice(int(within[0]), int(within[-1]))
-        found = trace.records.counters(tuple(_COUNTERS), mine)
-        for counter, told in zip(_COUNTERS, found, strict=True):
-            before = sums[counter]
+        for row, counts in enumerate(trace.records.counters(tuple(_COUNTERS), mine)):
             # Of several readings at one time the first counts.
-            before.by_location[mine], negative, summed = _kernel.sum_inside(
-                offsets=told.offsets,
-                time=told.time,
-                value=told.value,
+            by_location[row, mine], below_0, summed = _kernel.sum_inside(
+                offsets=counts.offsets,
+                time=counts.time,
+                value=counts.value,
                 within_offsets=within - within[0],
                 begin=running.begin[useful],
                 end=running.end[useful],
             )
-            sums[counter] = _Sum(
-                before.by_location,
-                before.sum_of_all + summed,
-                before.readings + len(told),
-                before.negative + negative,
-            )
-    return sums
+            readings[row] += len(counts)
+            negative[row] += below_0
+            total[row] += summed
+    sums, broken = {}, {}
+    for row, name in enumerate(_COUNTERS.values()):
+        if not readings[row]:
+            continue
+        if negative[row]:
+            number = plural(int(negative[row]), "reading")
+            broken[name] = f"the hardware counter of {name} is negative in {number}"
+        elif total[row] >= _LARGEST:
+            broken[name] = f"the hardware counter of {name} overflows 64 bits"
+        else:
+            sums[name] = by_location[row].astype(np.float64)
+    return sums, broken
 
 
 def _doubts(trace: Trace, total: int) -> list[str]:
@@ -347,24 +343,3 @@ def _unaccounted(run: Observables) -> list[str]:
         f"worker threads run outlined functions for {costs - lost:.9f} s outside their masters' "
         "parallel regions, so the efficiency may exceed 1"
     ]
-
-
-def _losses(regions: RegionTimes | None, idle: int) -> dict[str, Any]:
-    """Observables about parallel regions; `idle` is thread time neither useful nor in MPI, ns."""
-    if regions is None:
-        regions = RegionTimes(0.0, 0.0, 0.0, 0.0, 0, 0, ())
-    serial = idle - regions.idle_imbalance - regions.idle_scheduling
-    # Where the states do not cover the regions there is less idle time than the regions have.
-    idle_times = {
-        "idle_serial": serial / _NS,
-        "idle_imbalance": regions.idle_imbalance / _NS,
-        "idle_scheduling": regions.idle_scheduling / _NS,
-    }
-    return {
-        **(idle_times if serial >= 0 else {}),
-        "openmp_imbalance": regions.imbalance,
-        "openmp_synchronisation": regions.synchronisation,
-        "openmp_scheduling": regions.scheduling,
-        "openmp_mpi": regions.mpi,
-        "regions": regions.regions,
-    }

@@ -300,7 +300,7 @@ def of_execution(measured: Observables, execution: Execution, ideal: Execution) 
     in_mpi = np.maximum(execution.end - execution.compute, 0.0)
     of_threads = np.zeros(measured.in_mpi.shape)
     of_threads[measured.masters] = in_mpi
-    kept = {key: why for key, why in measured.absent.items() if key not in ("ideal_runtime",)}
+    kept = {key: why for key, why in measured.absent.items() if key != "ideal_runtime"}
     kept |= {name: OTHER_SPEEDS for name, value in inside_regions.items() if value is None}
     return replace(
         measured,

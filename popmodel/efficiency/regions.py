@@ -13,7 +13,6 @@ from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.regions import ParallelRegions, locked, synchronisation
 from popmodel.trace.tables import part_of
 from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,23 +27,6 @@ _NS = 1e9
 _BLOCK = 1 << 20
 
 
-@dataclass(frozen=True)
-class RegionTimes:
-    """What happens inside parallel regions, in seconds."""
-
-    # Busiest minus mean useful time of an instance, summed over instances; mean over processes
-    # weighted by their threads.
-    imbalance: float
-    # Mean over all threads.
-    synchronisation: float
-    scheduling: float
-    mpi: float
-    # Idle thread time of the teams as TALP divides it, summed, ns.
-    idle_imbalance: int
-    idle_scheduling: int
-    regions: tuple[RegionObservables, ...]  # By cost, the highest first
-
-
 def measure_regions(
     trace: Trace,
     running: Intervals,
@@ -52,23 +34,14 @@ def measure_regions(
     found: ParallelRegions,
     apart: Intervals,
     waits: Instants,
-) -> RegionTimes:
-    """Measure the parallel regions of a run."""
+) -> tuple[dict[str, float], tuple[RegionObservables, ...]]:
+    """Sums of `COLUMNS` over all parallel regions, ns, and each region, the costliest first."""
     label, names = found.label, found.names
     sums = np.zeros((len(names), len(COLUMNS)))
     for block, columns in region_instances(trace, running, in_calls, found, apart, waits):
         np.add.at(sums, label[block], columns)
     total = dict(zip(COLUMNS, sums.sum(axis=0).tolist(), strict=True))
-    all_threads = float(trace.locations) * _NS
-    return RegionTimes(
-        imbalance=total["imbalance"] / all_threads,
-        synchronisation=total["synchronisation"] / all_threads,
-        scheduling=total["scheduling"] / all_threads,
-        mpi=total["mpi"] / all_threads,
-        idle_imbalance=round(total["idle_imbalance"]),
-        idle_scheduling=round(total["idle_scheduling"]),
-        regions=_by_cost(names, sums, np.bincount(label, minlength=len(names))),
-    )
+    return total, _by_cost(names, sums, np.bincount(label, minlength=len(names)))
 
 
 def region_instances(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -149,7 +149,7 @@ class Machine:
         return node.input_links_within
 
     def _wrong(self, problem: str, hint: str = _ADVICE) -> FileError:
-        return FileError(self.path, problem, hint=hint)
+        return _wrong(self.path, problem, hint)
 
 
 def _tier(latency: float, bandwidth: float, eager_threshold: float) -> Tier:
@@ -171,152 +171,147 @@ def is_configuration(name: str | os.PathLike[str]) -> bool:
 
 def read(path: str | os.PathLike[str]) -> Machine:
     """Read a configuration of Dimemas."""
-    return _CfgReader(os.fspath(path)).machine()
-
-
-class _CfgReader:
-    """Records of a file, by what they are about."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        plain = re.sub(r"/\*.*?(?:\*/|\Z)", "", _text(path), flags=re.DOTALL)
-        self.records: dict[str, list[list[str]]] = {}
-        for what, fields in _RECORD.findall(plain):
-            self.records.setdefault(what, []).append(_fields(fields))
-
-    def machine(self) -> Machine:
-        """The machine that the records describe."""
-        environment = self.only("environment information", (7,))
-        for what, named in _REFUSED.items():
-            if what in self.records:
-                raise self.wrong(f"has {named}, which are not modelled")
-        wide = self.records.get("wide area network information", [])
-        if any(int(self.number(what, 1, "wide area network information")) > 1 for what in wide):
-            raise self.wrong("has several machines in a wide area network, which are not modelled")
-        nodes = self.nodes()
-        count = self.count(environment, 3, "environment information")
-        if count != len(nodes):
-            raise self.wrong(f"announces {count} nodes, but describes {len(nodes)}")
-        model = self.count(environment, 6, "environment information")
-        if not 1 <= model <= len(COST_FACTORS):
-            raise self.wrong(f"model {model} of collectives is not known (1 to 3 are)")
-        files = self.records.get("configuration files", [[]])[-1]
-        return Machine(
-            self.path,
-            nodes,
-            self.bandwidth(environment, 4, "environment information"),
-            self.count(environment, 5, "environment information"),
-            COST_FACTORS[model - 1],
-            self.mapping(len(nodes)),
-            files[2].strip('"') if len(files) > 2 else "",
+    path = os.fspath(path)
+    plain = re.sub(r"/\*.*?(?:\*/|\Z)", "", _text(path), flags=re.DOTALL)
+    records: dict[str, list[_CfgRecord]] = {}
+    for what, text in _RECORD.findall(plain):
+        records.setdefault(what, []).append(_CfgRecord(path, what, _fields(text)))
+    environments = records.get("environment information", [])
+    if len(environments) != 1:
+        raise _wrong(
+            path, f'has {len(environments) or "no"} records "environment information", not one'
         )
+    environment = environments[0]
+    environment.expect(7)
+    for what, named in _REFUSED.items():
+        if what in records:
+            raise _wrong(path, f"has {named}, which are not modelled")
+    if any(int(wide.number(1)) > 1 for wide in records.get("wide area network information", [])):
+        raise _wrong(path, "has several machines in a wide area network, which are not modelled")
+    nodes = _nodes(path, records)
+    count, model = environment.count(3), environment.count(6)
+    if count != len(nodes):
+        raise _wrong(path, f"announces {count} nodes, but describes {len(nodes)}")
+    if not 1 <= model <= len(COST_FACTORS):
+        raise _wrong(path, f"model {model} of collectives is not known (1 to 3 are)")
+    files = records["configuration files"][-1].fields if "configuration files" in records else []
+    return Machine(
+        path,
+        nodes,
+        environment.bandwidth(4),
+        environment.count(5),
+        COST_FACTORS[model - 1],
+        _mapping(records, len(nodes)),
+        files[2].strip('"') if len(files) > 2 else "",
+    )
 
-    def nodes(self) -> tuple[CfgNode, ...]:
-        """Nodes, those of several at once repeated."""
-        found = []
-        for fields in self.records.get("node information", []):
-            # an older form has the number of the node in the second place
-            skip = {13: 2, 14: 3}.get(len(fields))
-            if skip is None:
-                raise self.wrong(f"node information has {len(fields)} fields, not 13 or 14")
-            found.append(self.node(fields, skip, "node information"))
-        for fields in self.records.get("multi node information", []):
-            what = "multi node information"
-            if len(fields) != 14:
-                raise self.wrong(f"{what} has {len(fields)} fields, not 14")
-            several = self.count(fields, 1, what)
-            if several > _MOST_NODES:
-                raise self.wrong(f"describes {several:.3g} nodes, more than {_MOST_NODES:,}")
-            found += [self.node(fields, 3, what)] * several
-        if not found:
-            raise self.wrong("describes no nodes")
-        return tuple(found)
 
-    def node(self, fields: list[str], at: int, what: str) -> CfgNode:
-        """A node whose processors are in some place."""
-        speed = self.number(fields, at + 1, what)
-        if not speed > 0:
-            raise self.wrong(
-                f"{what}: a speed of {speed:g}, which stands for bursts of no or of fixed length, "
-                "is not modelled"
-            )
-        return CfgNode(
-            processors=self.count(fields, at, what),
-            speed=speed,
-            latency_within=self.seconds(fields, at + 2, what),
-            bandwidth_within=self.bandwidth(fields, at + 3, what),
-            buses_within=self.count(fields, at + 4, what),
-            input_links_within=self.count(fields, at + 5, what),
-            output_links_within=self.count(fields, at + 6, what),
-            latency=self.seconds(fields, at + 7, what),
-            input_links=self.count(fields, at + 8, what),
-            output_links=self.count(fields, at + 9, what),
-        )
+@dataclass(frozen=True)
+class _CfgRecord:
+    """A record of a file: what it is about, and its fields."""
 
-    def mapping(self, nodes: int) -> str | tuple[int, ...]:
-        """Which node each task is on; filled where nobody says."""
-        listed = self.records.get("mapping information", [])
-        if listed:
-            what, (*_, places) = "mapping information", listed[-1]
-            numbers = places.partition("{")[2].rstrip("} ").split(",")
-            found = tuple(self.count(numbers, i, what) for i in range(len(numbers)))
-            if max(found) >= nodes:
-                raise self.wrong(f"maps a task to node {max(found)} of {nodes}")
-            return found
-        for fields in self.records.get("predefined mapping information", []):
-            words = fields[-1].strip('"').split()
-            if words == ["FILL_NODES"]:
-                return "fill"
-            if words == ["INTERLEAVED"]:
-                return "interleaved"
-            number = words[0] if words[1:] == ["TASKS_PER_NODE"] else ""
-            if number.isdecimal() and len(number) < 10 and int(number):
-                return number
-            raise self.wrong(f"unknown mapping {fields[-1][:40]}")
-        return "fill"
+    path: str
+    what: str
+    fields: list[str]
 
-    def only(self, what: str, counts: tuple[int, ...]) -> list[str]:
-        """The one record about something."""
-        found = self.records.get(what, [])
-        if len(found) != 1:
-            number = len(found) or "no"
-            raise self.wrong(f'has {number} records "{what}", not one')
-        if len(found[0]) not in counts:
-            raise self.wrong(f"{what} has {len(found[0])} fields, not {counts[0]}")
-        return found[0]
+    def expect(self, count: int, other: int | None = None) -> None:
+        """Refuse another number of fields."""
+        if len(self.fields) not in (count, other):
+            counts = f"{count}" if other is None else f"{count} or {other}"
+            raise _wrong(self.path, f"{self.what} has {len(self.fields)} fields, not {counts}")
 
-    def number(self, fields: list[str], place: int, what: str) -> float:
-        """A number."""
+    def number(self, place: int) -> float:
         try:
-            value = float(fields[place])
+            value = float(self.fields[place])
         except (ValueError, IndexError):
             value = math.nan
         if not math.isfinite(value):
-            given = fields[place][:40] if place < len(fields) else "missing"
-            raise self.wrong(f"{what}: field {place + 1} must be a number, not {given}")
+            given = self.fields[place][:40] if place < len(self.fields) else "missing"
+            raise self._wrong(place, f"a number, not {given}")
         return value
 
-    def count(self, fields: list[str], place: int, what: str) -> int:
+    def count(self, place: int) -> int:
         """A whole number from 0."""
-        value = self.number(fields, place, what)
+        value = self.number(place)
         if value < 0 or value != int(value):
-            raise self.wrong(f"{what}: field {place + 1} must be a whole number from 0")
+            raise self._wrong(place, "a whole number from 0")
         return int(value)
 
-    def seconds(self, fields: list[str], place: int, what: str) -> float:
+    def seconds(self, place: int) -> float:
         """A latency, or a bandwidth in the file's unit."""
-        value = self.number(fields, place, what)
-        if value < 0:
-            raise self.wrong(f"{what}: field {place + 1} must not be below 0")
+        if (value := self.number(place)) < 0:
+            problem = f"{self.what}: field {place + 1} must not be below 0"
+            raise _wrong(self.path, problem)
         return value
 
-    def bandwidth(self, fields: list[str], place: int, what: str) -> float:
+    def bandwidth(self, place: int) -> float:
         """A bandwidth, B/s."""
-        return self.seconds(fields, place, what) * MEGABYTE or math.inf
+        return self.seconds(place) * MEGABYTE or math.inf
 
-    def wrong(self, problem: str) -> FileError:
-        """An error about the file."""
-        return FileError(self.path, problem, hint=_ADVICE)
+    def node(self, at: int) -> CfgNode:
+        """A node whose processors are in some place."""
+        if not (speed := self.number(at + 1)) > 0:
+            raise _wrong(
+                self.path,
+                f"{self.what}: a speed of {speed:g}, which stands for bursts of no or of fixed "
+                "length, is not modelled",
+            )
+        return CfgNode(
+            processors=self.count(at),
+            speed=speed,
+            latency_within=self.seconds(at + 2),
+            bandwidth_within=self.bandwidth(at + 3),
+            buses_within=self.count(at + 4),
+            input_links_within=self.count(at + 5),
+            output_links_within=self.count(at + 6),
+            latency=self.seconds(at + 7),
+            input_links=self.count(at + 8),
+            output_links=self.count(at + 9),
+        )
+
+    def _wrong(self, place: int, needed: str) -> FileError:
+        return _wrong(self.path, f"{self.what}: field {place + 1} must be {needed}")
+
+
+def _nodes(path: str, records: Mapping[str, list[_CfgRecord]]) -> tuple[CfgNode, ...]:
+    """Nodes, those of several at once repeated."""
+    nodes = []
+    for record in records.get("node information", []):
+        record.expect(13, 14)
+        # an older form has the number of the node in the second place
+        nodes.append(record.node(len(record.fields) - 11))
+    for record in records.get("multi node information", []):
+        record.expect(14)
+        if (several := record.count(1)) > _MOST_NODES:
+            raise _wrong(path, f"describes {several:.3g} nodes, more than {_MOST_NODES:,}")
+        nodes += [record.node(3)] * several
+    if not nodes:
+        raise _wrong(path, "describes no nodes")
+    return tuple(nodes)
+
+
+def _mapping(records: Mapping[str, list[_CfgRecord]], nodes: int) -> str | tuple[int, ...]:
+    """Which node each task is on; filled where nobody says."""
+    if listed := records.get("mapping information", []):
+        numbers = listed[-1].fields[-1].partition("{")[2].rstrip("} ").split(",")
+        places = replace(listed[-1], fields=numbers)
+        found = tuple(map(places.count, range(len(numbers))))
+        if max(found) >= nodes:
+            raise _wrong(places.path, f"maps a task to node {max(found)} of {nodes}")
+        return found
+    for record in records.get("predefined mapping information", []):
+        words = record.fields[-1].strip('"').split()
+        if words in (["FILL_NODES"], ["INTERLEAVED"]):
+            return "fill" if words == ["FILL_NODES"] else "interleaved"
+        number = words[0] if words[1:] == ["TASKS_PER_NODE"] else ""
+        if number.isdecimal() and len(number) < 10 and int(number):
+            return number
+        raise _wrong(record.path, f"unknown mapping {record.fields[-1][:40]}")
+    return "fill"
+
+
+def _wrong(path: str, problem: str, hint: str = _ADVICE) -> FileError:
+    return FileError(path, problem, hint=hint)
 
 
 def _fields(text: str) -> list[str]:

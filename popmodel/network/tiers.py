@@ -29,10 +29,6 @@ class Tier:
         """Time of messages of some sizes (bytes) from their departure to their arrival, s."""
         return np.asarray(by_size(np.asarray(size, dtype=np.float64), self.classes), np.float64)
 
-    def whole_time(self, size: ArrayLike) -> NDArray[np.float64]:
-        """Time of messages of some sizes (bytes) with the overheads of both sides, s."""
-        return self.send_overhead + self.time(size) + self.receive_overhead
-
     @property
     def latency(self) -> float:
         """Time of an empty message, s."""
@@ -76,23 +72,15 @@ class Tiers:
             raise ValueError("a network needs at least one tier")
         return tier
 
-    def message_times(
-        self, size: NDArray[np.int64], apart: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Time of each message, s, where `apart` tells which ones leave their node."""
-        found = np.zeros(size.shape)
-        for tier, mine in ((self.within, ~apart), (self.between, apart)):
-            if mine.any():
-                found[mine] = _known(tier).time(size[mine])
-        return found
-
     def waits(self, size: NDArray[np.int64], apart: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether a blocking send of each message waits for its receive to be posted."""
-        found = np.zeros(size.shape, dtype=bool)
-        for tier, mine in ((self.within, ~apart), (self.between, apart)):
-            if mine.any():
-                found[mine] = waits_for_receiver(size[mine], _known(tier).eager_threshold)
-        return found
+        waits = np.zeros(size.shape, dtype=bool)
+        for tier, messages in ((self.within, ~apart), (self.between, apart)):
+            if messages.any():
+                if tier is None:
+                    raise ValueError("a message goes where the network has no tier")
+                waits[messages] = waits_for_receiver(size[messages], tier.eager_threshold)
+        return waits
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: the tiers that are there."""
@@ -101,9 +89,3 @@ class Tiers:
             for name, tier in (("within", self.within), ("between", self.between))
             if tier is not None
         }
-
-
-def _known(tier: Tier | None) -> Tier:
-    if tier is None:
-        raise ValueError("a message goes where the network has no tier")
-    return tier

@@ -44,8 +44,6 @@ _Hops: TypeAlias = "list[tuple[NDArray[np.int64], NDArray[np.int64]]]"
 class FatTree:
     """A parallel-ports generalised fat tree (X. Yuan et al.; E. Zahavi, D-Mod-K routing, 2010).
 
-    Attributes
-    ----------
     Routes climb to the first switches that both nodes are below, by the ports that the receiver's
     number says (d mod k), and come down from there: messages to different nodes share no link on
     their way down.
@@ -110,8 +108,6 @@ class FatTree:
 class Torus:
     """A grid of nodes, each with links to its neighbours, closed to rings.
 
-    Attributes
-    ----------
     Routes go one dimension after the other, the shorter way around; up if both are equally long.
     """
 

@@ -23,6 +23,7 @@ import numpy as np
 from popmodel.arrays import distinct
 from popmodel.network.collectives import ROOTED
 from popmodel.network.selection import Selection
+from popmodel.simulator.costs import BETWEEN, WITHIN, MessageClasses
 from popmodel.simulator.program import COLLECTIVES, Collectives, Op, Program
 from popmodel.values import dataclass
 
@@ -236,15 +237,12 @@ ALGORITHMS: Mapping[str, Mapping[str, tuple[Piece, ...]]] = {
 
 # Collectives carried out as point-to-point messages.
 #
-# Which algorithms there are is said in `popmodel.simulator.algorithms`; a network says which one an
-# operation takes, by size (`popmodel.network.selection`). A nonblocking collective makes its
-# exchanges in the call that waits for it.
+# A network says which algorithm an operation takes, by size (`popmodel.network.selection`). A
+# nonblocking collective makes its exchanges in the call that waits for it.
 #
-# The compiled engine finds each step when a member comes to it
-# (``popmodel/kernel/algorithms.hpp``):
-# the messages of an all-to-all grow with the square of its members, so no program lists them. Here
-# is
-# what it needs to know: who is which rank, and what the messages cost, which only have a few sizes.
+# The compiled engine finds each step when a member comes to it: the messages of an all-to-all grow
+# with the square of its members, so no program lists them. Here is what it needs to know: who is
+# which rank, and what the messages cost, which only have a few sizes.
 
 
 @dataclass(frozen=True)
@@ -254,10 +252,9 @@ class CarriedData:
     # int32[C]: How each collective is carried out; those that are alike share one.
     algorithm: NDArray[np.int32]
     algorithm_offsets: NDArray[np.int64]  # int64[A + 1]: Rows of an algorithm in the next three
-    # uint8[], int32[], int64[]: Its patterns in order
-    # (`popmodel.simulator.algorithms.Pattern`), the
-    # segments of a chain, and the row of the charges of the first message size; the rows of the
-    # program's own messages come before.
+    # uint8[], int32[], int64[]: Its patterns in order (`AlgorithmPattern`), the segments of a chain,
+    # and the row of the charges of the first message size; the rows of the program's own messages
+    # come before.
     part_pattern: NDArray[np.uint8]
     part_segments: NDArray[np.int32]
     part_charge: NDArray[np.int64]
@@ -274,24 +271,19 @@ class CarriedData:
     far: int  # Rows of the charges from those of messages inside a node to those between nodes
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Messages that collectives send, of which there are few kinds."""
-
-    size: NDArray[np.int64]  # int64[S]: Bytes
-    far: NDArray[np.bool_]  # bool[S]: Whether they go between nodes
-
-
 def carry_out(
     program: Program, first: int, selections: Iterable[Selection] = (), *, tiers: bool = False
-) -> tuple[CarriedData, Sizes]:
-    """Prepare the collectives of a program to be carried out as messages."""
+) -> tuple[CarriedData, MessageClasses]:
+    """Prepare the collectives of a program to be carried out as messages, of few classes."""
     collectives = program.collectives
     members, group = _members(program)
     lengths = np.array([len(m) for m in members], dtype=np.int64)
     sorted_by_process = [np.argsort(m, kind="stable").astype(np.int32) for m in members]
     nobody = np.empty(0, dtype=np.int32)
-    distances = _distances(program, tiers=tiers)
+    nodes = len(distinct(program.nodes))
+    distances = [WITHIN, BETWEEN]
+    if not tiers or nodes in (1, program.processes):
+        distances = [BETWEEN if nodes > 1 else WITHIN]
     which, parts = _algorithms(collectives, {one.operation: one for one in selections})
     flat = [part for algorithm in parts for part in algorithm]
     sizes = [np.rint(sizes).astype(np.int64) for _, _, sizes in flat]
@@ -314,17 +306,9 @@ def carry_out(
         sum(map(len, sizes)) if len(distances) > 1 else 0,
     )
     sent = np.concatenate([np.empty(0, dtype=np.int64), *sizes])
-    return carried, Sizes(
-        np.concatenate([sent] * len(distances)), np.repeat(distances, len(sent)).astype(bool)
-    )
-
-
-def _distances(program: Program, *, tiers: bool) -> list[bool]:
-    """Whether messages go inside a node (False), between nodes (True), or both."""
-    nodes = len(distinct(program.nodes))
-    if not tiers or nodes in (1, program.processes):
-        return [nodes > 1]
-    return [False, True]
+    distance = np.repeat(np.array(distances, np.int8), len(sent))
+    sent = np.concatenate([sent] * len(distances))
+    return carried, MessageClasses(sent, np.zeros(len(sent), np.int8), distance)
 
 
 def _algorithms(
@@ -361,7 +345,7 @@ def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int3
     found: list[NDArray[np.int32]] = []
     known: dict[tuple[int, int], int] = {}
     group = np.empty(len(collectives), dtype=np.int32)
-    callers: _AlgorithmCallers | None = None
+    callers: list[NDArray[np.int64]] | None = None
     for c, (communicator, count) in enumerate(
         zip(collectives.communicator.tolist(), collectives.members.tolist(), strict=True)
     ):
@@ -371,9 +355,9 @@ def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int3
             if listed is None or len(listed) != count:
                 listed = everyone if count == program.processes else None
             if listed is None:
-                callers = callers or _AlgorithmCallers(program)
+                callers = callers or _callers(program)
                 group[c] = len(found)
-                found.append(callers.of(c))
+                found.append(distinct(callers[c]).astype(np.int32))
                 continue
             known[key] = len(found)
             found.append(listed.astype(np.int32))
@@ -381,21 +365,13 @@ def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int3
     return found, group
 
 
-class _AlgorithmCallers:
-    """The processes that take part in each collective."""
-
-    def __init__(self, program: Program) -> None:
-        process = np.repeat(np.arange(program.sequences), np.diff(program.offsets))
-        about = np.flatnonzero(program.kind >= Op.COLLECTIVE)
-        about = about[np.argsort(program.target[about], kind="stable")]
-        self._process = process[about]
-        self._bound = np.searchsorted(
-            program.target[about], np.arange(len(program.collectives) + 1)
-        )
-
-    def of(self, collective: int) -> NDArray[np.int32]:
-        mine = self._process[self._bound[collective] : self._bound[collective + 1]]
-        return distinct(mine).astype(np.int32)
+def _callers(program: Program) -> list[NDArray[np.int64]]:
+    """The sequences whose operations each collective is about."""
+    sequence = np.repeat(np.arange(program.sequences), np.diff(program.offsets))
+    about = np.flatnonzero(program.kind >= Op.COLLECTIVE)
+    about = about[np.argsort(program.target[about], kind="stable")]
+    begins = np.searchsorted(program.target[about], np.arange(1, len(program.collectives)))
+    return np.split(sequence[about], begins)
 
 
 def _root_ranks(

@@ -106,35 +106,20 @@ def find_threads(trace: Trace) -> CallThreads | None:
 
 
 class CallTeam:
-    """The calls that are added for the teams of some processes, and the messages between them.
-
-    Attributes
-    ----------
-    calls : list
-        Added calls.
-    messages : list of (int, int)
-        Added calls that send and receive each message.
-    sequences : set of int
-        Locations of threads that are sequences, without masters.
-    ends : dict of int to int
-        When such a thread has nothing left to do, ns; of others it is their last record.
-    loose : int
-        Threads that call MPI outside of all parallel regions.
-    unmatched : int
-        Parallel regions with barriers that not all threads have.
-    """
+    """The calls that are added for the teams of some processes, and the messages between them."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         openmp = trace.records.openmp()
         self._constructs, self._functions = openmp.constructs, openmp.functions
         self._barriers = trace.records.synchronisation().barriers
-        self.calls: list[_SimulatedCall] = []
-        self.messages: list[tuple[int, int]] = []
-        self.sequences: set[int] = set()
+        self.calls: list[_SimulatedCall] = []  # that are added
+        self.messages: list[tuple[int, int]] = []  # those that send and receive each
+        self.sequences: set[int] = set()  # locations of threads, without masters
+        # When such a thread has nothing left to do, ns; of others it is their last record.
         self.ends: dict[int, int] = {}
-        self.loose = 0
-        self.unmatched = 0
+        self.loose = 0  # threads that call MPI outside of all parallel regions
+        self.unmatched = 0  # parallel regions with barriers that not all threads have
 
     def add(self, process: int, count: NDArray[np.int64]) -> None:
         """Add what the teams of a process do; `count` has the calls of each location."""
@@ -142,7 +127,7 @@ class CallTeam:
         if not self._trace.timed:  # processors of their own
             self.sequences.update(range(first + 1, stop))
             return
-        regions = _pairs(self._constructs, first)
+        regions = _within(self._constructs, first, *_EVER)
         loose = [t for t in range(first + 1, stop) if count[t] and self._is_loose(t, regions)]
         self.sequences.update(loose)
         self.loose += len(loose)
@@ -222,9 +207,7 @@ class CallTeam:
         return len(self.calls) - 1
 
 
-def _pairs(spans: Intervals, location: int) -> list[tuple[int, int]]:
-    mine = slice(int(spans.offsets[location]), int(spans.offsets[location + 1]))
-    return list(zip(spans.begin[mine].tolist(), spans.end[mine].tolist(), strict=True))
+_EVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 def _within(spans: Intervals, location: int, begin: int, end: int) -> list[tuple[int, int]]:
@@ -263,6 +246,9 @@ def _merged(
     told = calls.collectives
     moved = np.argsort(place[told.call], kind="stable")
     arguments = told.at(moved, place[told.call][moved])
+    # What calls tell of their messages, in formats that add no calls.
+    columns: dict[str, Any] = {name: getattr(calls, name) for name in ("partner", "tag", "bytes", "request")}
+    of_messages = {name: column[order] for name, column in columns.items() if column is not None}
     merged = replace(
         calls,
         offsets=np.searchsorted(sequence[order], np.arange(len(location) + 1)),
@@ -272,10 +258,7 @@ def _merged(
         names=names,
         group=(*calls.group, *[CallGroup.OTHER] * len(_NAMES)),
         collectives=arguments,
-        partner=_in_order(calls.partner, order),
-        tag=_in_order(calls.tag, order),
-        bytes=_in_order(calls.bytes, order),
-        request=_in_order(calls.request, order),
+        **of_messages,
     )
     messages = np.array(team.messages, np.int64).reshape(-1, 2) + known
     return CallThreads(
@@ -290,11 +273,6 @@ def _merged(
         team.loose,
         team.unmatched,
     )
-
-
-def _in_order(column: NDArray[Any] | None, order: NDArray[np.int64]) -> NDArray[Any] | None:
-    """What calls tell of their messages, in formats that add no calls."""
-    return None if column is None else column[order]
 
 
 # MPI calls of the sequences of a program, with what each does to it.
@@ -339,10 +317,10 @@ class SequenceCalls:
 
 def sequence_calls(trace: Trace) -> SequenceCalls:
     """Calls of a trace by sequence."""
-    masters = np.asarray(trace.process_offsets[:-1], dtype=np.int64)
+    location = np.asarray(trace.process_offsets[:-1], dtype=np.int64)
+    owner = np.arange(trace.processes, dtype=np.int32)
     calls, threads = trace.calls(), find_threads(trace)
-    location, owner = masters, np.arange(trace.processes, dtype=np.int32)
-    offsets = np.append(calls.offsets[masters], calls.offsets[-1])
+    offsets = np.append(calls.offsets[location], calls.offsets[-1])
     if threads is not None:
         calls, offsets = threads.calls, threads.offsets
         location, owner = threads.location, threads.owner

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import Enum, IntEnum
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from popmodel.network.network import Network
     from popmodel.network.tiers import Tier, Tiers
-    from popmodel.simulator.algorithms import Sizes
 
 
 _NS = 1e9
@@ -42,14 +41,6 @@ class CostQuantity(Enum):
     BYTES = "bytes"  #: bytes that cost time
     LATENCY_TIME = "latency_time"  #: what those latencies take, ns
     BYTES_TIME = "bytes_time"  #: what those bytes take, ns
-
-
-class _Pieces(NamedTuple):
-    """Latency (s), time per byte (s/B) and bytes of messages."""
-
-    alpha: NDArray[np.float64]
-    beta: NDArray[np.float64]
-    bytes: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -75,12 +66,12 @@ class Price:
             return _time(network, size, far, 0.0 if bare else network.latency) * _NS
         if quantity is CostQuantity.LATENCY:
             return np.full(np.shape(size), 0.0 if bare else 1.0)
-        pieces = _pieces(network, size, far)
+        latency, per_byte, paid = _pieces(network, size, far)
         if quantity is CostQuantity.BYTES:
-            return pieces.bytes
+            return paid
         if quantity is CostQuantity.LATENCY_TIME:
-            return pieces.alpha * (0.0 if bare else _NS)
-        return pieces.beta * pieces.bytes * _NS
+            return latency * (0.0 if bare else _NS)
+        return per_byte * paid * _NS
 
     def overheads(self, far: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What sender and receiver of each message pay beside: time, and no latency or bytes."""
@@ -113,21 +104,20 @@ def _time(
     return found
 
 
-def _pieces(network: Network, size: NDArray[Any], far: NDArray[np.bool_]) -> _Pieces:
+def _pieces(network: Network, size: NDArray[Any], far: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Latency (s), time per byte (s/B) and bytes of messages: float64[3, ...]."""
+    pieces = np.empty((3, *np.shape(size)))
     if network.tiers is None:
-        shape = np.shape(size)
-        per_byte = np.full(shape, 1 / network.bandwidth)
-        return _Pieces(np.full(shape, network.latency), per_byte, np.asarray(size, np.float64))
-    found = _Pieces(*np.empty((3, *np.shape(size))))
+        pieces[0], pieces[1], pieces[2] = network.latency, 1 / network.bandwidth, size
+        return pieces
     for apart in (False, True):
         if (mine := far == apart).any():
-            own = _of_tier(_tier(network.tiers, far=apart), np.asarray(size[mine], np.float64))
-            for column, values in zip(found, own, strict=True):
-                column[mine] = values
-    return found
+            tier = _tier(network.tiers, far=apart)
+            pieces[:, mine] = _of_tier(tier, np.asarray(size[mine], np.float64))
+    return pieces
 
 
-def _of_tier(tier: Tier, size: NDArray[np.float64]) -> _Pieces:
+def _of_tier(tier: Tier, size: NDArray[np.float64]) -> NDArray[np.float64]:
     """As `popmodel.network.point_to_point.by_size`, which gives their sum.
 
     Where the class below takes longer with its largest message, its latency and bytes count.
@@ -146,7 +136,7 @@ def _of_tier(tier: Tier, size: NDArray[np.float64]) -> _Pieces:
             top = np.array([*line, float(entry.upto)])
             if top[0] + top[1] * top[2] > floor[0] + floor[1] * floor[2]:
                 floor = top
-    return _Pieces(*found)
+    return found
 
 
 def _tier(tiers: Tiers, *, far: bool) -> Tier:
@@ -174,19 +164,20 @@ class MessageClasses:
     def __len__(self) -> int:
         return len(self.size)
 
-
-class CostGroup(NamedTuple):
-    """Collectives of one kind that all leave a node, or none."""
-
-    kind: int
-    apart: bool
-    rows: NDArray[np.int64]
+    def joined(self, more: MessageClasses) -> MessageClasses:
+        """Return these and more."""
+        columns = zip(vars(self).values(), vars(more).values(), strict=True)
+        return MessageClasses(*map(np.concatenate, columns))
 
 
-def groups_of(kind: NDArray[np.int8], apart: NDArray[np.bool_]) -> tuple[CostGroup, ...]:
+CostGroup: TypeAlias = tuple[int, bool, "NDArray[np.int64]"]
+"""Collectives of one kind that all leave a node, or none: the kind, which, and their rows."""
+
+
+def _groups(kind: NDArray[np.int8], apart: NDArray[np.bool_]) -> tuple[CostGroup, ...]:
     """Return the groups of some collectives."""
     return tuple(
-        CostGroup(code, far, rows)
+        (code, far, rows)
         for code in distinct(kind).tolist()
         for far in (False, True)
         if len(rows := np.flatnonzero((kind == code) & (apart == far)))
@@ -215,7 +206,7 @@ class CollectiveClasses:
     @cached_property
     def groups(self) -> tuple[CostGroup, ...]:
         """Those of one kind and distance."""
-        return groups_of(self.kind, self.apart)
+        return _groups(self.kind, self.apart)
 
 
 @dataclass(frozen=True)
@@ -332,26 +323,17 @@ def charge(
     program: Program,
     classes: Classes,
     network: Network,
-    sizes: Sizes | None = None,
+    messages: MessageClasses | None = None,
     quantity: CostQuantity = CostQuantity.TIME,
 ) -> Charges:
-    """Return the costs of messages and collectives on a network without shared resources."""
+    """Return the costs of messages and collectives on a network without shared resources.
+
+    `messages` are the classes of the program's messages and those that its collectives send.
+    """
     by = Price(network, quantity)
-    messages = classes.messages
-    if sizes is not None:
-        messages = with_sizes(messages, sizes)
     return Charges(
-        **_of_messages(messages, network, by),
+        **_of_messages(classes.messages if messages is None else messages, network, by),
         **_of_collectives(program, classes, network, by),
-    )
-
-
-def with_sizes(messages: MessageClasses, sizes: Sizes) -> MessageClasses:
-    """Add a class for each size of the messages that collectives send."""
-    return MessageClasses(
-        np.concatenate([messages.size, sizes.size]),
-        np.concatenate([messages.mode, np.zeros(len(sizes.size), np.int8)]),
-        np.concatenate([messages.distance, np.where(sizes.far, BETWEEN, WITHIN).astype(np.int8)]),
     )
 
 
@@ -407,7 +389,7 @@ def _of_collectives(
     if network.collectives == "dimemas":
         rule[many.uneven] = Rule.LAST_DECIDES
         row = classes.collective[uneven.collective]
-        groups = groups_of(many.kind[row], many.apart[row])
+        groups = _groups(many.kind[row], many.apart[row])
         sent = _recorded(uneven.sent, many, row)
         brought = times(groups, many.members[row], sent, uneven.received)
     # of those who wait, and of members that do not
@@ -444,13 +426,13 @@ def _times(
 ) -> NDArray[np.float64]:
     """Costs of collectives, along the last axis, of groups that have all of them."""
     found = np.zeros(sent.shape)
-    for group in groups:
-        found[..., group.rows] = collective_time(
-            COLLECTIVES[group.kind],
-            members[group.rows],
-            sent[..., group.rows],
-            received[..., group.rows],
-            partial(_of_all, by, group.apart),
+    for kind, apart, rows in groups:
+        found[..., rows] = collective_time(
+            COLLECTIVES[kind],
+            members[rows],
+            sent[..., rows],
+            received[..., rows],
+            partial(_of_all, by, apart),
             network.collective_cost,
         )
     return found

@@ -45,6 +45,18 @@ class Execution:
         return float(self.end.max(initial=0.0))
 
 
+@dataclass(frozen=True)
+class Moments:
+    """When the operations of a program happen on a network."""
+
+    # float64[N]: When each operation begins, after the computing before it, and ends, ns; empty if
+    # nobody asked.
+    begin: NDArray[np.float64]
+    end: NDArray[np.float64]
+    # float64[P]: When each process ends, after the computing that follows its last operation, ns.
+    last: NDArray[np.float64]
+
+
 _MISSING = "records of these operations are missing from the trace"
 
 

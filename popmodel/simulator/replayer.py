@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.errors import UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import AT_ONCE
 from popmodel.simulator.algorithms import carry_out
-from popmodel.simulator.contended import TransferPlan, carry_on, spent_in_calls
+from popmodel.simulator.contended import carry, shared_by
 from popmodel.simulator.costs import (
     BETWEEN,
     SELF,
@@ -22,18 +23,17 @@ from popmodel.simulator.costs import (
     Classes,
     CostQuantity,
     MessageClasses,
+    Price,
     charge,
     classes,
     core,
     costs,
     filled,
     rendezvous,
-    with_sizes,
 )
-from popmodel.simulator.execution import Execution, stopped
+from popmodel.simulator.execution import Execution, Moments, stopped
 from popmodel.simulator.expand_collectives import LaidOut, lay_out, moments_of, path_of
 from popmodel.simulator.path import CriticalPath
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from popmodel.network.mapping import RankMapping
     from popmodel.network.network import Network
     from popmodel.network.selection import Selection
-    from popmodel.simulator.algorithms import CarriedData, Sizes
     from popmodel.simulator.program import Program
 
 _NS = 1e9
@@ -49,17 +48,6 @@ _NS = 1e9
 _ROUNDING = 1e-13  # as the engine: what differs less is equal
 Along = Literal["latency", "bytes"]
 Side = Literal["right", "left"]
-
-
-@dataclass(frozen=True)
-class Moments:
-    """When the operations of a program happen on a network."""
-
-    # float64[N]: When each operation begins, after the computing before it, and ends, ns.
-    begin: NDArray[np.float64]
-    end: NDArray[np.float64]
-    # float64[P]: When each process ends, after the computing that follows its last operation, ns.
-    last: NDArray[np.float64]
 
 
 class _AtOnce(NamedTuple):
@@ -85,7 +73,7 @@ class Replayer:
         self._classes: Classes = classes(program)
         self._core = core(program, self._classes.message, self._classes.collective)
         self._carried: dict[
-            tuple[tuple[Selection, ...], bool], tuple[_kernel.Carried, Sizes, CarriedData]
+            tuple[tuple[Selection, ...], bool], tuple[_kernel.Carried, MessageClasses]
         ] = {}
         self._placed: dict[RankMapping, Replayer] = {}
 
@@ -135,12 +123,9 @@ class Replayer:
                 for k, execution in zip(mine, executions, strict=True):
                     found[k] = replace(execution, network=given[k])
                 continue
-            free = [k for k in mine if not (given[k].contended or self._at_once(given[k]))]
-            found |= {k: self.run(given[k]) for k in mine if k not in free}
-            for alike in self._alike([given[k] for k in free]):
-                for first in range(0, len(alike), _kernel.LANES):
-                    some = [free[k] for k in alike[first : first + _kernel.LANES]]
-                    found |= zip(some, self._together([given[k] for k in some]), strict=True)
+            found |= {k: self.run(given[k]) for k in mine if self._is_alone(given[k])}
+            for some in self._lanes(given, [k for k in mine if k not in found]):
+                found |= zip(some, self._together([given[k] for k in some]), strict=True)
         return [found[k] for k in range(len(given))]
 
     def slopes(
@@ -153,17 +138,14 @@ class Replayer:
         """
         sign = 1.0 if side == "right" else -1.0
         found: dict[int, tuple[float, float]] = {}
-        alone = [k for k, one in enumerate(networks) if self._is_alone(one)]
-        for k in alone:
-            path = self.path(networks[k], side, along)
-            column = path.latency if along == "latency" else path.bytes
-            found[k] = path.runtime, float(column.sum())
-        others = [k for k in range(len(networks)) if k not in alone]
-        for alike in self._alike([networks[k] for k in others]):
-            for first in range(0, len(alike), _kernel.LANES):
-                some = [others[k] for k in alike[first : first + _kernel.LANES]]
-                at_once = self._slopes([networks[k] for k in some], sign, CostQuantity(along))
-                found |= zip(some, at_once, strict=True)
+        for k, network in enumerate(networks):
+            if self._is_alone(network):
+                path = self.path(network, side, along)
+                column = path.latency if along == "latency" else path.bytes
+                found[k] = path.runtime, float(column.sum())
+        for some in self._lanes(networks, [k for k in range(len(networks)) if k not in found]):
+            slopes = self._slopes([networks[k] for k in some], sign, CostQuantity(along))
+            found |= zip(some, slopes, strict=True)
         return [found[k] for k in range(len(networks))]
 
     def _slopes(
@@ -201,10 +183,11 @@ class Replayer:
             network.contended or network.mapping is not None or self._at_once(network) is not None
         )
 
-    def _alike(self, networks: Sequence[Network]) -> list[list[int]]:
-        """Numbers of networks that differ in times only."""
+    def _lanes(self, networks: Sequence[Network], some: Iterable[int]) -> Iterator[list[int]]:
+        """Numbers of networks that differ in times only, as many at a time as there are lanes."""
         groups: dict[tuple[object, ...], list[int]] = {}
-        for number, network in enumerate(networks):
+        for number in some:
+            network = networks[number]
             key = (
                 network.collectives,
                 network.algorithms,
@@ -213,7 +196,9 @@ class Replayer:
                 rendezvous(self._classes_on(network), network).tobytes(),
             )
             groups.setdefault(key, []).append(number)
-        return list(groups.values())
+        for alike in groups.values():
+            for first in range(0, len(alike), _kernel.LANES):
+                yield alike[first : first + _kernel.LANES]
 
     def _together(self, networks: Sequence[Network]) -> list[Execution]:
         """Replays of up to as many networks as the engine has lanes; the last one fills them."""
@@ -323,20 +308,34 @@ class Replayer:
 
     def _shared(self, network: Network, *, moments: bool) -> Moments:
         """When things happen on a network whose links messages share."""
-        carried, messages = self._carried_on(network), self._classes_on(network)
-        plan = TransferPlan(self.program, self._core, None if carried is None else carried[0])
-        charges = self._charges(network)
-        last, begin, end = carry_on(
-            plan, network, charges, messages, self._cpu(network), moments=moments
+        program, charges, messages = self.program, self._charges(network), self._classes_on(network)
+        node = np.searchsorted(distinct(program.nodes), program.nodes).astype(np.int32, copy=False)
+        by_bytes = Price(network, CostQuantity.BYTES_TIME).of(
+            messages.size, messages.distance == BETWEEN
         )
-        return Moments(begin, end, last)
+        return carry(
+            program,
+            self._core,
+            self._messages_of(network),
+            charges,
+            shared_by(network, program, node, charges),
+            self._cpu(network),
+            busy=np.where(messages.distance == SELF, 0.0, by_bytes),
+            size=messages.size.astype(np.float64),
+            node=node,
+            moments=moments,
+        )
 
     def _contended(self, network: Network, places: NDArray[np.int32] | None) -> Execution:
-        found = self._shared(network, moments=places is not None)
-        spent = (
-            None if places is None else spent_in_calls(self.program, found.begin, found.end, places)
-        )
-        return self._execution(network, found.last, self.program.offsets[1:], spent)
+        program, spent = self.program, None
+        moments = self._shared(network, moments=places is not None)
+        if places is not None:  # time in the calls of each place and name, s
+            names, rows = len(program.call_name), int(places.max(initial=0)) + 1
+            place = places[program.call] if len(places) else np.int32(0)
+            row = place * names + program.call_code[program.call]
+            spent = np.bincount(row, moments.end - moments.begin, rows * names)
+            spent = spent.reshape(rows, names) / _NS
+        return self._execution(network, moments.last, program.offsets[1:], spent)
 
     def _on(self, mapping: RankMapping) -> Replayer:
         """The same program with its processes on other nodes."""
@@ -363,32 +362,29 @@ class Replayer:
         return found if network.tiers is not None else np.where(found < 0, found, np.int8(1))
 
     def _charges(self, network: Network, quantity: CostQuantity = CostQuantity.TIME) -> Charges:
-        carried = self._carried_on(network)
-        sizes = None if carried is None else carried[1]
-        return charge(self.program, self._classes, network, sizes, quantity)
+        messages = self._classes_on(network)
+        return charge(self.program, self._classes, network, messages, quantity)
 
     def _cpu(self, network: Network) -> NDArray[np.float64]:
         """What multiplies the bursts of each sequence."""
         of_processes = 1 / network.cpu(self.program.processes)
         return of_processes[self.program.owner] if len(self.program.threads) else of_processes
 
-    def _carried_on(self, network: Network) -> tuple[_kernel.Carried, Sizes, CarriedData] | None:
-        """How collectives are carried out as messages, if they are."""
+    def _carried_on(self, network: Network) -> tuple[_kernel.Carried, MessageClasses] | None:
+        """How collectives are carried out as messages, and all classes of messages, if they are."""
         if network.collectives != "algorithm":
             return None
         key = network.algorithms, network.tiers is not None
         if key not in self._carried:
-            carried, sizes = carry_out(
-                self.program, len(self._classes.messages), network.algorithms, tiers=key[1]
-            )
-            self._carried[key] = _kernel.Carried(**vars(carried)), sizes, carried
+            own = self._classes.messages
+            carried, sent = carry_out(self.program, len(own), network.algorithms, tiers=key[1])
+            self._carried[key] = _kernel.Carried(**vars(carried)), own.joined(sent)
         return self._carried[key]
 
     def _classes_on(self, network: Network) -> MessageClasses:
         """Classes of messages, with those that collectives send."""
         carried = self._carried_on(network)
-        messages = self._classes.messages
-        return messages if carried is None else with_sizes(messages, carried[1])
+        return self._classes.messages if carried is None else carried[1]
 
     def _messages_of(self, network: Network) -> _kernel.Carried | None:
         carried = self._carried_on(network)

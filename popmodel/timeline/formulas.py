@@ -8,11 +8,11 @@ them to.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.expressions.algebra import FloatAlgebra
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family, Metric
@@ -73,46 +73,27 @@ _ABSENT: Mapping[str, str] = {
 }
 
 
-class _Prefix:
-    """A formula in the making: what its operators do to it is written down."""
-
-    def __init__(self, formula: Formula) -> None:
-        self.formula = formula
-
-    def _with(self, operation: str, other: Any, *, turned: bool = False) -> _Prefix:
-        operands = [self.formula, other.formula if isinstance(other, _Prefix) else other]
-        return _Prefix([operation, *(reversed(operands) if turned else operands)])
-
-    def __add__(self, other: Any) -> _Prefix:
-        return self._with("+", other)
-
-    def __radd__(self, other: Any) -> _Prefix:
-        return self._with("+", other, turned=True)
-
-    def __sub__(self, other: Any) -> _Prefix:
-        return self._with("-", other)
-
-    def __rsub__(self, other: Any) -> _Prefix:
-        return self._with("-", other, turned=True)
-
-    def __mul__(self, other: Any) -> _Prefix:
-        return self._with("*", other)
-
-    def __rmul__(self, other: Any) -> _Prefix:
-        return self._with("*", other, turned=True)
-
-    def __truediv__(self, other: Any) -> _Prefix:
-        return self._with("/", other)
-
-    def __rtruediv__(self, other: Any) -> _Prefix:
-        return self._with("/", other, turned=True)
+_OPERATIONS: Mapping[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+}
 
 
 def prefix(metric: Metric) -> Formula:
     """The formula of a metric, operations first."""
-    names = {name: _Prefix(name) for name in metric.formula.names}
-    written = metric.formula.walk(names, FloatAlgebra())
-    return written.formula if isinstance(written, _Prefix) else float(written)
+    return _prefix(ast.parse(metric.formula.text, mode="eval").body)
+
+
+def _prefix(node: ast.expr) -> Formula:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Constant):
+        return float(node.value)
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        return [_OPERATIONS[type(node.op)], _prefix(node.left), _prefix(node.right)]
+    raise ValueError(f"a page cannot evaluate {ast.unparse(node)}")
 
 
 def families_of(*, replayed: bool) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from popmodel.efficiency.aggregates import NO_MPI
+from popmodel.efficiency.measure import refuse_untimed
 from popmodel.errors import ReplayError, TraceError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace
@@ -162,12 +163,7 @@ def timeline(
     limits: TimelineLimits = LIMITS,
 ) -> Timeline:
     """Lay a run out over time, beside its replay on an ideal network."""
-    if not trace.timed:
-        raise TraceError(
-            trace.path,
-            "has no measured times, only what processes compute and call",
-            hint="popmodel replay simulates the run on a network",
-        )
+    refuse_untimed(trace)
     if trace.duration <= 0:
         raise TraceError(
             trace.path, "lasts 0 s: there is nothing to draw", hint="trace a longer run"

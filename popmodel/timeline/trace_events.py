@@ -14,7 +14,8 @@ import numpy as np
 from popmodel import files
 from popmodel._version import __version__
 from popmodel.arrays import distinct, numbered
-from popmodel.errors import FileError, TraceError
+from popmodel.efficiency.measure import refuse_untimed
+from popmodel.errors import FileError
 from popmodel.network.network import PRESETS
 from popmodel.timeline.lanes import rows_of
 from popmodel.timeline.messages import Arrows, measured_messages, replayed_messages
@@ -53,15 +54,7 @@ class Slices(NamedTuple):
 
 
 class ThreadEvents:
-    """Slices of the threads of a run, one thread at a time.
-
-    Attributes
-    ----------
-    names : list of Name
-        What slices can be; grows with the states that threads are found in.
-    first_call : int
-        Number of the first name of a call.
-    """
+    """Slices of the threads of a run, one thread at a time."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -76,7 +69,8 @@ class ThreadEvents:
         kinds = ["region"] * self._regions.marked
         kinds += ["parallel region"] * (len(self._regions.names) - len(kinds))
         groups = [group.value for group in self._calls.group]
-        self.first_call = len(kinds)
+        self.first_call = len(kinds)  # number of the first name of a call
+        # What slices can be; grows with the states that threads are found in.
         self.names = [
             *map(Name, self._regions.names, kinds),
             *map(Name, self._calls.names, groups),
@@ -182,12 +176,7 @@ def export(trace: Trace, path: str | os.PathLike[str]) -> Exported:
 
     Memory holds the slices of one thread at a time.
     """
-    if not trace.timed:
-        raise TraceError(
-            trace.path,
-            "has no measured times, only what processes compute and call",
-            hint="popmodel replay simulates the run on a network",
-        )
+    refuse_untimed(trace)
     events = _Events(trace)
     try:
         with files.written(path) as file:
@@ -216,20 +205,13 @@ def _document(trace: Trace, events: _Events) -> Iterator[bytes]:
 
 
 class _Events:
-    """Events of a run, each as its text.
-
-    Attributes
-    ----------
-    slices, messages : int
-        How many were written of the measured run.
-    shortened : int
-        How many slices ended behind the one that they are in.
-    """
+    """Events of a run, each as its text."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._replay, self._why_no_replay = replay_of(trace, PRESETS["ideal"])
-        self.slices = self.messages = self.shortened = 0
+        self.slices = self.messages = 0  # written of the measured run
+        self.shortened = 0  # slices that ended behind the one that they are in
 
     def notes(self) -> Iterator[str]:
         """What is not in the file as it is in the trace."""

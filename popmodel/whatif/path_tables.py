@@ -6,7 +6,7 @@ well: time of computing by a factor on it, latencies by the latency, bytes by th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -118,10 +118,10 @@ def path_tables(
 
     part_of_step, parts, share = _parts(path, program, regions)
     made = np.flatnonzero((path.part != PathPart.COMPUTE) & (path.operation >= 0))
-    calls, callers = _callers(path, made, program, trace)
+    calls, caller_of, callers = _callers(path, made, program, trace)
     message, sender, receiver = _pairs(path, program)
     return PathTables(
-        _spent(cost.sum(axis=1)),
+        Spent(*cost.sum(axis=1)[:4].tolist()),
         len(steps),
         len(stayed) - 1 if stayed else 0,
         longest,
@@ -134,8 +134,8 @@ def path_tables(
         ),
         table(
             made,
-            [program.call_code[calls].astype(np.int64), callers.which],
-            lambda code, caller: site_name(program.call_name[code], *callers.places[caller]),
+            [program.call_code[calls].astype(np.int64), caller_of],
+            lambda code, caller: site_name(program.call_name[code], *callers[caller]),
         ),
         table(message, [sender, receiver], lambda one, other: f"{one} -> {other}"),
     )
@@ -175,10 +175,6 @@ def _costs(path: CriticalPath) -> NDArray[np.float64]:
     return np.concatenate([times, np.stack([path.latency, path.bytes])])
 
 
-def _spent(sums: NDArray[np.float64]) -> Spent:
-    return Spent(*sums[:4].tolist())
-
-
 def _parts(
     path: CriticalPath, program: Program, regions: RegionGains
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
@@ -193,28 +189,24 @@ def _parts(
     return steps[which], part, regions.time[part] / whole[which]
 
 
-class _PathCallers(NamedTuple):
-    """Who makes calls: an index of each into function and place, which may be empty."""
-
-    which: NDArray[np.int64]
-    places: Sequence[tuple[str, str]]
-
-
 def _callers(
     path: CriticalPath, steps: NDArray[np.int64], program: Program, trace: Trace | None
-) -> tuple[NDArray[np.int64], _PathCallers]:
-    """Calls that some steps are made by, and their callers, or else the regions they are in."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Sequence[tuple[str, str]]]:
+    """Calls that some steps are made by, and the callers of each, or else the regions around.
+
+    Callers are functions and places, which may be empty, and the index of each call into them.
+    """
     calls = program.call[path.operation[steps]].astype(np.int64)
     if trace is None:
-        return calls, _PathCallers(np.zeros_like(calls), [("", "")])
+        return calls, np.zeros_like(calls), [("", "")]
     sites = trace.sites()
     if len(sites.places) > 1:
-        return calls, _PathCallers(places_of(sites, calls), [*sites.places, ("", "")])
+        return calls, places_of(sites, calls), [*sites.places, ("", "")]
     entry = program.call_time[calls]
     time = entry if trace.pieces is None else trace.pieces.moved(entry)
     process = program.owner[path.process[steps]].astype(np.int64)
     region, names = marked_at(trace, process, time)
-    return calls, _PathCallers(region + 1, [*sites.places, *((name, "") for name in names)])
+    return calls, region + 1, [*sites.places, *((name, "") for name in names)]
 
 
 def _pairs(
@@ -254,7 +246,7 @@ def _table(
     entries = tuple(
         Entry(
             name(*kinds[one].tolist()),
-            spent := _spent(sums[:, one]),
+            spent := Spent(*sums[:4, one].tolist()),
             spent.time / runtime if runtime else 0.0,
             float(sums[4, one]),
             float(sums[5, one]),

@@ -261,15 +261,11 @@ def above(plane: Plane, box: Sequence[tuple[float, float]]) -> Envelope:
 # A convex function of a few parameters as the few planes that make it.
 #
 # Cutting planes (J. E. Kelley, J. SIAM 8 (1960) 703): the greatest of some tangent planes lies
-# below
-# the function. Over each plane's part of the box their quotient is quasi-concave, a linear function
-# over a convex one, so that it is least at a corner of a part. The next plane touches there, until
-# no
-# corner shows more than is allowed; the last gap bounds the error everywhere, not only where it was
-# looked at.
+# below the function. Over each plane's part of the box their quotient is quasi-concave, a linear
+# function over a convex one, so that it is least at a corner of a part. The next plane touches
+# there, until no corner shows more than is allowed; the last gap bounds the error everywhere, not
+# only where it was looked at.
 
-
-__all__ = ["Plane", "Planes", "Point", "Surface", "planes"]
 
 Point: TypeAlias = tuple[float, ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -141,19 +141,57 @@ def worth_of(
     most: int = 12,
 ) -> tuple[tuple[Worth, ...], Rest]:
     """Find what faster regions are worth, those with the highest gain first."""
-    time = regions.by_process(program) * (cpu / _NS)
+    times = regions.by_process(program) * (cpu / _NS)
     runtime = run(program)
-    on_path, mean = critical.sum(axis=1), time.mean(axis=1)
-    chosen = _chosen(on_path, mean, most)
+    on_path, mean = critical.sum(axis=1), times.mean(axis=1)
     cells = regions.cells(program)
-    found = _Replays(program, regions, cells, critical, run, runtime, tuple(faster))
-    worths = [_worth(found, int(one), time[one]) for one in chosen]
+
+    def share(time: float) -> float:
+        return float(time / runtime) if runtime else 0.0
+
+    def rescaled(region: int, processes: Any, factors: Any) -> float:
+        """The runtime with other times in a region on some processes."""
+        factor = np.ones(critical.shape)
+        factor[region, processes] = factors
+        return run(scaled(program, regions, factor, cells))
+
+    def gains(region: int, processes: Any) -> tuple[Gain, ...]:
+        """Runtimes if a region were faster on some processes."""
+        bound = float(critical[region, processes].sum())
+        if not bound:
+            return tuple(Gain(part, runtime) for part in faster)
+        least = rescaled(region, processes, 1 - faster[-1])
+        if abs(least - (runtime - bound * faster[-1])) <= _SAME * runtime:
+            inner = [runtime - bound * part for part in faster[:-1]]
+        else:
+            inner = [rescaled(region, processes, 1 - part) for part in faster[:-1]]
+        return tuple(map(Gain, faster, [*inner, least]))
+
+    worths = []
+    chosen = _chosen(on_path, mean, most)
+    for region in chosen.tolist():
+        time = times[region]
+        slowest, computing = int(time.argmax()), np.flatnonzero(time)
+        some = time[computing]
+        even = not len(some) or bool(np.all(some == some.mean()))
+        worths.append(
+            Worth(
+                name=regions.names[region],
+                kind=regions.kinds[region],
+                time=float(time.mean()),
+                share=share(time.mean()),
+                critical=float(critical[region].sum()),
+                gain=gains(region, slice(None)),
+                slowest=Slowest(int(program.owner[slowest]), gains(region, [slowest])),
+                balance=float(some.mean() / some.max()) if len(some) else 1.0,
+                balanced=runtime if even else rescaled(region, computing, some.mean() / some),
+                ranks=durations(time),
+            )
+        )
     others = np.ones(len(regions), dtype=bool)
     others[chosen] = False
-    rest = Rest(
-        int(others.sum()), _share(mean[others].sum(), runtime), float(on_path[others].sum())
-    )
-    worths.sort(key=lambda one: (one.gain[0].runtime, -one.critical, -one.time, one.name))
+    rest = Rest(int(others.sum()), share(mean[others].sum()), float(on_path[others].sum()))
+    worths.sort(key=lambda worth: (worth.gain[0].runtime, -worth.critical, -worth.time, worth.name))
     return tuple(worths), rest
 
 
@@ -167,68 +205,6 @@ def _chosen(
     time = time.copy()
     time[first] = -1
     return np.concatenate([first, np.argsort(-time, kind="stable")[: most - len(first)]])
-
-
-def _share(time: float, runtime: float) -> float:
-    return float(time / runtime) if runtime else 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class _Replays:
-    """Replays of a program with other times of computing."""
-
-    program: Program
-    regions: RegionGains
-    cells: NDArray[np.int64]
-    critical: NDArray[np.float64]
-    run: Run
-    runtime: float
-    faster: tuple[float, ...]
-
-    def gains(self, region: int, processes: Sequence[int] | slice) -> tuple[Gain, ...]:
-        """Runtimes if a region were faster on some processes."""
-        bound = float(self.critical[region, processes].sum())
-        if not bound:
-            return tuple(Gain(share, self.runtime) for share in self.faster)
-        least = self._without(region, processes, self.faster[-1])
-        tangent = self.runtime - bound * self.faster[-1]
-        if abs(least - tangent) <= _SAME * self.runtime:
-            inner = [self.runtime - bound * share for share in self.faster[:-1]]
-        else:
-            inner = [self._without(region, processes, share) for share in self.faster[:-1]]
-        return tuple(map(Gain, self.faster, [*inner, least]))
-
-    def _without(self, region: int, processes: Sequence[int] | slice, share: float) -> float:
-        factor = np.ones(self.critical.shape)
-        factor[region, processes] = 1 - share
-        return self.run(scaled(self.program, self.regions, factor, self.cells))
-
-    def balanced(self, region: int, time: NDArray[np.float64]) -> float:
-        """The runtime if all processes that compute in a region did so equally long."""
-        some = np.flatnonzero(time)
-        mean = time[some].mean()
-        if np.all(time[some] == mean):
-            return self.runtime
-        factor = np.ones(self.critical.shape)
-        factor[region, some] = mean / time[some]
-        return self.run(scaled(self.program, self.regions, factor, self.cells))
-
-
-def _worth(replays: _Replays, region: int, time: NDArray[np.float64]) -> Worth:
-    slowest = int(time.argmax())
-    some = time[time > 0]
-    return Worth(
-        name=replays.regions.names[region],
-        kind=replays.regions.kinds[region],
-        time=float(time.mean()),
-        share=_share(time.mean(), replays.runtime),
-        critical=float(replays.critical[region].sum()),
-        gain=replays.gains(region, slice(None)),
-        slowest=Slowest(int(replays.program.owner[slowest]), replays.gains(region, [slowest])),
-        balance=float(some.mean() / some.max()) if len(some) else 1.0,
-        balanced=replays.balanced(region, time),
-        ranks=durations(time),
-    )
 
 
 # Ideal scenarios of a run: what each kind of loss costs, found by replay.

@@ -70,11 +70,11 @@ class RegionGains:
             part_of(program.offsets, self.row),
             self.row - program.operations,
         )
-        return self.region * np.int64(_sequences(program)) + process
+        return self.region * np.int64(program.sequences) + process
 
     def by_process(self, program: Program) -> NDArray[np.float64]:
         """Computing in each region by each process, ns: float64[regions, P]."""
-        shape = len(self.names), _sequences(program)
+        shape = len(self.names), program.sequences
         found = np.bincount(self.cells(program), self.time, shape[0] * shape[1])
         return found.astype(np.float64, copy=False).reshape(shape)
 
@@ -101,15 +101,24 @@ def regions_of(program: Program, trace: Trace | None = None) -> RegionGains:
     marked = _marked(trace)
     if not len(marked.process):
         return phases
-    return _used(divide(program, marked, phases))
+    regions = divide(program, marked, phases)
+    used, region = numbered(regions.region.astype(np.int64))
+    return replace(  # without regions in which nothing is computed
+        regions,
+        names=tuple(regions.names[number] for number in used.tolist()),
+        kinds=tuple(regions.kinds[number] for number in used.tolist()),
+        region=region.astype(np.int32),
+    )
 
 
 def divide(program: Program, stretches: RegionStretches, others: RegionGains) -> RegionGains:
     """Divide bursts of whole nanoseconds by labelled stretches of their processes' computing."""
-    rows = _in_order(program)
+    # Rows of all bursts process by process, in each the tail last.
+    tails = program.operations + np.arange(program.sequences)
+    rows = np.insert(np.arange(program.operations, dtype=np.int64), program.offsets[1:], tails)
     length = np.rint(_bursts(program)[rows]).astype(np.int64)
     ends = np.cumsum(length)
-    first = program.offsets[:-1] + np.arange(_sequences(program))
+    first = program.offsets[:-1] + np.arange(program.sequences)
     base = (ends - length)[first]
     limit = base + np.add.reduceat(length, first)
     # All processes one after the other: what a stretch and a burst share is then a pure overlap.
@@ -144,7 +153,7 @@ def scaled(
 ) -> Program:
     """Return the program with other times of computing."""
     cells = regions.cells(program) if cells is None else cells
-    rows = program.operations + _sequences(program)
+    rows = program.operations + program.sequences
     time = regions.time * factor.ravel()[cells]
     bursts = np.asarray(np.bincount(regions.row, time, rows), np.float64)
     return replace(program, burst=bursts[: program.operations], tail=bursts[program.operations :])
@@ -297,32 +306,9 @@ def places_of(sites: CallSites, calls: NDArray[np.int64]) -> NDArray[np.int64]:
     return site
 
 
-def _sequences(program: Program) -> int:
-    """How many tails there are: one for each sequence of operations."""
-    return program.sequences
-
-
 def _bursts(program: Program) -> NDArray[np.float64]:
     """Every burst, then what each process computes after its last operation, ns."""
     return np.concatenate([program.burst.astype(np.float64), program.tail])
-
-
-def _in_order(program: Program) -> NDArray[np.int64]:
-    """Rows of all bursts process by process, in each the tail last."""
-    operations = np.arange(program.operations, dtype=np.int64)
-    tails = program.operations + np.arange(_sequences(program))
-    return np.insert(operations, program.offsets[1:], tails)
-
-
-def _used(regions: RegionGains) -> RegionGains:
-    """Without regions in which nothing is computed."""
-    used, region = numbered(regions.region.astype(np.int64))
-    return replace(
-        regions,
-        names=tuple(regions.names[one] for one in used.tolist()),
-        kinds=tuple(regions.kinds[one] for one in used.tolist()),
-        region=region.astype(np.int32),
-    )
 
 
 # A program in some of whose regions processors are faster or slower: ``solve=2``.
@@ -360,5 +346,4 @@ def at_speeds(program: Program, trace: Trace, speeds: Mapping[str, float]) -> Pr
                 did_you_mean(name, regions.names, "popmodel sensitivity lists the regions"),
             )
         factor[mine] = 1 / speed
-    sequences = len(program.offsets) - 1
-    return scaled(program, regions, np.repeat(factor[:, None], sequences, axis=1))
+    return scaled(program, regions, np.repeat(factor[:, None], program.sequences, axis=1))

@@ -70,31 +70,27 @@ def shares(path: CriticalPath, network: Network) -> PlaneShares:
     def total(column: NDArray[np.float64], rows: NDArray[np.bool_]) -> float:
         return float(column[rows].sum())
 
-    distances = []
-    for number, name in _distances(network).items():
-        mine = path.tier == number
-        distances.append(
-            Distance(
-                name,
-                total(path.latency, mine),
-                total(path.bytes, mine),
-                total(path.latency_time, mine) / _NS,
-                total(path.bytes_time, mine) / _NS,
-            )
+    # Name of each distance by the number that it has in paths.
+    names = {1: "all"}
+    if (tiers := network.tiers) is not None:
+        there = (("within", tiers.within), ("between", tiers.between))
+        names = {number: name for number, (name, tier) in enumerate(there) if tier is not None}
+    distances = [
+        Distance(
+            name,
+            total(path.latency, mine),
+            total(path.bytes, mine),
+            total(path.latency_time, mine) / _NS,
+            total(path.bytes_time, mine) / _NS,
         )
+        for number, name in names.items()
+        for mine in [path.tier == number]
+    ]
     return PlaneShares(
         total(path.time, computes) / _NS,
         total(path.overhead, ~computes) / _NS,
         tuple(distances),
     )
-
-
-def _distances(network: Network) -> dict[int, str]:
-    """Name of each distance by the number that it has in paths."""
-    if network.tiers is None:
-        return {1: "all"}
-    there = enumerate((network.tiers.within, network.tiers.between))
-    return {number: ("within", "between")[number] for number, tier in there if tier is not None}
 
 
 # The runtime of a program over latency, time per byte and computing, with its derivatives.
@@ -110,14 +106,6 @@ def _distances(network: Network) -> dict[int, str]:
 
 _NOTHING = 1e-12  # of the runtime: what rounding leaves of a path without overheads
 _LEAST = 1e-12  # of the time per byte: what costs nothing at all cannot be told to be paid
-
-
-class PlaneSetting(NamedTuple):
-    """Where a runtime is asked for."""
-
-    latency: float  # s
-    gap: float  # Time per byte, s/B
-    slower: float = 1.0  # Factor on all times of computing
 
 
 def moved(network: Network, latency: float, gap: float, slower: float = 1.0) -> Network:
@@ -149,8 +137,7 @@ def moved(network: Network, latency: float, gap: float, slower: float = 1.0) -> 
     return network.with_(latency=latency, bandwidth=tier.bandwidth / factor, tiers=changed)
 
 
-@dataclass(frozen=True)
-class _Touch:
+class _Touch(NamedTuple):
     """A runtime, s, and its derivatives by latency (1), time per byte (B) and computing (s)."""
 
     runtime: float
@@ -160,25 +147,22 @@ class _Touch:
 
 
 class Runtimes:
-    """The runtime of a program over what it depends on; each setting is replayed once.
+    """The runtime of a program over latency (s), time per byte (s/B) and a factor on computing.
 
-    Attributes
-    ----------
-    latency, gap : float
-        Those of the network itself, s and s/B.
+    Each such point is replayed once. `latency` and `gap` are those of the network itself.
     """
 
     def __init__(self, replayer: Replayer, network: Network) -> None:
         self._replayer = replayer
         self._network = network
-        self._touches: dict[tuple[PlaneSetting, Along, bool], _Touch] = {}
-        self._heights: dict[PlaneSetting, float] = {}
+        self._touches: dict[tuple[tuple[float, ...], Along, bool], _Touch] = {}
+        self._heights: dict[tuple[float, ...], float] = {}
         self.latency = network.latency
         self.gap = 1 / network.bandwidth
 
     @property
     def points(self) -> int:
-        """How many settings have been replayed."""
+        """How many points have been replayed."""
         return len(self._heights)
 
     def shares(self) -> PlaneShares:
@@ -186,13 +170,13 @@ class Runtimes:
         return shares(self._replayer.path(self._network), self._network)
 
     def heights(self, points: Sequence[tuple[float, ...]]) -> list[float]:
-        """Runtime at some settings, s."""
-        asked = [PlaneSetting(*point) for point in points]
-        new = [one for one in dict.fromkeys(asked) if one not in self._heights]
+        """Runtime at some points, s."""
+        asked = [(*point, 1.0)[:3] for point in points]
+        new = [point for point in dict.fromkeys(asked) if point not in self._heights]
         if new:
-            found = self._replayer.scenarios([moved(self._network, *one) for one in new])
-            self._heights |= {one: run.runtime for one, run in zip(new, found, strict=True)}
-        return [self._heights[one] for one in asked]
+            runs = self._replayer.scenarios([moved(self._network, *point) for point in new])
+            self._heights |= {point: run.runtime for point, run in zip(new, runs, strict=True)}
+        return [self._heights[point] for point in asked]
 
     def slopes(
         self, points: Sequence[tuple[float, float]], along: Along
@@ -204,21 +188,21 @@ class Runtimes:
         """
         if self._network.tiers is not None:
             touches = [self.touch(*point, along=along) for point in points]
-            by = [one.by_latency if along == "latency" else one.by_gap for one in touches]
-            return [(one.runtime, slope) for one, slope in zip(touches, by, strict=True)]
-        found = self._replayer.slopes(
-            [moved(self._network, *point) for point in points], "right", along
-        )
-        settings = [PlaneSetting(*point) for point in points]
-        self._heights |= {one: runtime for one, (runtime, _) in zip(settings, found, strict=True)}
-        return found
+            return [
+                (touch.runtime, touch.by_latency if along == "latency" else touch.by_gap)
+                for touch in touches
+            ]
+        networks = [moved(self._network, *point) for point in points]
+        slopes = self._replayer.slopes(networks, "right", along)
+        runtimes = zip(points, slopes, strict=True)
+        self._heights |= {(*point, 1.0): runtime for point, (runtime, _) in runtimes}
+        return slopes
 
     def plane(self, point: tuple[float, ...]) -> Plane:
-        """Of the critical path at a setting: its latencies, bytes and computing."""
-        touch = self.touch(*point)
-        slopes = touch.by_latency, touch.by_gap, touch.by_slower
-        rest = touch.runtime - sum(s * x for s, x in zip(slopes, point, strict=True))
-        return Plane(0.0 if abs(rest) <= _NOTHING * touch.runtime else rest, slopes)
+        """Of the critical path at a point: its latencies, bytes and computing."""
+        runtime, *slopes = self.touch(*point)
+        rest = runtime - sum(s * x for s, x in zip(slopes, point, strict=True))
+        return Plane(0.0 if abs(rest) <= _NOTHING * runtime else rest, tuple(slopes))
 
     def touch(
         self,
@@ -234,55 +218,41 @@ class Runtimes:
         Of several paths as long as each other those of the one that grows most along latency or
         bytes; from the left, least.
         """
-        setting = PlaneSetting(latency, gap, slower)
-        key = (setting, along, from_right)
+        point = latency, gap, slower
+        key = (point, along, from_right)
         if key not in self._touches:
-            network = moved(self._network, *setting)
+            network = moved(self._network, *point)
             path = self._replayer.path(network, "right" if from_right else "left", along)
             made_of = shares(path, network)
             far = made_of.distances[-1]
             sizes = far.bytes if network.tiers is None else far.bandwidth * network.bandwidth
-            self._touches[key] = _Touch(
-                path.runtime, far.latencies, sizes, made_of.computing / slower
-            )
-            self._heights.setdefault(setting, path.runtime)
+            by_slower = made_of.computing / slower
+            self._touches[key] = _Touch(path.runtime, far.latencies, sizes, by_slower)
+            self._heights.setdefault(point, path.runtime)
         return self._touches[key]
 
 
 @dataclass(frozen=True)
-class OverLatency:
-    """The runtime over latency, s, at one time per byte, s/B."""
+class RuntimeCurve:
+    """The runtime over latency, s, or time per byte, s/B, at one value of the other of both."""
 
     runtimes: Runtimes
-    gap: float
+    along: Along
+    other: float
 
     def tangents(self, points: Sequence[float]) -> list[Tangent]:
-        """Runtime at some latencies and its derivatives by them, to the right."""
-        found = self.runtimes.slopes([(point, self.gap) for point in points], "latency")
-        return [Tangent(point, *one) for point, one in zip(points, found, strict=True)]
+        """Runtime at some points and its derivatives there, to the right."""
+        slopes = self.runtimes.slopes([self._at(x) for x in points], self.along)
+        return [Tangent(x, *slope) for x, slope in zip(points, slopes, strict=True)]
 
     def tangent(self, point: float, *, from_right: bool = True) -> Tangent:
-        """Runtime at a latency and its derivative by it."""
-        touch = self.runtimes.touch(point, self.gap, from_right=from_right)
-        return Tangent(point, touch.runtime, touch.by_latency)
+        """Runtime at a point and its derivative."""
+        touch = self.runtimes.touch(*self._at(point), along=self.along, from_right=from_right)
+        slope = touch.by_latency if self.along == "latency" else touch.by_gap
+        return Tangent(point, touch.runtime, slope)
 
-
-@dataclass(frozen=True)
-class OverGap:
-    """The runtime over the time per byte, s/B, at one latency, s."""
-
-    runtimes: Runtimes
-    latency: float
-
-    def tangents(self, points: Sequence[float]) -> list[Tangent]:
-        """Runtime at some times per byte and its derivatives by them, to the right."""
-        found = self.runtimes.slopes([(self.latency, point) for point in points], "bytes")
-        return [Tangent(point, *one) for point, one in zip(points, found, strict=True)]
-
-    def tangent(self, point: float, *, from_right: bool = True) -> Tangent:
-        """Runtime at a time per byte and its derivative by it."""
-        touch = self.runtimes.touch(self.latency, point, along="bytes", from_right=from_right)
-        return Tangent(point, touch.runtime, touch.by_gap)
+    def _at(self, x: float) -> tuple[float, float]:
+        return (x, self.other) if self.along == "latency" else (self.other, x)
 
 
 # The runtime over latency, 1/bandwidth and computing at once: the greatest of a few planes.
@@ -363,20 +333,14 @@ def reaches(curve: LinearCurve, target: float, pieces: LinearPieces | None = Non
     Newton's method, which needs a finite number of steps on a function of pieces: beyond the
     value tangents lead back to it and never past it.
     """
-    if pieces is not None and pieces.values[0] <= target < pieces.values[-1]:
-        return _inside(pieces, target)
-    start = 0.0 if pieces is None else pieces.points[-1 if pieces.values[-1] <= target else 0]
-    return _beyond(curve, target, curve.tangent(start))
-
-
-def _inside(pieces: LinearPieces, target: float) -> float:
-    """By the piece that goes through the value."""
-    index = max(i for i, value in enumerate(pieces.values) if value <= target)
-    return pieces.points[index] + (target - pieces.values[index]) / pieces.slopes[index]
-
-
-def _beyond(curve: LinearCurve, target: float, tangent: Tangent) -> float | None:
-    """By tangents, each of which leads to the next."""
+    start = 0.0
+    if pieces is not None:
+        if pieces.values[0] <= target < pieces.values[-1]:
+            index = max(i for i, value in enumerate(pieces.values) if value <= target)
+            above = target - pieces.values[index]
+            return pieces.points[index] + above / pieces.slopes[index]
+        start = pieces.points[-1 if pieces.values[-1] <= target else 0]
+    tangent = curve.tangent(start)
     near = SAME * target
     for _ in range(_MOST):
         above = tangent.value - target

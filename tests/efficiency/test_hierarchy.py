@@ -10,13 +10,8 @@ import pytest
 from efficiency.builders import observables
 
 from popmodel.efficiency.aggregates import AGGREGATES
-from popmodel.efficiency.hierarchy import (
-    Family,
-    FamilyLine,
-    IdentityError,
-    load_families,
-    read_family,
-)
+from popmodel.efficiency.family import Family, IdentityError
+from popmodel.efficiency.hierarchy import load_families, read_family
 from popmodel.errors import FileError, PopmodelError
 
 TEXT = """\
@@ -338,47 +333,6 @@ def test_texts_of_the_families_are_complete() -> None:
             assert metric.source
         used = {name for id in family.metrics for name in family.needs(id)}
         assert used <= AGGREGATES.keys()
-
-
-def test_tree_of_the_additive_family_lists_views_apart() -> None:
-    (walk,) = load_families()["hybrid-additive"].tree()
-    assert walk.heading is None
-    assert walk.rows == (
-        FamilyLine(0, "parallel_efficiency"),
-        FamilyLine(1, "process_efficiency"),
-        FamilyLine(2, "process_load_balance"),
-        FamilyLine(2, "process_communication_efficiency"),
-        FamilyLine(3, "process_transfer_efficiency"),
-        FamilyLine(3, "process_serialisation_efficiency"),
-        FamilyLine(1, "thread_efficiency"),
-        FamilyLine(2, "openmp_region_efficiency"),
-        FamilyLine(3, "openmp_load_balance", view=True),
-        FamilyLine(3, "openmp_synchronisation_efficiency", view=True),
-        FamilyLine(3, "openmp_scheduling_efficiency", view=True),
-        FamilyLine(3, "openmp_mpi_efficiency", view=True),
-        FamilyLine(2, "serial_region_efficiency"),
-    )
-
-
-def test_second_decomposition_has_its_own_walk() -> None:
-    first, second = load_families()["hybrid-multiplicative"].tree()
-    assert first.heading is None
-    assert [row.metric for row in first.rows[:2]] == [
-        "hybrid_parallel_efficiency",
-        "mpi_parallel_efficiency",
-    ]
-    assert second.heading == (
-        "Hybrid parallel efficiency = Hybrid load balance x Hybrid communication efficiency"
-    )
-    assert second.rows == (
-        FamilyLine(0, "hybrid_parallel_efficiency"),
-        FamilyLine(1, "hybrid_load_balance"),
-        FamilyLine(2, "mpi_load_balance"),
-        FamilyLine(2, "openmp_load_balance"),
-        FamilyLine(1, "hybrid_communication_efficiency"),
-        FamilyLine(2, "mpi_communication_efficiency"),
-        FamilyLine(2, "openmp_communication_efficiency"),
-    )
 
 
 @pytest.mark.parametrize("family", load_families())

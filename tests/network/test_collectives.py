@@ -1,12 +1,9 @@
-"""Collectives: every closed form against a message-by-message replay of its algorithm."""
+"""Closed forms of collectives: `tests/simulator/test_patterns.py` holds them against messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import sympy
-from oracle import collectives as oracle
 
 from popmodel.expressions.traced import TracedExpression
 from popmodel.network.collectives import OPERATIONS, ROOTED, Cost, Message, over_nodes
@@ -20,87 +17,13 @@ PROCESSES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 32, 64)
 ALPHA, BETA, GAMMA = 2e-6, 1e-9, 3e-10
 
 
-# operation, algorithm -> its messages; True where they take the formula's time for every P, else
-# for powers of two
-SCHEDULES: dict[tuple[str, str], tuple[Callable[[int, float], oracle.Schedule], bool]] = {
-    ("barrier", "dissemination"): (oracle.dissemination, True),
-    ("barrier", "recursive_doubling"): (oracle.doubling_barrier, True),
-    ("barrier", "linear"): (oracle.linear_barrier, True),
-    ("bcast", "binomial"): (oracle.binomial_bcast, True),
-    ("bcast", "linear"): (oracle.linear_scatter, True),
-    ("bcast", "scatter_allgather"): (oracle.scatter_allgather_bcast, False),
-    ("reduce", "binomial"): (oracle.binomial_reduce, True),
-    ("reduce", "rabenseifner"): (oracle.rabenseifner_reduce, False),
-    ("reduce", "linear"): (oracle.linear_reduce, True),
-    ("allreduce", "reduce_bcast"): (oracle.reduce_bcast, True),
-    ("allreduce", "recursive_doubling"): (oracle.doubling_allreduce, True),
-    ("allreduce", "rabenseifner"): (oracle.rabenseifner_allreduce, True),
-    ("allreduce", "ring"): (oracle.ring_allreduce, True),
-    ("reduce_scatter", "recursive_halving"): (oracle.halving_reduce_scatter, False),
-    ("reduce_scatter", "pairwise"): (oracle.pairwise_reduce_scatter, True),
-    ("allgather", "ring"): (oracle.ring_allgather, True),
-    ("allgather", "bruck"): (oracle.bruck_allgather, True),
-    ("allgather", "recursive_doubling"): (oracle.doubling_allgather, True),
-    ("gather", "binomial"): (oracle.binomial_gather, True),
-    ("gather", "linear"): (oracle.linear_gather, True),
-    ("scatter", "binomial"): (oracle.binomial_scatter, True),
-    ("scatter", "linear"): (oracle.linear_scatter, True),
-    ("alltoall", "pairwise"): (oracle.pairwise_alltoall, True),
-    ("alltoall", "bruck"): (oracle.bruck_alltoall, False),
-    ("scan", "recursive_doubling"): (oracle.doubling_scan, True),
-    ("scan", "linear"): (oracle.linear_scan, True),
-}
-
-
-def divisible(processes: int, size: int) -> int:
-    """A size near the one given whose parts are whole bytes."""
-    return size * processes * 2 ** (processes.bit_length() - 1)
-
-
-@pytest.mark.long(after=20)
-@pytest.mark.parametrize("size", [1, 125, 15625])
-@pytest.mark.parametrize(("operation", "algorithm"), SCHEDULES)
-def test_closed_forms_equal_the_messages(operation: str, algorithm: str, size: int) -> None:
-    schedule, for_every_count = SCHEDULES[operation, algorithm]
-    cost = ALGORITHMS[operation][algorithm]
-    for processes in PROCESSES:
-        if not for_every_count and processes & (processes - 1):
-            continue
-        whole = 0 if operation == "barrier" else divisible(processes, size)
-        expected = oracle.run(schedule(processes, whole), ALPHA, BETA, GAMMA)
-        assert cost(processes, Message(whole, ALPHA, BETA, GAMMA)) == pytest.approx(
-            expected, rel=1e-12
-        )
-
-
-def test_every_algorithm_has_a_schedule_or_a_test_of_its_own() -> None:
-    named = {(o, a) for o, algorithms in ALGORITHMS.items() for a in algorithms}
-    assert named == set(SCHEDULES) | {("bcast", "chain")}
-
-
-@pytest.mark.long(after=8)
-@pytest.mark.parametrize("processes", [p for p in PROCESSES if p > 1])
-def test_a_chain_takes_what_its_segments_take(processes: int) -> None:
+def test_a_chain_takes_about_as_many_segments_as_are_best() -> None:
     size = 10**6
-    formula = ALGORITHMS["bcast"]["chain"](processes, Message(size, ALPHA, BETA, GAMMA))
-    segments = (1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 80, 100, 125, 160, 200)
-    times = {
-        n: oracle.run(oracle.chain_bcast(n)(processes, size), ALPHA, BETA, 0) for n in segments
-    }
-    for n, time in times.items():
-        assert time == pytest.approx((processes - 2 + n) * (ALPHA + BETA * size / n), rel=1e-12)
-    # its number of segments is at least as good as any of these, but for rounding to a whole one
-    assert formula <= min(times.values()) * 1.01
-
-
-@pytest.mark.parametrize("processes", [p for p in PROCESSES if p & (p - 1)])
-def test_bounds_where_the_count_is_no_power_of_two(processes: int) -> None:
-    size = divisible(processes, 125)
-    for (operation, algorithm), (schedule, for_every_count) in SCHEDULES.items():
-        if not for_every_count and algorithm != "recursive_halving":
-            replayed = oracle.run(schedule(processes, size), ALPHA, BETA, GAMMA)
-            formula = ALGORITHMS[operation][algorithm](processes, Message(size, ALPHA, BETA, GAMMA))
-            assert formula >= replayed * (1 - 1e-12), (operation, algorithm)
+    for processes in PROCESSES[1:]:
+        formula = ALGORITHMS["bcast"]["chain"](processes, Message(size, ALPHA, BETA, GAMMA))
+        least = min((processes - 2 + n) * (ALPHA + BETA * size / n) for n in range(1, 300))
+        # but for rounding to a whole number of them
+        assert least * (1 - 1e-12) <= formula <= least * 1.01
 
 
 def test_allreduce_changes_its_best_algorithm_where_the_formulas_cross() -> None:

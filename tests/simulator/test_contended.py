@@ -20,9 +20,8 @@ from oracle.drawn import networks, programs, renumbered
 from popmodel.errors import ReplayError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import Program, contended, from_trace, replay
+from popmodel.simulator import Program, from_trace, replay, replayer
 from popmodel.simulator import costs as core
-from popmodel.simulator.contended import LinkLoad
 from popmodel.simulator.costs import Charges, classes
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.simulator.replayer import Moments, Replayer
@@ -240,13 +239,13 @@ def plain(
     program: Program,
     network: Network,
     charges: Charges,
-    load: LinkLoad,
+    load: dict,
     node: list[int],
     cpu: float,
 ) -> tuple[list[float], list[int]]:
     """What the oracle finds, with the costs that the compiled engine got."""
     found = classes(program)
-    columns = {**vars(charges), **vars(load)}
+    columns = {**vars(charges), **load}
     waits = columns.pop("sender_waits_for_transfer")
     of_collectives = {"collective_cost", "member_cost", "collective_rule", "request_cost"}
     costs = {
@@ -286,18 +285,19 @@ def test_the_compiled_engine_agrees_with_the_plain_one(
     network = network.with_(sharing=sharing)
     asked: list = []
     found: list = []
-    carry, kernel = contended.carry, _kernel.replay_contended
+    carry, kernel = replayer.carry, _kernel.replay_contended
 
-    def asking(plan: contended.TransferPlan, charges, load, node, shared, cpu, *, moments):
-        asked.append((charges, load, node.tolist(), float(cpu[0])))
-        return carry(plan, charges, load, node, shared, cpu, moments=moments)
+    def asking(program, core, carried, charges, shared, cpu, *, busy, size, node, moments):
+        asked.append((charges, {"busy": busy, "bytes": size}, node.tolist(), float(cpu[0])))
+        load = {"busy": busy, "size": size, "node": node}
+        return carry(program, core, carried, charges, shared, cpu, **load, moments=moments)
 
     def finding(*given, **named):
         found.append(kernel(*given, **named))
         return found[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contended, "carry", asking)
+        patch.setattr(replayer, "carry", asking)
         patch.setattr(_kernel, "replay_contended", finding)
         with suppress(ReplayError):
             in_order_of_time(program, network)
@@ -484,18 +484,18 @@ def test_the_core_refuses_what_does_not_fit(
             named[column] = value if kept is None else np.array(value, kept)
         return kernel(program, costs, carried, **named)
 
-    def asking(plan: contended.TransferPlan, charges: Charges, *others, **named):
+    def asking(program, plan, carried, charges: Charges, *others, **named):
         asked.append(charges)
-        return carry(plan, charges, *others, **named)
+        return carry(program, plan, carried, charges, *others, **named)
 
     asked: list[Charges] = []
-    carry = contended.carry
+    carry = replayer.carry
     network = PRESETS["alpha-beta"].with_(output_links=1)
     program = ProgramBuilder(2)
     m = program.message(0, 1, 1000)
     program.do(0, Op.SEND, m)
     program.do(1, Op.RECEIVE, m)
-    monkeypatch.setattr(contended, "carry", asking)
+    monkeypatch.setattr(replayer, "carry", asking)
     monkeypatch.setattr(_kernel, "replay_contended", spoilt)
     with pytest.raises(ValueError, match=reason):
         in_order_of_time(program.build(), network)

@@ -10,7 +10,7 @@ import pytest
 from oracle import smpi
 
 from popmodel.network.point_to_point import Routes
-from popmodel.simulator.contended import LinkLoad, TransferPlan, carry
+from popmodel.simulator.contended import carry
 from popmodel.simulator.costs import Charges, core
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
@@ -53,13 +53,16 @@ def test_every_rank_ends_when_smpi_says(row: dict) -> None:
         collective_rule=np.empty(0, np.uint8),
     )
     rows = np.arange(len(messages), dtype=np.int32)
-    end, _, _ = carry(
-        TransferPlan(program, core(program, rows, np.empty(0, np.int32))),
+    end = carry(
+        program,
+        core(program, rows, np.empty(0, np.int32)),
+        None,
         charges,
-        LinkLoad(size / bandwidth * 1e9, size),
-        np.arange(processes, dtype=np.int32),
         up_and_down(processes, bandwidth),
         np.ones(processes),
-    )
+        busy=size / bandwidth * 1e9,
+        size=size,
+        node=np.arange(processes, dtype=np.int32),
+    ).last
     assert end / 1e9 == pytest.approx(row["ends"], rel=1e-11)
     assert end.max() / 1e9 == pytest.approx(row["runtime"], rel=1e-11)

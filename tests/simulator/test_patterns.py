@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -21,58 +19,13 @@ from popmodel.network.selection import NAMES, parse_selection
 from popmodel.network.tiers import Tier, Tiers
 from popmodel.simulator import replay
 from popmodel.simulator.algorithms import ALGORITHMS
+from popmodel.simulator.program import Op, ProgramBuilder
 
-ALPHA, BETA = 1e-6, 1e-9
+ALPHA, BETA, GAMMA = 1e-6, 1e-9, 3e-10
 # Every transfer keeps its sender busy: both ends of a rendezvous end with it.
 NETWORK = PRESETS["alpha-beta"].with_(
     latency=ALPHA, bandwidth=1 / BETA, eager_threshold=0, collectives="algorithm"
 )
-PROCESSES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 32, 64)
-SIZES = (8, 1000, 10**6)
-
-
-def rounds(p: int) -> int:
-    return math.ceil(math.log2(p))
-
-
-CLOSED_FORMS: dict[str, Callable[[int, int], float]] = {
-    "barrier": lambda p, m: collectives.barrier_dissemination(
-        p, collectives.Message(m, ALPHA, BETA, 0.0)
-    ),
-    "bcast": lambda p, m: collectives.bcast_binomial(p, collectives.Message(m, ALPHA, BETA, 0.0)),
-    "reduce": lambda p, m: collectives.reduce_binomial(p, collectives.Message(m, ALPHA, BETA, 0.0)),
-    "allreduce": lambda p, m: collectives.allreduce_recursive_doubling(
-        p, collectives.Message(m, ALPHA, BETA, 0.0)
-    ),
-    "allgather": lambda p, m: (p - 1) * (ALPHA + BETA * m),
-    "alltoall": lambda p, m: (p - 1) * (ALPHA + BETA * m),
-    "scan": lambda p, m: rounds(p) * (ALPHA + BETA * m),
-}
-
-
-@pytest.mark.long(after=94)
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("processes", PROCESSES)
-@pytest.mark.parametrize("kind", CLOSED_FORMS)
-def test_replayed_messages_take_what_the_formula_says(kind: str, processes: int, size: int) -> None:
-    runtime = replay(alone(kind, processes, size, size), NETWORK).runtime
-    assert runtime == pytest.approx(CLOSED_FORMS[kind](processes, size), rel=1e-12, abs=1e-18)
-
-
-@pytest.mark.parametrize("kind", ["gather", "scatter"])
-@pytest.mark.parametrize("processes", [2, 4, 8, 16, 64])
-def test_trees_of_powers_of_two_move_every_part_but_the_roots(kind: str, processes: int) -> None:
-    runtime = replay(alone(kind, processes, 1000, 1000), NETWORK).runtime
-    expected = rounds(processes) * ALPHA + (processes - 1) * BETA * 1000
-    assert runtime == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("processes", [2, 3, 5, 8])
-def test_reduce_scatter_exchanges_parts(processes: int) -> None:
-    size = 840 * processes
-    pairwise = NETWORK.with_(algorithms=(parse_selection("reduce_scatter=pairwise"),))
-    runtime = replay(alone("reduce_scatter", processes, size, size // processes), pairwise).runtime
-    assert runtime == pytest.approx((processes - 1) * (ALPHA + BETA * 840), rel=1e-12)
 
 
 EVERY = [(kind, name) for kind, names in ALGORITHMS.items() for name in names]
@@ -134,10 +87,14 @@ def initially(kind: str, root: int, rank: int, members: int, items: set) -> dict
     return {i: {rank} for i in items}
 
 
-def deliver(steps: list[list[oracle.Exchange]], held: list[dict]) -> None:
-    """Carry out all messages; one that nobody waits for, or no data for one, is an error."""
+def deliver(steps: list[list[oracle.Exchange]], held: list[dict]) -> dict[tuple[int, int], float]:
+    """Carry out all messages; one that nobody waits for, or no data for one, is an error.
+
+    Returns what share of the bytes a rank adds up in which step.
+    """
     at = [0] * len(steps)
-    sent: dict[tuple[int, int], list[dict]] = {}
+    sent: dict[tuple[int, int], list[tuple[dict, float]]] = {}
+    added = {}
     offered = set()
     moved = True
     while moved:
@@ -148,23 +105,29 @@ def deliver(steps: list[list[oracle.Exchange]], held: list[dict]) -> None:
                 if x.to >= 0 and (r, at[r]) not in offered:
                     offered.add((r, at[r]))
                     content = {i: set(held[r][i]) for i in x.content or held[r]}
-                    sent.setdefault((r, x.to), []).append(content)
+                    sent.setdefault((r, x.to), []).append((content, x.share))
                 if x.source >= 0:
                     if not sent.get((x.source, r)):
                         break
-                    take(held[r], sent[x.source, r].pop(0), once=bool(x.content))
+                    content, share = sent[x.source, r].pop(0)
+                    if take(held[r], content, once=bool(x.content)):
+                        added[r, at[r]] = share
                 at[r] += 1
                 moved = True
     assert at == [len(mine) for mine in steps]
     assert not any(sent.values())
+    return added
 
 
-def take(held: dict, came: dict, *, once: bool) -> None:
+def take(held: dict, came: dict, *, once: bool) -> bool:
     """What came is added to what is held, or replaces what it holds already; none counts twice."""
+    adds = False
     for item, contributors in came.items():
         mine = held.get(item, set())
         assert not once or mine <= contributors or not mine & contributors
+        adds |= not mine <= contributors
         held[item] = mine | contributors
+    return adds
 
 
 @given(st.sampled_from(EVERY), st.integers(2, 40))
@@ -201,15 +164,60 @@ WITHOUT = {"linear_posted", "chain"}  # of these there is none, or one of the be
 def test_a_selected_algorithm_takes_what_its_closed_form_says(
     kind: str, name: str, processes: int
 ) -> None:
-    if (kind, name) in POWERS_ONLY and processes & (processes - 1):
-        return
     whole = 5 * processes * 2**10
     program = alone(kind, processes, whole, whole)
     network = NETWORK.with_(algorithms=(parse_selection(f"{kind}={name}"),))
     size = 0 if kind == "barrier" else whole
     cost = collectives.OPERATIONS[kind].algorithms[name].cost
     expected = cost(processes, collectives.Message(size, ALPHA, BETA, 0.0))
-    assert replay(program, network).runtime == pytest.approx(expected, rel=1e-12, abs=1e-18)
+    found = replay(program, network).runtime
+    if (kind, name) in POWERS_ONLY and processes & (processes - 1):
+        assert expected >= found * (1 - 1e-12)
+    else:
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-18)
+
+
+REDUCING = [
+    (kind, name)
+    for kind, one in collectives.OPERATIONS.items()
+    for name in one.algorithms
+    if one.reducing
+]
+
+
+@pytest.mark.long(after=6)
+@pytest.mark.parametrize(("kind", "name"), REDUCING)
+def test_adding_up_takes_what_the_closed_form_says(kind: str, name: str) -> None:
+    """As operations of each rank, which computes for each byte that it adds to its own."""
+    for members in (2, 3, 4, 5, 8, 12, 16, 31, 64):
+        if (kind, name) in POWERS_ONLY and members & (members - 1):
+            continue
+        whole = 5 * members * 2**10
+        steps = [exchanges(kind, members, 0, r, name, whole) for r in range(members)]
+        items = {i for mine in steps for x in mine for i in x.content} or {0}
+        added = deliver(steps, [initially(kind, 0, r, members, items) for r in range(members)])
+        program = ProgramBuilder(members)
+        messages: dict[tuple[int, int], list[int]] = {}
+        for r, mine in enumerate(steps):
+            for x in mine:
+                if x.to >= 0:
+                    message = program.message(r, x.to, round(x.share * whole))
+                    messages.setdefault((r, x.to), []).append(message)
+        come = {pair: iter(numbers) for pair, numbers in messages.items()}
+        go = {pair: iter(numbers) for pair, numbers in messages.items()}
+        for r, mine in enumerate(steps):
+            for place, x in enumerate(mine):
+                incoming = next(come[x.source, r]) if x.source >= 0 else None
+                if incoming is not None:
+                    program.do(r, Op.POST, incoming)
+                if x.to >= 0:
+                    program.do(r, Op.SEND, next(go[r, x.to]))
+                if incoming is not None:
+                    program.do(r, Op.WAIT_RECEIVE, incoming)
+                program.compute(r, GAMMA * added.get((r, place), 0.0) * whole)
+        cost = collectives.OPERATIONS[kind].algorithms[name].cost
+        expected = cost(members, collectives.Message(whole, ALPHA, BETA, GAMMA))
+        assert replay(program.build(), NETWORK).runtime == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(("size", "segments"), [(8, 1), (65536, 1), (65537, 2), (10**6, 16)])

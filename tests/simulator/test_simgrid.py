@@ -14,7 +14,7 @@ from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.costs import Charges
 from popmodel.simulator.engine import ends
-from popmodel.simulator.formats.smpi import text
+from popmodel.simulator.program_files import smpi_text
 from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
@@ -179,6 +179,6 @@ def test_unequal_parts_take_what_smpi_says_as_they_are_and_converted(
     for processes, expected in zip((2, 3, 4, 5, 6, 7, 8, 11), UNEQUAL[kind], strict=True):
         path.write_text(unequal(kind, processes))
         program = from_trace(read(path, flop_rate=1e9))
-        again.write_text("".join(text(program)))
+        again.write_text("".join(smpi_text(program)))
         for found in (program, from_trace(read(again, flop_rate=1e9))):
             assert replay(found, network).runtime == pytest.approx(expected, abs=6e-6)

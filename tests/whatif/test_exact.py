@@ -22,7 +22,7 @@ from popmodel.simulator.program import NONE_UNEVEN, Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace import read
 from popmodel.whatif.piecewise_linear import LinearPieces, pieces
-from popmodel.whatif.runtime_planes import OverGap, OverLatency, Runtimes, moved, runtime_planes
+from popmodel.whatif.runtime_planes import RuntimeCurve, Runtimes, moved, runtime_planes
 
 OWN = ("bt-mz.S.2x2", "cg.S.2", "comd.4", "ft.S.4", "is.S.4", "mix.4", "mixnbc.4", "mixpers.4")
 SHARED = ("epoch_4proc", "lu.S.4", "mg.S.4")
@@ -65,7 +65,7 @@ def test_the_envelope_of_breakpoints_is_the_runtime_at_1000_latencies(
     name: str, program_of: Callable[[str], Program]
 ) -> None:
     replayer = Replayer(program_of(name))
-    found = pieces(OverLatency(Runtimes(replayer, NETWORK), 1 / NETWORK.bandwidth), 0, 1e-4)
+    found = pieces(RuntimeCurve(Runtimes(replayer, NETWORK), "latency", 1 / NETWORK.bandwidth), 0, 1e-4)
     assert len(found.breakpoints) >= 4
     assert found.error == 0
     generator = random.Random(name)
@@ -80,7 +80,7 @@ def test_the_envelope_over_the_time_per_byte_is_the_runtime(
     name: str, program_of: Callable[[str], Program]
 ) -> None:
     replayer = Replayer(program_of(name))
-    found = pieces(OverGap(Runtimes(replayer, NETWORK), NETWORK.latency), 0, 1e-8)
+    found = pieces(RuntimeCurve(Runtimes(replayer, NETWORK), "bytes", NETWORK.latency), 0, 1e-8)
     assert len(found.breakpoints) >= 4
     generator = random.Random(name)
     gaps = [generator.random() * 1e-8 for _ in range(100)]
@@ -95,7 +95,7 @@ def test_derivatives_are_differences_inside_a_piece(
 ) -> None:
     program = program_of(name)
     found = pieces(
-        OverLatency(Runtimes(Replayer(program), NETWORK), 1 / NETWORK.bandwidth), 1e-6, 1e-5
+        RuntimeCurve(Runtimes(Replayer(program), NETWORK), "latency", 1 / NETWORK.bandwidth), 1e-6, 1e-5
     )
     longest = max(range(len(found.slopes)), key=lambda i: found.points[i + 1] - found.points[i])
     low, high = found.points[longest], found.points[longest + 1]
@@ -138,7 +138,7 @@ def test_a_breakpoint_has_a_derivative_to_each_side() -> None:
     left = runtimes.touch(5e-6, 0.0, from_right=False)
     assert (right.runtime, right.by_latency, right.by_gap) == (5e-6, 1, 1000)
     assert (left.runtime, left.by_latency, left.by_gap) == (5e-6, 0, 0)
-    found = pieces(OverLatency(runtimes, 0.0), 0, 1e-5)
+    found = pieces(RuntimeCurve(runtimes, "latency", 0.0), 0, 1e-5)
     assert found.points == pytest.approx((0, 5e-6, 1e-5))
     assert found.slopes == (0, 1)
 
@@ -195,7 +195,7 @@ def test_derivatives_on_tiers_are_differences() -> None:
     by_gap = (runtime(latency, gap * (1 + more)) - found.runtime) / (gap * more)
     assert found.by_latency == pytest.approx(by_latency, rel=1e-9)
     assert found.by_gap == pytest.approx(by_gap, rel=1e-9)
-    over = pieces(OverGap(runtimes, latency), 0, 1e-8)
+    over = pieces(RuntimeCurve(runtimes, "bytes", latency), 0, 1e-8)
     for share in (0.0, 0.01, 0.1, 0.5, 1.0):
         assert over(share * 1e-8) == pytest.approx(runtime(latency, share * 1e-8), rel=1e-9)
     shares = runtimes.shares()
@@ -281,8 +281,8 @@ def test_pieces_of_random_programs_are_their_runtime(program: Program, network: 
     replayer = Replayer(program)
     runtimes = Runtimes(replayer, network)
     over: list[tuple[LinearPieces, Callable[[float], tuple[float, float]], float]] = [
-        (pieces(OverLatency(runtimes, 2e-10), 0, 1e-4), lambda x: (x, 2e-10), 1e-4),
-        (pieces(OverGap(runtimes, 3e-6), 0, 1e-8), lambda y: (3e-6, y), 1e-8),
+        (pieces(RuntimeCurve(runtimes, "latency", 2e-10), 0, 1e-4), lambda x: (x, 2e-10), 1e-4),
+        (pieces(RuntimeCurve(runtimes, "bytes", 3e-6), 0, 1e-8), lambda y: (3e-6, y), 1e-8),
     ]
     for found, point, high in over:
         places = [high * k / 20 for k in range(21)]

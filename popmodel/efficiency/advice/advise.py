@@ -13,10 +13,17 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from popmodel.efficiency.advice import computation, processes, threads
+from popmodel.efficiency.advice.computation import computation, frequency, instructions, ipc
 from popmodel.efficiency.advice.costs import AdviceCost, costs, efficiency
 from popmodel.efficiency.advice.doubts import doubts
+from popmodel.efficiency.advice.processes import communication, imbalance, transfer, waiting
 from popmodel.efficiency.advice.remark import Remark, RemarkLoss, percent
+from popmodel.efficiency.advice.threads import (
+    outside_regions,
+    regions,
+    serial_code,
+    team_imbalance,
+)
 from popmodel.efficiency.regions import apart
 from popmodel.efficiency.scaling import SCALING
 from popmodel.trace.caveats import ENOUGH, FEW, MEASURABLE
@@ -41,18 +48,18 @@ _OF_MPI = ("mpi", "mpi-additive")
 _OF_ALL = ("hybrid-additive", "hybrid-multiplicative", "talp")
 
 _EXPLAIN: Mapping[str, Callable[[RemarkLoss], Remark]] = {
-    "imbalance": processes.imbalance,
-    "waiting": processes.waiting,
-    "transfer": processes.transfer,
-    "communication": processes.communication,
-    "regions": threads.regions,
-    "serial": threads.serial_code,
-    "team": threads.team_imbalance,
-    "outside regions": threads.outside_regions,
-    "computation": computation.computation,
-    "instructions": computation.instructions,
-    "ipc": computation.ipc,
-    "frequency": computation.frequency,
+    "imbalance": imbalance,
+    "waiting": waiting,
+    "transfer": transfer,
+    "communication": communication,
+    "regions": regions,
+    "serial": serial_code,
+    "team": team_imbalance,
+    "outside regions": outside_regions,
+    "computation": computation,
+    "instructions": instructions,
+    "ipc": ipc,
+    "frequency": frequency,
 }
 
 

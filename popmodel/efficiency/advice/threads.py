@@ -18,61 +18,46 @@ if TYPE_CHECKING:
 _SHORT = 1e-3  # s per instance of a region
 
 
-def regions(loss: RemarkLoss) -> Remark:
-    """Name the region that costs most, and what kind of loss it is."""
-    run = loss.run.observables
-    costly = sorted(run.regions, key=lambda region: -region.cost)
-    total = sum(region.cost for region in costly)
-    if not total:
-        return Remark("", loss.advice)
-    region = costly[0]
-    kind, cost = max(_kinds(region).items(), key=lambda one: one[1])
-    what, remedy = _EXPLAIN[kind](loss, region)
-    why = (
-        f"{region.name} causes {percent(region.cost / total)} of the loss in parallel regions, "
-        f"{percent(min(cost / region.cost, 1.0))} of it by {what}."
-    )
-    return Remark(why, remedy)
-
-
-def _kinds(region: RegionObservables) -> dict[str, float]:
-    return {
-        "imbalance": region.imbalance,
-        "locks": region.locks,
-        "barriers": region.barriers,
-        "mpi": region.mpi,
-        "overhead": overhead(region),
-    }
-
-
-def _imbalance(_: RemarkLoss, region: RegionObservables) -> tuple[str, str]:
-    return (
-        f"imbalance between its threads (load balance {percent(region.load_balance)})",
+# What of a parallel region costs time, and what to do.
+_LOSSES = {
+    "imbalance": (
+        "imbalance between its threads",
         "Use a dynamic or guided schedule, smaller chunks or collapsed loops. If all iterations "
         "cost the same, check thread placement and first touch.",
-    )
-
-
-def _locks(_: RemarkLoss, __: RegionObservables) -> tuple[str, str]:
-    return (
+    ),
+    "locks": (
         "locks and critical sections",
         "Replace them by reductions or atomics, or do less inside them.",
-    )
-
-
-def _barriers(_: RemarkLoss, __: RegionObservables) -> tuple[str, str]:
-    return (
+    ),
+    "barriers": (
         "barriers",
         "Remove barriers between independent loops (nowait) and balance the work between the "
         "others.",
-    )
-
-
-def _mpi(_: RemarkLoss, __: RegionObservables) -> tuple[str, str]:
-    return (
+    ),
+    "mpi": (
         "calls of MPI inside it",
         "Let other threads work while one communicates (tasks), or communicate outside.",
+    ),
+}
+
+
+def regions(loss: RemarkLoss) -> Remark:
+    """Name the region that costs most, and what kind of loss it is."""
+    regions = loss.run.observables.regions
+    total = sum(region.cost for region in regions)
+    if not total:
+        return Remark("", loss.advice)
+    region = max(regions, key=lambda region: region.cost)
+    costs = {kind: getattr(region, kind) for kind in _LOSSES} | {"overhead": overhead(region)}
+    kind = max(costs, key=costs.__getitem__)
+    what, remedy = _overhead(loss, region) if kind == "overhead" else _LOSSES[kind]
+    if kind == "imbalance":
+        what += f" (load balance {percent(region.load_balance)})"
+    why = (
+        f"{region.name} causes {percent(region.cost / total)} of the loss in parallel regions, "
+        f"{percent(min(costs[kind] / region.cost, 1.0))} of it by {what}."
     )
+    return Remark(why, remedy)
 
 
 def _overhead(loss: RemarkLoss, region: RegionObservables) -> tuple[str, str]:
@@ -83,15 +68,6 @@ def _overhead(loss: RemarkLoss, region: RegionObservables) -> tuple[str, str]:
     if wall < _SHORT:
         return what, "Such short regions do not pay off: merge them, or parallelise an outer loop."
     return what, "Use larger chunks with a dynamic schedule, and fewer constructs inside."
-
-
-_EXPLAIN = {
-    "imbalance": _imbalance,
-    "locks": _locks,
-    "barriers": _barriers,
-    "mpi": _mpi,
-    "overhead": _overhead,
-}
 
 
 def serial_code(loss: RemarkLoss) -> Remark:

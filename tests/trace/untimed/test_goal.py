@@ -10,7 +10,7 @@ import pytest
 from popmodel.errors import TraceError, UsageError
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.formats import write
+from popmodel.simulator.program_files import write
 from popmodel.simulator.program import Op
 from popmodel.trace import Trace, read
 

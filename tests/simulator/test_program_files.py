@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -13,14 +12,13 @@ from hypothesis import strategies as st
 
 from popmodel.errors import FileError, UsageError
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import from_trace, program_files, replay
 from popmodel.simulator.expand_collectives import lay_out
-from popmodel.simulator.formats import goal, smpi, write
-from popmodel.simulator.formats.tags import clear_tags
 from popmodel.simulator.program import Op, Program, ProgramBuilder
+from popmodel.simulator.program_files import FORMATS, clear_tags, goal_text, smpi_text, write
 from popmodel.trace import read
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[1] / "data"
 TRACES = (
     *("smpi/jac2048.4.ti.txt.gz", "cg.S.2.prv.gz", "comd.4.prv.gz", "is.S.4.prv.gz"),
     *("mix.4.prv.gz", "mixnbc.4.prv.gz", "mixpers.4.prv.gz", "bt-mz.S.2x2.prv.gz"),
@@ -134,7 +132,7 @@ def test_a_schedule() -> None:
     program.do(1, Op.RECEIVE, sent)
     program.do(1, Op.SEND, back)
     # Bursts are rounded so that none of their errors adds to another.
-    assert "".join(goal.text(program.build())) == (
+    assert "".join(goal_text(program.build())) == (
         "num_ranks 2\n\nrank 0 {\n"
         "l1: calc 2\n"
         "l2: recv 16b from 1 tag 4\nl2 requires l1\n"
@@ -159,7 +157,7 @@ def test_actions() -> None:
         for p in range(2):
             program.do(p, Op.COLLECTIVE, made)
     program.compute(0, 2.5e-9)
-    lines = "".join(smpi.text(program.build())).splitlines()
+    lines = "".join(smpi_text(program.build())).splitlines()
     assert [line.removeprefix("0 ") for line in lines if line[0] == "0"] == [
         *(
             "init",
@@ -246,15 +244,19 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.long(after=1)
-@pytest.mark.parametrize(("writer", "suffix"), [(smpi, ".ti"), (goal, ".goal.gz")])
+@pytest.mark.parametrize("suffix", [".ti", ".goal.gz"])
 def test_a_program_that_would_not_be_read_is_not_written(
-    writer: ModuleType, suffix: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    suffix: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = tmp_path / f"x{suffix}"
     program = from_trace(read(DATA / "cg.S.2.prv.gz"))
     write(program, path)
-    before, text = path.read_bytes(), writer.text
-    monkeypatch.setattr(writer, "text", lambda given: (*text(given), "nonsense here\n"))
+    before = path.read_bytes()
+    spoilt = [
+        form._replace(text=lambda given, text=form.text: iter((*text(given), "nonsense here\n")))
+        for form in FORMATS
+    ]
+    monkeypatch.setattr(program_files, "FORMATS", spoilt)
     with pytest.raises(FileError, match="is not written, for popmodel could not read it: "):
         write(program, path)
     assert path.read_bytes() == before
