@@ -24,7 +24,7 @@ from popmodel.errors import PopmodelError
 from popmodel.expressions import parse
 from popmodel.host.probe import explain
 from popmodel.network import dimemas_cfg
-from popmodel.network.fan import read_fans
+from popmodel.network.collectives import read_fans
 from popmodel.trace import read
 from popmodel.trace.regions import full_name, function_of, readable
 from popmodel.units import parse_size, parse_time

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from popmodel.efficiency.by_region import UNITS, Processes, RegionRun, by_process, by_region
 from popmodel.efficiency.family import FamilyEvaluation
+from popmodel.efficiency.measure import UNITS, Processes, RegionRun, by_process, by_region
 from popmodel.efficiency.observables import OutsideMPI
 from popmodel.efficiency.scaling import SCALING, Comparable, evaluate_all, scale
 from popmodel.report import by_process as processes_report

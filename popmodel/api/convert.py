@@ -19,8 +19,8 @@ from popmodel.errors import FileError, UsageError
 from popmodel.files import expect_writable, refuse_planted
 from popmodel.runs.files import FORMATS, form_of
 from popmodel.simulator import from_trace
-from popmodel.simulator.program_files import ProgramFormat, format_of, write
 from popmodel.simulator.program import unmodelled_calls
+from popmodel.simulator.program_files import ProgramFormat, format_of, write
 from popmodel.trace.caveats import devices
 from popmodel.trace.selection import Foa, TracePart, Window, focused
 from popmodel.units import count, plural

@@ -13,8 +13,7 @@ from popmodel.api.results import save_text
 from popmodel.plain import plain
 from popmodel.report.renderers.svg import draw
 from popmodel.report.timeline_plot import COLUMNS, ROWS, picture
-from popmodel.timeline import timeline
-from popmodel.timeline.timeline import LIMITS
+from popmodel.timeline.timeline import LIMITS, timeline
 from popmodel.timeline.trace_events import export
 from popmodel.units import plural
 from popmodel.values import dataclass

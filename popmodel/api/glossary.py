@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.explain import plain
+from popmodel.efficiency.family import AGGREGATES
 from popmodel.machine import register, remeasure
 from popmodel.model import symbols
 from popmodel.model.changes import REMEDIES

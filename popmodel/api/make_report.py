@@ -26,7 +26,7 @@ from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.views import Document, Views
-    from popmodel.timeline import Timeline
+    from popmodel.timeline.timeline import Timeline
     from popmodel.trace import Trace
 
 ReportInput: TypeAlias = "TraceLike | SignatureLike | Result"

@@ -11,12 +11,10 @@ from popmodel.api.inputs import number, several
 from popmodel.api.shared import Counts, TopologyLike, shared
 from popmodel.documents import read_text
 from popmodel.errors import UsageError, did_you_mean
+from popmodel.network.collectives import Fans, Selection, parse_selection, read_fans
 from popmodel.network.dimemas_cfg import Machine, is_configuration, read
-from popmodel.network.fan import Fans, read_fans
-from popmodel.network.mapping import RankMapping, listed, parse_mapping
 from popmodel.network.network import COST_FACTORS, PRESETS, Network, preset
-from popmodel.network.selection import Selection, parse_selection
-from popmodel.network.speeds import parse_speeds
+from popmodel.network.placement import RankMapping, listed, parse_mapping, parse_speeds
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 from popmodel.units import parse_values as read_values
 from popmodel.values import dataclass

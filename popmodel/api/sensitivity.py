@@ -44,7 +44,7 @@ from popmodel.trace.caveats import caveats
 from popmodel.trace.selection import Foa, TraceFocus, TracePart, Window, focused
 from popmodel.units import parse_bandwidth, parse_time
 from popmodel.values import cut, dataclass
-from popmodel.whatif.paraver_events import write_path
+from popmodel.whatif.critical_path import write_path
 from popmodel.whatif.piecewise_linear import LinearPieces, pieces
 from popmodel.whatif.region_gains import Dependence, dependence
 from popmodel.whatif.runtime_planes import (

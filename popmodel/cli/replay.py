@@ -202,8 +202,8 @@ def command(
     from popmodel.api.replay import replay
     from popmodel.cli.output import target
     from popmodel.cli.trace_target import checked
-    from popmodel.network.selection import parse_selection
-    from popmodel.network.speeds import parse_speeds
+    from popmodel.network.collectives import parse_selection
+    from popmodel.network.placement import parse_speeds
     from popmodel.report.networks import differences
     from popmodel.report.replay import VIEWS
     from popmodel.whatif.regions import parse_region_speeds

@@ -1,9 +1,8 @@
 """Efficiencies: from times and counters of a run to metrics that explain one another.
 
-``observables``  what is measured, and the scalars that formulas use
-``families/``    the metrics as data: formula, parts, meaning, advice, source
-``hierarchy``    reads and checks those files; ``family`` is what one says
-``evaluation``   values of the metrics of a run
-``scaling``      runs compared with a reference run
-``explain``      a metric in words
+``measure``, ``regions``  a traced run to ``observables``, and scalars that formulas use
+``families/``  the metrics as data, read by ``hierarchy``; ``family`` is what one says
+``evaluation``, ``scaling``  values of the metrics, of one run and against a reference run
+``advice``, ``loss_causes``, ``evidence``  which losses to work on, why, and what to do
+``explain``  a metric in words
 """

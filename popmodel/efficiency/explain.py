@@ -6,8 +6,7 @@ import difflib
 import re
 from collections.abc import Mapping
 
-from popmodel.efficiency.aggregates import AGGREGATES, REASONS
-from popmodel.efficiency.family import Family, Metric, equation, label
+from popmodel.efficiency.family import AGGREGATES, REASONS, Family, Metric, equation, label
 from popmodel.errors import UsageError
 from popmodel.values import dataclass
 

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import Any
 
 from popmodel.documents import parse_toml, read_text
-from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.family import (
+    AGGREGATES,
     CAUSES,
     Decomposition,
     Family,

@@ -1,18 +1,26 @@
-"""When threads do useful work, and which of it lies in parallel regions."""
+"""From a trace to what efficiencies are computed from: times, counters, the ideal replay."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from popmodel.efficiency import regions as workers
-from popmodel.efficiency.call_sites import CallSite, credited_to_probes, measure_call_sites
-from popmodel.efficiency.evidence import Evidence, SerialCode, gather, serial_code
+from popmodel.efficiency.evidence import (
+    CallSite,
+    Evidence,
+    SerialCode,
+    credited_to_probes,
+    gather,
+    measure_call_sites,
+    serial_code,
+)
 from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.efficiency.regions import COLUMNS, measure_regions
-from popmodel.errors import ReplayError, TraceError
+from popmodel.errors import PartError, PopmodelError, ReplayError, TraceError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
@@ -20,6 +28,7 @@ from popmodel.simulator.program import unmodelled_calls
 from popmodel.trace.calls import call_times
 from popmodel.trace.caveats import caveats
 from popmodel.trace.codes import RUNNING, Event
+from popmodel.trace.info import marked_regions
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.regions import ParallelRegions, WithoutWaits, parallel_regions, summed_waits
 from popmodel.trace.runtime import longest, state_ends, state_times
@@ -34,6 +43,9 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
+
+
+# When threads do useful work, and which of it lies in parallel regions.
 
 
 @dataclass(frozen=True)
@@ -343,3 +355,86 @@ def _unaccounted(run: Observables) -> list[str]:
         f"worker threads run outlined functions for {costs - lost:.9f} s outside their masters' "
         "parallel regions, so the efficiency may exceed 1"
     ]
+
+
+# The regions that a program marks, each analysed by itself.
+
+
+MARK_REGIONS = "mark regions in the program (popmodel.h: popmodel_begin, popmodel_end)"
+
+
+@dataclass(frozen=True)
+class RegionRun:
+    """One region of a run."""
+
+    name: str
+    run: MeasuredRun | None  # What was measured in its occurrences; None where that is not possible
+    problem: str = ""  # Why not
+
+
+def by_region(trace: Trace, part: TracePart) -> tuple[RegionRun, ...]:
+    """Analyse the regions that the user has marked, those with most time first."""
+    window = focused(trace, TracePart(part.begin, part.end))[0] if part.has_window else trace
+    names = list(marked_regions(window))
+    if not names:
+        raise PartError(trace.path, "no regions marked by the user", hint=MARK_REGIONS)
+    return tuple(_analysed(trace, replace(part, region=name)) for name in names)
+
+
+def _analysed(trace: Trace, part: TracePart) -> RegionRun:
+    name = str(part.region)
+    try:
+        return RegionRun(name, analyse(trace, part=part))
+    except PopmodelError as error:
+        return RegionRun(name, None, error.message.removeprefix(f"{trace.path}: "))
+
+
+# What each process of a run does with its time: where to look when the load is not balanced.
+
+
+UNITS = {
+    "useful": "s",
+    "mpi": "s",
+    "in_openmp": "s",
+    "serial_useful": "s",
+    "instructions": "instructions",
+    "ipc": "1",
+}
+"""Quantities of a process, with their units."""
+
+
+@dataclass(frozen=True, eq=False)
+class Processes:
+    """Quantities of all processes of a run."""
+
+    # int64[P]: Node of each process, from 0, and its threads.
+    node: NDArray[np.int64]
+    threads: NDArray[np.int64]
+    # dict of str to float64[P]: By the names of `UNITS`; what the run does not have is not there.
+    # ``useful`` is the average over the threads of a process, ``instructions`` the sum; ``mpi``,
+    # ``in_openmp`` (wall time in parallel regions) and ``serial_useful`` are those of its master
+    # thread. ``ipc`` is the instructions per cycle in useful time.
+    values: dict[str, NDArray[np.float64]]
+
+
+def by_process(run: Observables) -> Processes:
+    """Sum up a run by process."""
+    masters = run.masters
+
+    def total(per_thread: NDArray[np.float64]) -> NDArray[np.float64]:
+        summed: NDArray[np.float64] = np.add.reduceat(per_thread, masters)
+        return summed
+
+    values = {"useful": total(run.useful) / run.threads}
+    if run.has_mpi:
+        values["mpi"] = run.in_mpi[masters]
+    if run.has_openmp:
+        values |= {"in_openmp": run.in_openmp, "serial_useful": run.serial_useful}
+    if run.instructions is not None and "instructions" not in run.absent:
+        instructions = total(run.instructions)
+        values["instructions"] = instructions
+        if run.cycles is not None and "cycles" not in run.absent:
+            cycles = total(run.cycles)
+            known = np.full(len(cycles), np.nan)
+            values["ipc"] = np.divide(instructions, cycles, out=known, where=cycles > 0)
+    return Processes(run.node.astype(np.int64), run.threads, values)

@@ -2,7 +2,7 @@
 
 A run, however it was obtained (a trace, a replay, a hand-made example), is described by one
 `Observables`: times per thread and per process. The formulas of the metric families see only
-scalars, the *aggregates* of `popmodel.efficiency.aggregates`: means, maxima and sums of those
+scalars, the *aggregates* of `popmodel.efficiency.family`: means, maxima and sums of those
 times. A prediction that knows the scalars but no single thread builds the same names directly.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.efficiency.aggregates import NO_MPI, REASONS
+from popmodel.efficiency.family import NO_MPI, REASONS
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.units import format_time, team
 from popmodel.values import dataclass

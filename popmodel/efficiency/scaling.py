@@ -13,8 +13,7 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Literal, TypeVar
 
-from popmodel.efficiency.aggregates import REASONS
-from popmodel.efficiency.family import FamilyEvaluation
+from popmodel.efficiency.family import REASONS, FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions.elementary import Value

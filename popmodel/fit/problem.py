@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.terms import FAMILY
 from popmodel.errors import FileError, PopmodelError
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.fit.samples import Array

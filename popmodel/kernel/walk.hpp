@@ -10,7 +10,7 @@
 
 namespace popmodel {
 
-// Numbers shared with popmodel.simulator.path.Part.
+// Numbers shared with popmodel.simulator.execution.PathPart.
 enum class Part : uint8_t {
     COMPUTE,
     SEND,
@@ -23,7 +23,7 @@ enum class Part : uint8_t {
     MESSAGE_RECEIVE,
 };
 
-// Numbers shared with popmodel.simulator.path: the table whose row a step is charged.
+// Numbers shared with popmodel.simulator.costs: the table whose row a step is charged.
 enum class Table : uint8_t {
     BURST,
     SEND_OVERHEAD,

@@ -12,8 +12,7 @@ import numpy as np
 from popmodel.machine.profile import Profile, in_unit
 from popmodel.machine.quantity import Quantity
 from popmodel.network.network import Network
-from popmodel.network.point_to_point import SizeClass, eager_threshold
-from popmodel.network.tiers import Tier, Tiers
+from popmodel.network.point_to_point import SizeClass, Tier, Tiers, eager_threshold
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from popmodel.efficiency.aggregates import NO_MPI
+from popmodel.efficiency.family import NO_MPI
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions import ExpressionError
 from popmodel.expressions.elementary import Value, numbers

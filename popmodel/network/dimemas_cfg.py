@@ -20,12 +20,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from popmodel.errors import FileError
-from popmodel.network.fan import Fans, read_fans
-from popmodel.network.mapping import RankMapping
+from popmodel.network.collectives import Fans, read_fans
 from popmodel.network.network import COST_FACTORS, PRESETS, Network
-from popmodel.network.point_to_point import SizeClass
-from popmodel.network.speeds import Speeds
-from popmodel.network.tiers import Tier, Tiers
+from popmodel.network.placement import RankMapping, Speeds
+from popmodel.network.point_to_point import SizeClass, Tier, Tiers
 from popmodel.values import dataclass
 
 MEGABYTE = 2**20

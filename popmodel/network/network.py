@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from popmodel.network.fan import Fans
-    from popmodel.network.mapping import RankMapping
-    from popmodel.network.selection import Selection
-    from popmodel.network.speeds import Speeds
-    from popmodel.network.tiers import Tiers
+    from popmodel.network.collectives import Fans, Selection
+    from popmodel.network.placement import RankMapping, Speeds
+    from popmodel.network.point_to_point import Tiers
     from popmodel.network.topology import Topology
 
 

@@ -23,8 +23,7 @@ from sympy.core.symbol import Symbol
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
-from popmodel.efficiency.aggregates import AGGREGATES
-from popmodel.efficiency.family import Family
+from popmodel.efficiency.family import AGGREGATES, Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.expressions import Takes, parse

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
+from popmodel.efficiency.evaluation import terms
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import Mode, against, of_masters
-from popmodel.efficiency.terms import FAMILY, terms
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value
 from popmodel.machine import remeasure
@@ -230,7 +231,7 @@ class PredictedRun:
     # By leaf of `MAIN_FAMILY`: seconds that each item of the program, or the imbalance, costs.
     causes: dict[str, dict[str, float]]
     time: dict[str, Estimate]  # Parts of the runtime in seconds; their values add up to it
-    # Useful time and the losses of `MAIN_FAMILY` in seconds, `popmodel.efficiency.terms`, as
+    # Useful time and the losses of `MAIN_FAMILY` in seconds, `popmodel.efficiency.evaluation`, as
     # measured runs have them too.
     terms: dict[str, Estimate]
     remedies: dict[str, float]  # Relative change of the runtime under each remedy, the best first

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.efficiency.by_region import UNITS
+from popmodel.efficiency.measure import UNITS
 from popmodel.report.blocks import (
     Brief,
     NoteBlock,

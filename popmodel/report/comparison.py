@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from popmodel.efficiency.call_sites import site_name
+from popmodel.efficiency.evidence import site_name
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.names import run_names
 from popmodel.report.views import Document

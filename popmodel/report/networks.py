@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from popmodel.network.mapping import TRACED
+from popmodel.network.placement import TRACED
 from popmodel.report.views import Document
 from popmodel.units import format_bandwidth, format_size, format_time
 from popmodel.values import dataclass

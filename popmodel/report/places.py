@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.efficiency.call_sites import site_name
+from popmodel.efficiency.evidence import site_name
 from popmodel.report.blocks import Brief, Listing, NoteBlock, Role, Section, TableCell, TableRow
 from popmodel.report.figures import percent
 from popmodel.units import count, format_time

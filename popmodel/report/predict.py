@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
-from popmodel.efficiency.aggregates import AGGREGATES
+from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.laws import OF_MODEL
 from popmodel.model.symbols import not_modelled

@@ -11,8 +11,8 @@ from popmodel.timeline.lanes import KINDS
 from popmodel.units import format_time
 
 if TYPE_CHECKING:
-    from popmodel.timeline import Timeline
     from popmodel.timeline.lanes import Lanes as Shown
+    from popmodel.timeline.timeline import Timeline
 
 ROWS, COLUMNS = 64, 760
 """Lanes and steps that a drawing has room for."""

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.terms import FAMILY
 from popmodel.report.figures import ticks
 from popmodel.report.pictures import Chart, Charts, Mark, Picture, PictureAxis, PictureCurve, Spot
 from popmodel.report.splits import described, varied

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from popmodel.efficiency.terms import TERMS
+from popmodel.efficiency.evaluation import TERMS
 from popmodel.report.blocks import Block, Brief, FitBlock, TableBlock, TableRow, heads, texts
 from popmodel.report.splits import described, varied
 from popmodel.report.views import Document

@@ -32,7 +32,7 @@ from popmodel.documents import (
     parse_json,
     read_text,
 )
-from popmodel.efficiency.aggregates import AGGREGATES
+from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.errors import PopmodelError
 from popmodel.plain import document

@@ -42,7 +42,7 @@ class MeasuredRow:
     parameters: Mapping[str, float] = field(default_factory=dict)
     line: int | None = None  # Line of a table
     # What the metrics are computed from, by the names of
-    # `popmodel.efficiency.aggregates.AGGREGATES`, in their units: of a trace all that it tells, of
+    # `popmodel.efficiency.family.AGGREGATES`, in their units: of a trace all that it tells, of
     # a table what is in it, else empty.
     aggregates: Mapping[str, float] = field(default_factory=dict)
     # What tells it from other runs of its file, or of its line: ``runs[2]``, ``value 2``.

@@ -14,8 +14,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from popmodel.documents import Real, csv_text, read_text, shown
-from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.evidence import WAITED
+from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.hierarchy import IdentityError, load_families
 from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
 from popmodel.runs.measurement import MeasuredRow, require_plausible

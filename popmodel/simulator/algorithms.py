@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from popmodel.arrays import distinct
-from popmodel.network.collectives import ROOTED
-from popmodel.network.selection import Selection
+from popmodel.network.collectives import ROOTED, Selection
 from popmodel.simulator.costs import BETWEEN, WITHIN, MessageClasses
 from popmodel.simulator.program import COLLECTIVES, Collectives, Op, Program
 from popmodel.values import dataclass
@@ -237,7 +236,7 @@ ALGORITHMS: Mapping[str, Mapping[str, tuple[Piece, ...]]] = {
 
 # Collectives carried out as point-to-point messages.
 #
-# A network says which algorithm an operation takes, by size (`popmodel.network.selection`). A
+# A network says which algorithm an operation takes, by size (`popmodel.network.collectives`). A
 # nonblocking collective makes its exchanges in the call that waits for it.
 #
 # The compiled engine finds each step when a member comes to it: the messages of an all-to-all grow
@@ -252,7 +251,7 @@ class CarriedData:
     # int32[C]: How each collective is carried out; those that are alike share one.
     algorithm: NDArray[np.int32]
     algorithm_offsets: NDArray[np.int64]  # int64[A + 1]: Rows of an algorithm in the next three
-    # uint8[], int32[], int64[]: Its patterns in order (`AlgorithmPattern`), the segments of a chain,
+    # uint8[], int32[], int64[]: Its patterns in order (`AlgorithmPattern`), segments of a chain,
     # and the row of the charges of the first message size; the rows of the program's own messages
     # come before.
     part_pattern: NDArray[np.uint8]

@@ -247,7 +247,9 @@ def _merged(
     moved = np.argsort(place[told.call], kind="stable")
     arguments = told.at(moved, place[told.call][moved])
     # What calls tell of their messages, in formats that add no calls.
-    columns: dict[str, Any] = {name: getattr(calls, name) for name in ("partner", "tag", "bytes", "request")}
+    columns: dict[str, Any] = {
+        name: getattr(calls, name) for name in ("partner", "tag", "bytes", "request")
+    }
     of_messages = {name: column[order] for name, column in columns.items() if column is not None}
     merged = replace(
         calls,

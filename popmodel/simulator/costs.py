@@ -17,8 +17,7 @@ import numpy as np
 
 from popmodel.arrays import alike, distinct
 from popmodel.kernel import _kernel
-from popmodel.network.collectives import ROOTED
-from popmodel.network.fan import collective_time
+from popmodel.network.collectives import ROOTED, collective_time
 from popmodel.network.point_to_point import HEADER, TO_ITSELF, transfer_time, waits_for_receiver
 from popmodel.simulator.program import COLLECTIVES, Program
 from popmodel.values import dataclass
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.network.tiers import Tier, Tiers
+    from popmodel.network.point_to_point import Tier, Tiers
 
 
 _NS = 1e9

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from popmodel.simulator.algorithms import CarriedData, carry_out
-from popmodel.simulator.path import CriticalPath, PathPart
+from popmodel.simulator.execution import CriticalPath, PathPart
 from popmodel.simulator.program import (
     COLLECTIVES,
     Collectives,

@@ -34,12 +34,12 @@ import numpy as np
 
 from popmodel.kernel import _kernel
 from popmodel.simulator.calls import SequenceCalls, sequence_calls
-from popmodel.simulator.match_collectives import (
+from popmodel.simulator.match_calls import (
     communicators_of_callers,
     match_collectives,
+    match_messages,
     uneven_arrivals,
 )
-from popmodel.simulator.messages import match_messages
 from popmodel.simulator.mpi_calls import Action, looks
 from popmodel.simulator.program import Op, Program
 from popmodel.trace.caveats import describe_losses, losses

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.network.mapping import RankMapping
+    from popmodel.network.placement import RankMapping
 
 
 class Op(IntEnum):

@@ -57,7 +57,7 @@ def format_of(path: str | os.PathLike[str]) -> ProgramFormat:
 
 
 def write(program: Program, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a program to a file, in the format that its name asks for; say what it does not hold."""
+    """Write a program in the format that the file's name asks for; say what it does not hold."""
     form = format_of(path)
     if len(program.threads):
         raise UsageError(

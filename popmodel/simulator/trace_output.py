@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.simulator.match_collectives import communicators_of_callers
+from popmodel.simulator.match_calls import communicators_of_callers
 from popmodel.simulator.mpi_calls import Action, action_of, state_of
 from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.trace import Trace

@@ -1,5 +1,1 @@
 """A run over time, for drawings that people zoom into: what every thread does, in equal steps."""
-
-from popmodel.timeline.timeline import Timeline, timeline
-
-__all__ = ["Timeline", "timeline"]

@@ -1,4 +1,4 @@
-"""What a thread can do at a time, as a timeline shows it."""
+"""What threads do over time, in lanes of equal steps, measured and replayed."""
 
 from __future__ import annotations
 
@@ -6,22 +6,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.arrays import among
 from popmodel.kernel import _kernel
+from popmodel.simulator.program import Op
 from popmodel.trace.calls import CallGroup
 from popmodel.trace.codes import TRACING_DISABLED
-from popmodel.trace.intervals import Intervals, TracePieces, alone
+from popmodel.trace.intervals import Intervals, TracePieces, alone, spread
+from popmodel.trace.regions import parallel_regions, user_regions
 from popmodel.trace.tables import walk
-from popmodel.units import plural
+from popmodel.units import count, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.simulator import Program
+    from popmodel.simulator.execution import CriticalPath
     from popmodel.simulator.replayer import Moments
-    from popmodel.timeline.sums import Activity
+    from popmodel.timeline.window_sums import Activity
     from popmodel.trace import Trace
     from popmodel.trace.calls import CallTable
+
+
+# What a thread can do at a time, as a timeline shows it.
 
 
 @dataclass(frozen=True)
@@ -160,11 +167,11 @@ def rows_of(trace: Trace, most: int) -> LaneRows:
         return LaneRows(first, labels, f"up to {plural(together, 'neighbouring rank')} to a row")
     together = 1 if bounds[-1] <= most else -(-int(threads.max()) // (most // processes))
     starts, labels_of = [], []
-    for rank, (begin, count) in enumerate(zip(bounds.tolist(), threads.tolist(), strict=False)):
-        for thread in range(0, count, together):
+    for rank, (begin, size) in enumerate(zip(bounds.tolist(), threads.tolist(), strict=False)):
+        for thread in range(0, size, together):
             starts.append(begin + thread)
-            last = min(thread + together, count) - 1
-            alone = count == 1 or last - thread + 1 == count
+            last = min(thread + together, size) - 1
+            alone = size == 1 or last - thread + 1 == size
             labels_of.append(
                 f"rank {rank}" if alone else f"rank {rank}, {_span('thread', thread, last)}"
             )
@@ -367,3 +374,253 @@ class _Most:
         self._rest -= time
         np.copyto(self._kind, number, where=time > self._most)  # of equal ones the first counts
         np.maximum(self._most, time, out=self._most)
+
+
+# Which region each lane is in: those that users mark, and parallel regions of OpenMP.
+
+
+OTHERS = "other regions"
+
+
+@dataclass(frozen=True, eq=False)
+class NamedStates:
+    """Regions over time."""
+
+    # Of the regions, the longest first, and `OTHERS` where there are more than may be named.
+    names: tuple[str, ...]
+    # uint8[R, C]: The innermost region that takes most of each column: 0 for none, else its place
+    # in `names`, from 1.
+    region: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class NamedRegions:
+    """Regions of all threads, by location and begin; those of one thread nest."""
+
+    names: tuple[str, ...]  # Of the regions that users mark, then of parallel regions
+    marked: int  # How many names are of the first kind
+    location: NDArray[np.int64]  # int64[N]
+    # int64[N]: Nanoseconds; none is empty.
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    label: NDArray[np.int64]  # int64[N]: Index into `names`
+
+
+def named_regions(trace: Trace, axis: TimeAxis, rows: LaneRows, most: int) -> NamedStates:
+    """Find the region of every lane and column."""
+    spans = regions_of(trace)
+    names = spans.names
+    if not len(spans.label):
+        return NamedStates((), np.zeros((len(rows), axis.columns), np.uint8))
+    parent = _parents(spans, trace.locations)
+    length = spans.end - spans.begin
+    own = np.bincount(spans.label, length, len(names))
+    inner = np.flatnonzero(parent >= 0)
+    own -= np.bincount(spans.label[parent[inner]], length[inner], len(names))
+    order = np.argsort(-own, kind="stable")
+    kept = order[: most if len(names) <= most else most - 1]
+    place = np.full(len(names), len(kept), np.int64)
+    place[kept] = np.arange(len(kept))
+    label = place[spans.label]
+    shown = tuple(names[each] for each in kept.tolist())
+    if len(kept) < len(names):
+        shown = (*shown, OTHERS)
+    lane = rows.of_location
+    # A column in which no region takes half of the time is in none.
+    longest = np.full((len(rows), axis.columns), 0, np.int64)
+    region = np.zeros(longest.shape, np.uint8)
+    outside = axis.step * rows.threads[:, None] * np.ones((1, axis.columns), np.int64)
+    for number in range(len(shown)):
+        time = _covered(spans, np.flatnonzero(label == number), axis, lane)
+        within = inner[label[parent[inner]] == number]
+        time -= _covered(spans, within, axis, lane)
+        outside -= time
+        more = time > longest
+        longest[more], region[more] = time[more], number + 1
+    region[outside > longest] = 0
+    return NamedStates(shown, region)
+
+
+def regions_of(trace: Trace) -> NamedRegions:
+    """Find when threads are in which region: parallel regions are those of the whole team."""
+    marked, openmp = user_regions(trace), parallel_regions(trace)
+    names = list(dict.fromkeys([*marked.names, *openmp.names]))
+    number = {name: place for place, name in enumerate(names)}
+    bounds = np.asarray(trace.process_offsets, np.int64)
+    process = trace.process_of_location().astype(np.int64)[openmp.on_master.location]
+    row, location = spread(bounds[process], np.diff(bounds)[process])
+    numbers = [
+        np.array([number[name] for name in each], np.int64) for each in (marked.names, openmp.names)
+    ]
+    columns = (
+        np.concatenate([marked.location, location]),
+        np.concatenate([marked.begin, openmp.on_master.begin[row]]),
+        np.concatenate([marked.end, openmp.on_master.end[row]]),
+        np.concatenate([numbers[0][marked.label], numbers[1][openmp.label[row]]]),
+    )
+    # Of two that begin at once the longer one is outside.
+    order = np.lexsort((-columns[2], columns[1], columns[0]))
+    order = order[columns[2][order] > columns[1][order]]
+    return NamedRegions(tuple(names), len(marked.names), *(each[order] for each in columns))
+
+
+def _parents(spans: NamedRegions, locations: int) -> NDArray[np.int64]:
+    """The region right around each; -1 for none."""
+    offsets = np.searchsorted(spans.location, np.arange(locations + 1))
+    ends = spans.end[np.lexsort((spans.end, spans.location))]
+    over = _kernel.locate(offsets, ends, spans.location, spans.begin) + 1
+    depth = np.arange(len(over)) - over  # begun before, less those that are over
+    parent = np.full(len(depth), -1, np.int64)
+    around = np.flatnonzero(depth == 0)
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        inside = np.flatnonzero(depth == level)
+        if len(around):
+            parent[inside] = around[np.maximum(np.searchsorted(around, inside) - 1, 0)]
+        around = inside
+    return parent
+
+
+def _covered(
+    spans: NamedRegions, some: NDArray[np.int64], axis: TimeAxis, lane: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    offsets = np.searchsorted(spans.location[some], np.arange(len(lane) + 1))
+    return axis.covered(Intervals(offsets, spans.begin[some], spans.end[some]), lane)
+
+
+# Messages and the critical path, for drawing on lanes: the largest where there are too many.
+
+
+@dataclass(frozen=True, eq=False)
+class Arrows:
+    """Messages from lane to lane, in order of their sending."""
+
+    # int64[M]: Lanes.
+    sender: NDArray[np.int64]
+    receiver: NDArray[np.int64]
+    # int64[M]: Entry of the call that sends and exit of the one that completes the receive, ns.
+    sent: NDArray[np.int64]
+    received: NDArray[np.int64]
+    size: NDArray[np.int64]  # int64[M]: Bytes
+    every: int  # How many messages there are; more than M where only the largest are here
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def at(self, some: NDArray[np.int64]) -> Arrows:
+        """Some of them."""
+        return Arrows(
+            self.sender[some],
+            self.receiver[some],
+            self.sent[some],
+            self.received[some],
+            self.size[some],
+            self.every,
+        )
+
+    @property
+    def note(self) -> str | None:
+        """What is left out, if anything is."""
+        if self.every == len(self):
+            return None
+        return f"the {count(len(self))} largest of {count(self.every)} messages"
+
+
+def measured_messages(trace: Trace, rows: LaneRows, most: int) -> Arrows:
+    """Messages of a run that are under way while it lasts."""
+    told, lane = trace.messages, rows.of_location
+    sent, received = told.logical_send, told.physical_receive
+    inside = (np.minimum(sent, received) < trace.end) & (np.maximum(sent, received) > trace.begin)
+    # One that comes from before or arrives afterwards is drawn as far as that is in sight.
+    before, after = trace.begin - trace.duration, trace.end + trace.duration
+    sent, received = np.clip(sent, before, after), np.clip(received, before, after)
+    return _largest(
+        np.flatnonzero(inside), lane[told.sender], lane[told.receiver], sent, received, told.size,
+        most,
+    )  # fmt: skip
+
+
+def replayed_messages(
+    trace: Trace, program: Program, moments: Moments, rows: LaneRows, most: int
+) -> Arrows:
+    """Messages of a replay; its time 0 is the begin of the run."""
+    told = program.messages
+    sent, received = np.full((2, len(told)), np.nan)
+    for ops, time, into in (
+        ((Op.SEND, Op.ISEND), moments.begin, sent),
+        ((Op.RECEIVE, Op.WAIT_RECEIVE), moments.end, received),
+    ):
+        mine = np.flatnonzero(among(program.kind, ops))
+        into[program.target[mine]] = time[mine]
+    lane = rows.of_location[np.asarray(trace.process_offsets[:-1])]
+    both = np.flatnonzero(np.isfinite(sent) & np.isfinite(received))
+    sent, received = (np.rint(np.nan_to_num(each)).astype(np.int64) for each in (sent, received))
+    return _largest(
+        both, lane[told.sender], lane[told.receiver], sent + trace.begin, received + trace.begin,
+        told.size, most,
+    )  # fmt: skip
+
+
+def _largest(
+    some: NDArray[np.int64],
+    sender: NDArray[np.int64],
+    receiver: NDArray[np.int64],
+    sent: NDArray[np.int64],
+    received: NDArray[np.int64],
+    size: NDArray[np.int64],
+    most: int,
+) -> Arrows:
+    kept = some
+    if len(some) > most:
+        kept = some[np.argsort(-size[some], kind="stable")[:most]]
+    kept = kept[np.argsort(sent[kept], kind="stable")]
+    return Arrows(
+        sender=sender[kept].astype(np.int64),
+        receiver=receiver[kept].astype(np.int64),
+        sent=sent[kept].astype(np.int64),
+        received=received[kept].astype(np.int64),
+        size=size[kept].astype(np.int64),
+        every=len(some),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The critical path of a replay, as stretches on one lane after the other."""
+
+    lane: NDArray[np.int64]  # int64[K]
+    # int64[K]: Nanoseconds; each begins where the one before ends.
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    changes: int  # How often it goes over to another process
+    shortest: int  # Shorter stretches are drawn with those before them, ns; 0 where there are none
+
+    def __len__(self) -> int:
+        return len(self.lane)
+
+
+def path_on(trace: Trace, path: CriticalPath, rows: LaneRows, most: int) -> Path:
+    """Lay a critical path on lanes; of more than `most` stretches the shortest are left out."""
+    lane = rows.of_location[np.asarray(trace.process_offsets[:-1])][path.process]
+    end = np.rint(np.cumsum(path.time)).astype(np.int64) + trace.begin
+    lane, end = _joined(lane, end)
+    shortest = 0
+    while len(lane) > most:
+        length = np.diff(end, prepend=trace.begin)
+        shortest = max(
+            2 * shortest, int(np.partition(length, len(lane) - most)[len(lane) - most]), 1
+        )
+        kept = length >= shortest
+        kept[-1] = True
+        # What is left out goes to the stretch before it, or at the begin to the one behind.
+        end = np.append(end[np.flatnonzero(kept)[1:] - 1], end[-1]) if kept.any() else end
+        lane, end = _joined(lane[kept], end)
+    begin = np.concatenate([[trace.begin], end[:-1]]) if len(end) else end
+    return Path(lane, begin, end, path.changes, shortest)
+
+
+def _joined(
+    lane: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Neighbouring stretches on one lane as one."""
+    last = np.append(lane[1:] != lane[:-1], [True])[: len(lane)]
+    return lane[last], end[last]

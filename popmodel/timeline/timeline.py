@@ -1,4 +1,4 @@
-"""Where the iterations of a run begin."""
+"""A run over time beside its ideal replay, for drawings that people zoom into."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.efficiency.aggregates import NO_MPI
+from popmodel.efficiency.family import NO_MPI
 from popmodel.efficiency.measure import refuse_untimed
 from popmodel.errors import ReplayError, TraceError
 from popmodel.network.network import PRESETS
@@ -14,10 +14,21 @@ from popmodel.simulator import from_trace
 from popmodel.simulator.replayer import Replayer
 from popmodel.structure.iterations import find
 from popmodel.timeline import lanes
-from popmodel.timeline.lanes import LaneClock, LaneRows, TimeAxis, clock_of, rows_of
-from popmodel.timeline.messages import Arrows, Path, measured_messages, path_on, replayed_messages
-from popmodel.timeline.named import NamedStates, named_regions
-from popmodel.timeline.sums import Sums, activity, sums_between
+from popmodel.timeline.lanes import (
+    Arrows,
+    LaneClock,
+    LaneRows,
+    NamedStates,
+    Path,
+    TimeAxis,
+    clock_of,
+    measured_messages,
+    named_regions,
+    path_on,
+    replayed_messages,
+    rows_of,
+)
+from popmodel.timeline.window_sums import Sums, activity, sums_between
 from popmodel.units import count
 from popmodel.values import dataclass
 
@@ -28,8 +39,11 @@ if TYPE_CHECKING:
     from popmodel.simulator import Program
     from popmodel.simulator.replayer import Moments
     from popmodel.timeline.lanes import Lanes
-    from popmodel.timeline.sums import Activity
+    from popmodel.timeline.window_sums import Activity
     from popmodel.trace import Trace
+
+
+# Where the iterations of a run begin.
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a thread does, as slices that nest: regions, in them calls of MPI and states."""
+"""Runs in the Trace Event Format, which Perfetto and Chrome's viewer show."""
 
 from __future__ import annotations
 
@@ -17,9 +17,14 @@ from popmodel.arrays import distinct, numbered
 from popmodel.efficiency.measure import refuse_untimed
 from popmodel.errors import FileError
 from popmodel.network.network import PRESETS
-from popmodel.timeline.lanes import rows_of
-from popmodel.timeline.messages import Arrows, measured_messages, replayed_messages
-from popmodel.timeline.named import NamedRegions, regions_of
+from popmodel.timeline.lanes import (
+    Arrows,
+    NamedRegions,
+    measured_messages,
+    regions_of,
+    replayed_messages,
+    rows_of,
+)
 from popmodel.timeline.timeline import replay_of
 from popmodel.trace.codes import IDLE, NOT_CREATED, STATES
 from popmodel.trace.intervals import spread
@@ -35,6 +40,9 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.trace.calls import CallTable
     from popmodel.trace.tables import States
+
+
+# What a thread does, as slices that nest: regions, in them calls of MPI and states.
 
 
 class Name(NamedTuple):

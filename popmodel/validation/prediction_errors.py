@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.efficiency import terms as parts
-from popmodel.efficiency.terms import FAMILY, FamilyTerm
+from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
+from popmodel.efficiency.evaluation import FamilyTerm
+from popmodel.efficiency.evaluation import terms as parts
 from popmodel.fit.baselines import BASELINES, baselines
 from popmodel.fit.samples import Sample
 from popmodel.machine.quantity import END
@@ -206,7 +207,7 @@ class ByTerm:
     """
 
     split: Split  # The runs
-    terms: tuple[TermComparison, ...]  # In the order of `popmodel.efficiency.terms.TERMS`
+    terms: tuple[TermComparison, ...]  # In the order of `popmodel.efficiency.evaluation.TERMS`
 
     @property
     def cancelling(self) -> tuple[TermComparison, TermComparison] | None:
@@ -258,7 +259,7 @@ def _compared(split: Split) -> ByTerm | None:
 def errors_by_term(found: Iterable[ByTerm]) -> list[dict[str, Any]]:
     """Return the errors of every term at all tests that have it, as parts of measured runtimes.
 
-    In the order of `popmodel.efficiency.terms.TERMS`.
+    In the order of `popmodel.efficiency.evaluation.TERMS`.
     """
     errors: dict[str, list[float]] = {term.name: [] for term in parts.TERMS}
     for split in found:

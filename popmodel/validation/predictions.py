@@ -24,9 +24,9 @@ from popmodel.documents import (
     Text,
     WholeShape,
 )
+from popmodel.efficiency.evaluation import USEFUL
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.terms import USEFUL
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import END
@@ -55,7 +55,7 @@ class Predicted:
     runtime: Estimate  # Seconds
     metrics: Mapping[str, Mapping[str, Estimate]]  # By family and metric id
     parameters: Mapping[str, float] = field(default_factory=dict)  # Those of the application
-    # Parts of the runtime, s, `popmodel.efficiency.terms`.
+    # Parts of the runtime, s, `popmodel.efficiency.evaluation`.
     terms: Mapping[str, Estimate] = field(default_factory=dict)
     nodes: int | None = None  # Nodes that it takes; None if that is not known
     # How far it goes beyond what was measured of the machine, `Validity.status`.

@@ -13,7 +13,7 @@ from popmodel.network.point_to_point import SizeClass
 from popmodel.simulator.program import at_once
 from popmodel.simulator.replayer import Replayer
 from popmodel.values import dataclass
-from popmodel.whatif.path_tables import critical_times, path_tables
+from popmodel.whatif.critical_path import critical_times, path_tables
 from popmodel.whatif.regions import regions_of, scaled
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.simulator.path import CriticalPath
+    from popmodel.simulator.execution import CriticalPath
     from popmodel.simulator.program import Program
     from popmodel.trace import Trace
-    from popmodel.whatif.path_tables import PathTables
+    from popmodel.whatif.critical_path import PathTables
     from popmodel.whatif.regions import RegionGains
 
     Run = Callable[[Program], float]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.arrays import alike, numbered
-from popmodel.efficiency.call_sites import site_name
+from popmodel.efficiency.evidence import site_name
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.kernel import _kernel
 from popmodel.trace.codes import TRACING_DISABLED

@@ -11,7 +11,7 @@ import numpy as np
 
 from popmodel.errors import UsageError
 from popmodel.network.point_to_point import SizeClass
-from popmodel.simulator.path import PathPart
+from popmodel.simulator.execution import PathPart
 from popmodel.values import dataclass
 from popmodel.whatif.piecewise_linear import SAME, LinearCurve, LinearPieces, Plane, Tangent, planes
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.simulator.path import CriticalPath
+    from popmodel.simulator.execution import CriticalPath
     from popmodel.simulator.replayer import Along, Replayer
 
 

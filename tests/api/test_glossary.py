@@ -10,8 +10,8 @@ import pytest
 from popmodel.api import glossary
 from popmodel.api.explain import explain
 from popmodel.documents import Items, NamedShape, Optional, Shape, TableShape
-from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.explain import plain
+from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.machine import schema

@@ -23,7 +23,7 @@ from popmodel.network.network import PRESETS
 from popmodel.simulator import Program, from_trace
 from popmodel.simulator.replayer import Replayer
 from popmodel.whatif.piecewise_linear import pieces
-from popmodel.whatif.runtime_planes import OverLatency, Runtimes, runtime_planes
+from popmodel.whatif.runtime_planes import RuntimeCurve, Runtimes, runtime_planes
 
 
 def spent(call: Callable[[], object]) -> float:
@@ -41,7 +41,7 @@ def show(name: str, program: Program) -> None:
     once = spent(lambda: replayer.run(network))
     path = spent(lambda: replayer.path(network))
     found = []
-    curve = OverLatency(Runtimes(replayer, network), 1 / network.bandwidth)
+    curve = RuntimeCurve(Runtimes(replayer, network), "latency", 1 / network.bandwidth)
     seconds = spent(lambda: found.append(pieces(curve, 0.0, 100e-6)))
     number = len(found[0].breakpoints)
     made = []

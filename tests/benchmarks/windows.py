@@ -24,7 +24,7 @@ from popmodel.efficiency.measure import analyse  # noqa: E402
 from popmodel.report.html.contents import Contents  # noqa: E402
 from popmodel.report.html.packing import pack  # noqa: E402
 from popmodel.report.html.timeline import section  # noqa: E402
-from popmodel.timeline import timeline  # noqa: E402
+from popmodel.timeline.timeline import timeline  # noqa: E402
 from popmodel.trace import Trace, read  # noqa: E402
 from popmodel.trace.selection import TracePart, focused  # noqa: E402
 

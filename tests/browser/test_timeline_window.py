@@ -12,7 +12,7 @@ import popmodel
 from popmodel.api.metrics import Metrics
 from popmodel.report.html.contents import SCHEMA, Contents
 from popmodel.report.html.page import page as html
-from popmodel.timeline import timeline
+from popmodel.timeline.timeline import timeline
 from popmodel.trace import read
 from popmodel.trace.selection import focused
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from popmodel.efficiency.by_region import UNITS, by_process
+from popmodel.efficiency.measure import UNITS, by_process
 from popmodel.efficiency.observables import Observables
 
 

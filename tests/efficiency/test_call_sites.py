@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from popmodel.efficiency.call_sites import CallSite
+from popmodel.efficiency.evidence import CallSite
 from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.plain import plain
 from popmodel.trace import Trace, read

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from efficiency.builders import observables
 
-from popmodel.efficiency.aggregates import AGGREGATES
-from popmodel.efficiency.family import Family, IdentityError
+from popmodel.efficiency.family import AGGREGATES, Family, IdentityError
 from popmodel.efficiency.hierarchy import load_families, read_family
 from popmodel.errors import FileError, PopmodelError
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from symbolic import symbolic
 
-from popmodel.efficiency.aggregates import AGGREGATES
-from popmodel.efficiency.family import Decomposition, Family
+from popmodel.efficiency.family import AGGREGATES, Decomposition, Family
 from popmodel.efficiency.hierarchy import BUNDLED, load_families
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.scaling import Comparable, scale

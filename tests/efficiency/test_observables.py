@@ -9,7 +9,7 @@ import pytest
 from efficiency.builders import observables, runs
 from hypothesis import given
 
-from popmodel.efficiency.aggregates import AGGREGATES, REASONS
+from popmodel.efficiency.family import AGGREGATES, REASONS
 from popmodel.efficiency.observables import Observables
 from popmodel.errors import PopmodelError, UsageError
 

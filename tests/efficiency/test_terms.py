@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from popmodel.efficiency.evaluation import TERMS, leaves, terms
+from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
-from popmodel.efficiency.terms import FAMILY, TERMS, leaves, terms
 from popmodel.trace import read
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"

@@ -9,7 +9,7 @@ import pytest
 
 from popmodel.machine import profile
 from popmodel.machine.comparison import network_lacks, network_of
-from popmodel.network.tiers import Tier
+from popmodel.network.point_to_point import Tier
 
 CLUSTER = profile.load("sandybridge-fdr")
 NODE = profile.load(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.errors import FileError
-from popmodel.network.fan import FACTORS, SIZES, Fan, collective_time, factor, read_fans
+from popmodel.network.collectives import FACTORS, SIZES, Fan, collective_time, factor, read_fans
 from popmodel.network.network import Network
 
 LATENCY, PER_BYTE = 1e-5, 1e-8

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
-from popmodel.network.mapping import listed, parse_mapping
+from popmodel.network.placement import listed, parse_mapping
 
 
 def nodes(text: str, processes: int) -> list[int]:

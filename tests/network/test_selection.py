@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
+from popmodel.network.collectives import NAMES, Selection, parse_selection
 from popmodel.network.network import Network
-from popmodel.network.selection import NAMES, Selection, parse_selection
 
 
 def test_one_algorithm_for_all_sizes() -> None:

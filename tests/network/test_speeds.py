@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from popmodel.errors import UsageError
-from popmodel.network.speeds import parse_speeds
+from popmodel.network.placement import parse_speeds
 
 
 def test_speeds_of_ranks() -> None:

@@ -1,7 +1,7 @@
 """What messages and collectives cost on a network without tiers, as counts, in plain Python.
 
 Every cost is some latencies and some bytes. Read off the rules of `popmodel.network.network` and of
-`popmodel.network.fan`; shares no code with the product.
+`popmodel.network.collectives`; shares no code with the product.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from popmodel.api.breakdown import RuntimeBreakdown
-from popmodel.efficiency.by_region import Processes
+from popmodel.efficiency.measure import Processes
 from popmodel.report import by_process
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from popmodel.api.metrics_document import measured
-from popmodel.efficiency.call_sites import CallSite
+from popmodel.efficiency.evidence import CallSite
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.efficiency.observables import RegionObservables

@@ -10,7 +10,7 @@ from popmodel.plain import document
 from popmodel.report import sensitivity_path
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
-from popmodel.whatif.path_tables import Entry, PathTable, PathTables, Spent, Stay
+from popmodel.whatif.critical_path import Entry, PathTable, PathTables, Spent, Stay
 
 NONE = PathTable((), 0, 0.0)
 

@@ -12,9 +12,8 @@ import pytest
 from popmodel.report.pictures import Timelines
 from popmodel.report.renderers.svg import draw
 from popmodel.report.timeline_plot import COLUMNS, ROWS, picture
-from popmodel.timeline import Timeline, timeline
 from popmodel.timeline.lanes import KINDS
-from popmodel.timeline.timeline import LIMITS
+from popmodel.timeline.timeline import LIMITS, Timeline, timeline
 from popmodel.trace import read
 from popmodel.trace.selection import focused
 

@@ -16,10 +16,9 @@ from oracle.drawn import programs_with_collectives
 from oracle.programs import alone
 
 from popmodel.errors import ReplayError
+from popmodel.network.collectives import parse_selection
 from popmodel.network.network import PRESETS, Network
-from popmodel.network.point_to_point import SizeClass
-from popmodel.network.selection import parse_selection
-from popmodel.network.tiers import Tier, Tiers
+from popmodel.network.point_to_point import SizeClass, Tier, Tiers
 from popmodel.simulator import algorithms, replay, replayer
 from popmodel.simulator.algorithms import ALGORITHMS, AlgorithmPattern
 from popmodel.simulator.costs import charge, classes, core, costs

@@ -17,8 +17,8 @@ import popmodel
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.expand_collectives import lay_out
-from popmodel.simulator.program_files import write
 from popmodel.simulator.program import Program
+from popmodel.simulator.program_files import write
 from popmodel.structure.traffic import TrafficUse, uses
 from popmodel.trace import Trace, read
 

@@ -10,8 +10,8 @@ import pytest
 from oracle import smpi
 
 from popmodel.network.point_to_point import Routes
-from popmodel.simulator.contended import carry
 from popmodel.simulator.costs import Charges, core
+from popmodel.simulator.replayer import carry
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
 ROWS = json.loads((DATA / "contended.json").read_text())

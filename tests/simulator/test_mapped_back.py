@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from popmodel.network.network import PRESETS
 from popmodel.simulator import Replayer
+from popmodel.simulator.execution import PathPart
 from popmodel.simulator.expand_collectives import lay_out
-from popmodel.simulator.path import PathPart
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 
 SMPI = PRESETS["smpi"]

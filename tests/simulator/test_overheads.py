@@ -10,10 +10,9 @@ import pytest
 
 from popmodel.machine import profile
 from popmodel.machine.comparison import network_of
+from popmodel.network.collectives import NAMES, parse_selection
 from popmodel.network.network import PRESETS, Network
-from popmodel.network.point_to_point import SizeClass, by_size
-from popmodel.network.selection import NAMES, parse_selection
-from popmodel.network.tiers import Tier, Tiers
+from popmodel.network.point_to_point import SizeClass, Tier, Tiers, by_size
 from popmodel.simulator import PathPart, Program, Replayer, replay
 from popmodel.simulator.program import Op, ProgramBuilder
 

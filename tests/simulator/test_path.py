@@ -12,7 +12,7 @@ from oracle.drawn import networks, programs, programs_with_collectives
 
 from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator.path import PathPart
+from popmodel.simulator.execution import PathPart
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 

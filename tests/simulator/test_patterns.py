@@ -13,10 +13,9 @@ from oracle.algorithms import exchanges
 from oracle.programs import alone
 
 from popmodel.network import collectives
+from popmodel.network.collectives import NAMES, parse_selection
 from popmodel.network.network import PRESETS
-from popmodel.network.point_to_point import SizeClass
-from popmodel.network.selection import NAMES, parse_selection
-from popmodel.network.tiers import Tier, Tiers
+from popmodel.network.point_to_point import SizeClass, Tier, Tiers
 from popmodel.simulator import replay
 from popmodel.simulator.algorithms import ALGORITHMS
 from popmodel.simulator.program import Op, ProgramBuilder

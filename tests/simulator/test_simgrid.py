@@ -13,8 +13,8 @@ from oracle.smpi_cells import cell
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.costs import Charges
-from popmodel.simulator.engine import ends
 from popmodel.simulator.program_files import smpi_text
+from popmodel.simulator.replayer import ends
 from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"

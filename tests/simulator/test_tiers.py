@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.network.mapping import parse_mapping
+from popmodel.network.collectives import parse_selection
 from popmodel.network.network import PRESETS, Network
-from popmodel.network.point_to_point import SizeClass
-from popmodel.network.selection import parse_selection
-from popmodel.network.tiers import Tier, Tiers
+from popmodel.network.placement import parse_mapping
+from popmodel.network.point_to_point import SizeClass, Tier, Tiers
 from popmodel.simulator import Program, Replayer, replay
 from popmodel.simulator.program import Op, ProgramBuilder
 

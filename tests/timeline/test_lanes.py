@@ -12,9 +12,8 @@ import pytest
 from synthetic import Network, Program, Rank, run
 from synthetic.program import Steps
 
-from popmodel.timeline import Timeline, timeline
 from popmodel.timeline.lanes import KINDS
-from popmodel.timeline.timeline import LIMITS
+from popmodel.timeline.timeline import LIMITS, Timeline, timeline
 from popmodel.trace import Trace, read
 from popmodel.trace.selection import TracePart, focused
 

@@ -10,8 +10,7 @@ import pytest
 
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
-from popmodel.timeline import Timeline, timeline
-from popmodel.timeline.timeline import LIMITS
+from popmodel.timeline.timeline import LIMITS, Timeline, timeline
 from popmodel.trace import read
 from popmodel.trace.selection import focused
 

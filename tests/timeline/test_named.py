@@ -9,8 +9,7 @@ import pytest
 from synthetic import Program, Rank, run
 from synthetic.program import Steps
 
-from popmodel.timeline.lanes import TimeAxis, rows_of
-from popmodel.timeline.named import NamedStates, named_regions
+from popmodel.timeline.lanes import NamedStates, TimeAxis, named_regions, rows_of
 from popmodel.trace import Trace, read
 from popmodel.trace.selection import focused
 

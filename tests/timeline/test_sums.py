@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from popmodel.efficiency.measure import analyse
-from popmodel.timeline import timeline
-from popmodel.timeline.timeline import LIMITS
+from popmodel.timeline.timeline import LIMITS, timeline
 from popmodel.trace import read
 from popmodel.trace.selection import focused
 

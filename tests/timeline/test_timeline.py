@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.errors import TraceError
-from popmodel.timeline import Timeline, timeline
-from popmodel.timeline.timeline import LIMITS
+from popmodel.timeline.timeline import LIMITS, Timeline, timeline
 from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from popmodel.simulator.path import CriticalPath, PathPart
+from popmodel.simulator.execution import CriticalPath, PathPart
 
 
 class Step(NamedTuple):

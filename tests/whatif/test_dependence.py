@@ -18,8 +18,7 @@ from popmodel.simulator.replayer import Replayer
 from popmodel.trace import read
 from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.trace.selection import focused
-from popmodel.whatif.paraver_events import write_path
-from popmodel.whatif.path_tables import critical_times
+from popmodel.whatif.critical_path import critical_times, write_path
 from popmodel.whatif.region_gains import dependence
 from popmodel.whatif.regions import regions_of
 

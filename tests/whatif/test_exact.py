@@ -15,8 +15,7 @@ from oracle import derivatives, linear_program
 
 from popmodel.errors import UsageError
 from popmodel.network.network import PRESETS, Network
-from popmodel.network.point_to_point import SizeClass
-from popmodel.network.tiers import Tier, Tiers
+from popmodel.network.point_to_point import SizeClass, Tier, Tiers
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import NONE_UNEVEN, Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
@@ -65,7 +64,8 @@ def test_the_envelope_of_breakpoints_is_the_runtime_at_1000_latencies(
     name: str, program_of: Callable[[str], Program]
 ) -> None:
     replayer = Replayer(program_of(name))
-    found = pieces(RuntimeCurve(Runtimes(replayer, NETWORK), "latency", 1 / NETWORK.bandwidth), 0, 1e-4)
+    curve = RuntimeCurve(Runtimes(replayer, NETWORK), "latency", 1 / NETWORK.bandwidth)
+    found = pieces(curve, 0, 1e-4)
     assert len(found.breakpoints) >= 4
     assert found.error == 0
     generator = random.Random(name)
@@ -94,9 +94,8 @@ def test_derivatives_are_differences_inside_a_piece(
     name: str, program_of: Callable[[str], Program]
 ) -> None:
     program = program_of(name)
-    found = pieces(
-        RuntimeCurve(Runtimes(Replayer(program), NETWORK), "latency", 1 / NETWORK.bandwidth), 1e-6, 1e-5
-    )
+    curve = RuntimeCurve(Runtimes(Replayer(program), NETWORK), "latency", 1 / NETWORK.bandwidth)
+    found = pieces(curve, 1e-6, 1e-5)
     longest = max(range(len(found.slopes)), key=lambda i: found.points[i + 1] - found.points[i])
     low, high = found.points[longest], found.points[longest + 1]
     one, other = (low + (high - low) * share for share in (0.25, 0.75))

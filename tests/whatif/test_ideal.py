@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.network.network import Network
-from popmodel.network.point_to_point import SizeClass
-from popmodel.network.speeds import parse_speeds
-from popmodel.network.tiers import Tier, Tiers
+from popmodel.network.placement import parse_speeds
+from popmodel.network.point_to_point import SizeClass, Tier, Tiers
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import Op, ProgramBuilder, at_once
 from popmodel.trace import read

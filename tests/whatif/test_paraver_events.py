@@ -9,16 +9,11 @@ from whatif.paths import Step, path_of
 
 from popmodel.errors import TraceError
 from popmodel.simulator import from_trace
-from popmodel.simulator.path import PathPart
+from popmodel.simulator.execution import PathPart
 from popmodel.trace import read
 from popmodel.trace.selection import TracePart as Window
 from popmodel.trace.selection import focused
-from popmodel.whatif.paraver_events import (
-    COMPUTING,
-    IN_MPI,
-    path_events,
-    write_path,
-)
+from popmodel.whatif.critical_path import COMPUTING, IN_MPI, path_events, write_path
 
 
 @pytest.fixture

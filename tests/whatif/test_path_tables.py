@@ -8,9 +8,9 @@ from oracle.script import Script
 from whatif.paths import Step, path_of
 
 from popmodel.simulator import from_trace
-from popmodel.simulator.path import PathPart
+from popmodel.simulator.execution import PathPart
 from popmodel.simulator.program import Op, ProgramBuilder
-from popmodel.whatif.path_tables import Stay, critical_times, path_tables, stays
+from popmodel.whatif.critical_path import Stay, critical_times, path_tables, stays
 from popmodel.whatif.regions import LAST, RegionGains, regions_of
 
 US = 1e3  # ns

@@ -23,8 +23,8 @@ from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.tree import ItemTree
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.costs import Charges
-from popmodel.simulator.engine import ends
 from popmodel.simulator.program import Program
+from popmodel.simulator.replayer import ends
 from popmodel.values import dataclass
 
 MOST_OPERATIONS = 400_000

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from popmodel.efficiency.aggregates import AGGREGATES, NO_MPI
+from popmodel.efficiency.family import AGGREGATES, NO_MPI
 from popmodel.errors import UsageError
 from popmodel.expressions.elementary import Value
 from popmodel.model.run.course import RunCourse, computation
@@ -26,7 +26,7 @@ PARTS = ("parallel loops", "imbalance and waiting", "serial code", "messages", "
 class ModelledObservables:
     """A modelled run."""
 
-    aggregates: dict[str, Value]  # Names of `popmodel.efficiency.aggregates.AGGREGATES`
+    aggregates: dict[str, Value]  # Names of `popmodel.efficiency.family.AGGREGATES`
     absent: dict[str, str]  # Reasons for the names that are missing
     # Parts of the runtime of an average process, by the names in `PARTS`; they add up to it.
     time: dict[str, Value]

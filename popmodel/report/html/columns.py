@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from popmodel.efficiency.advice.costs import shares
+from popmodel.efficiency.evaluation import shares
 from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import COMPARABLE, SCALING

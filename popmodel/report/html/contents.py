@@ -10,7 +10,7 @@ from popmodel.report.views import Document
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.timeline import Timeline
+    from popmodel.timeline.timeline import Timeline
 
 SCHEMA = "popmodel/report/1"
 

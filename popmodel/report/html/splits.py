@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.terms import FAMILY
 from popmodel.prediction.prediction import EXTRAPOLATED, OUTSIDE
 from popmodel.report.blocks import TableBlock, TableCell, TableRow
 from popmodel.report.figures import percent

@@ -12,16 +12,15 @@ from popmodel.report.html.contents import Contents
 from popmodel.report.html.section import Section
 from popmodel.report.names import run_names
 from popmodel.shell import join
-from popmodel.timeline.formulas import AGGREGATES, ESTIMATE, families_of
 from popmodel.timeline.lanes import KINDS
-from popmodel.timeline.sums import BY
+from popmodel.timeline.window_sums import AGGREGATES, BY, ESTIMATE, families_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.timeline import Timeline
-    from popmodel.timeline.messages import Arrows, Path
-    from popmodel.timeline.sums import Sums
+    from popmodel.timeline.lanes import Arrows, Path
+    from popmodel.timeline.timeline import Timeline
+    from popmodel.timeline.window_sums import Sums
 
     Arrays = dict[str, NDArray[Any]]
 

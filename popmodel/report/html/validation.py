@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.terms import FAMILY
 from popmodel.report.blocks import Block, TableBlock, TableCell
 from popmodel.report.figures import percent
 from popmodel.report.html.contents import Contents

@@ -1,5 +1,5 @@
 // The efficiencies of a window, from sums of time between edges: the arithmetic of
-// popmodel.timeline.formulas. Nothing here knows the page.
+// popmodel.timeline.window_sums. Nothing here knows the page.
 "use strict";
 
 const timelineWindow = (() => {

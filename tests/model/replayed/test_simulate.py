@@ -23,8 +23,8 @@ from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.network.network import PRESETS
 from popmodel.prediction.prediction import predict
 from popmodel.simulator import replay
-from popmodel.simulator.engine import ends
 from popmodel.simulator.program import Op, ProgramBuilder
+from popmodel.simulator.replayer import ends
 
 GLOBAL = 'collective = { op = "barrier" }'
 NEIGHBOURS = 'p2p = { to = "(rank + 1) % P", bytes = 8, mode = "sendrecv" }'

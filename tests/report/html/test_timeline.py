@@ -27,9 +27,8 @@ from popmodel.report.html.packing import Packed, pack
 from popmodel.report.html.page import in_script
 from popmodel.report.html.section import Section
 from popmodel.report.html.timeline import section
-from popmodel.timeline import Timeline, timeline
-from popmodel.timeline.formulas import FAMILIES
-from popmodel.timeline.timeline import LIMITS
+from popmodel.timeline.timeline import LIMITS, Timeline, timeline
+from popmodel.timeline.window_sums import FAMILIES
 from popmodel.trace import Trace, read
 from popmodel.trace.codes import RUNNING, WAITING, Event
 from popmodel.trace.paraver.writer import TraceWriter

@@ -11,7 +11,7 @@ import pytest
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.page import fragment
 from popmodel.report.html.timeline import section
-from popmodel.timeline import Timeline, timeline
+from popmodel.timeline.timeline import Timeline, timeline
 from popmodel.trace import read
 
 STENCIL = Path(__file__).parents[3] / "examples" / "traces" / "stencil3d.2x2.prv.gz"

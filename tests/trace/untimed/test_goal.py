@@ -10,8 +10,8 @@ import pytest
 from popmodel.errors import TraceError, UsageError
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.program_files import write
 from popmodel.simulator.program import Op
+from popmodel.simulator.program_files import write
 from popmodel.trace import Trace, read
 
 HINT = "give a schedule as text, such as LogGOPSim's schedgen writes it"

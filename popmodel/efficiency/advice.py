@@ -13,16 +13,24 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from popmodel.efficiency.advice.computation import computation, frequency, instructions, ipc
-from popmodel.efficiency.advice.costs import AdviceCost, costs, efficiency
-from popmodel.efficiency.advice.doubts import doubts
-from popmodel.efficiency.advice.processes import communication, imbalance, transfer, waiting
-from popmodel.efficiency.advice.remark import Remark, RemarkLoss, percent
-from popmodel.efficiency.advice.threads import (
+from popmodel.efficiency.evaluation import AdviceCost, costs, efficiency
+from popmodel.efficiency.loss_causes import (
+    Remark,
+    RemarkLoss,
+    communication,
+    computation,
+    doubts,
+    frequency,
+    imbalance,
+    instructions,
+    ipc,
     outside_regions,
+    percent,
     regions,
     serial_code,
     team_imbalance,
+    transfer,
+    waiting,
 )
 from popmodel.efficiency.regions import apart
 from popmodel.efficiency.scaling import SCALING
@@ -34,6 +42,7 @@ if TYPE_CHECKING:
     from popmodel.efficiency.family import FamilyEvaluation
     from popmodel.efficiency.measure import MeasuredRun
     from popmodel.efficiency.scaling import Scaling
+
 
 GOOD = 0.95
 """Efficiency from which on nothing is advised."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
+from efficiency.builders import observables, runs
 from hypothesis import given
 
-from popmodel.efficiency.advice.costs import costs, shares
+from popmodel.efficiency.evaluation import costs, shares
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.scaling import Comparable, scale
-
-from ..builders import observables, runs
 
 FAMILIES = [id for id in load_families() if id != "scaling"]
 

@@ -8,19 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from efficiency.builders import observables, runs
 from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.efficiency.advice import Advised, advise
-from popmodel.efficiency.call_sites import CallSite
-from popmodel.efficiency.evidence import Crowd, Evidence, OtherNetworks, SerialCode
+from popmodel.efficiency.evidence import CallSite, Crowd, Evidence, OtherNetworks, SerialCode
 from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun
 from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.efficiency.scaling import Comparable, scale
-
-from ..builders import observables, runs
 
 ENOUGH = Evidence(calls=1000)
 
