@@ -19,7 +19,7 @@ from popmodel.errors import PopmodelError, UsageError
 from popmodel.plain import document
 from popmodel.report.html.contents import SCHEMA, Contents, verb_of
 from popmodel.report.report import VIEWS
-from popmodel.timeline import timeline
+from popmodel.timeline.timeline import timeline
 from popmodel.trace.selection import Foa, TracePart, Window, focused
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
