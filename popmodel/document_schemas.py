@@ -51,7 +51,6 @@ class _FromZero(Real):
         super().__init__(least=0, most=most)
 
     def read(self, value: Any) -> float:
-        """Return the number; see `Shape`."""
         is_rounded = isinstance(value, float) and -_ROUNDING <= value < 0
         return super().read(0.0 if is_rounded else value)
 
@@ -92,7 +91,6 @@ class _Document:
     """A document of any schema of the page."""
 
     def read(self, value: Any) -> Any:
-        """Return the document; see `Shape`."""
         declared = value.get("schema") if isinstance(value, dict) else None
         if not isinstance(declared, str) or declared not in schemas():
             raise ShapeError(
@@ -188,7 +186,6 @@ class _Both:
         self.of = of
 
     def read(self, value: Any) -> Any:
-        """Return the value; see `Shape`."""
         for shape in self.of:
             shape.read(value)
         return value

@@ -73,7 +73,6 @@ class Real:
         self.most = most
 
     def read(self, value: Any) -> float:
-        """Return the number; see `Shape`."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ShapeError(f"must be {self._described}, not {shown(value)}")
         if isinstance(value, float) and not math.isfinite(value):
@@ -102,7 +101,6 @@ class WholeShape:
         self.most = most
 
     def read(self, value: Any) -> int:
-        """Return the number; see `Shape`."""
         if isinstance(value, bool) or not isinstance(value, int):
             wanted = f", at least {self.least}" if self.least > -(2**63) else ""
             raise ShapeError(f"must be a whole number{wanted}, not {shown(value)}")
@@ -120,7 +118,6 @@ class Text:
         self.choices = choices
 
     def read(self, value: Any) -> str:
-        """Return the text; see `Shape`."""
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             expected = f"one of {', '.join(self.choices)}" if self.choices else "text"
             raise ShapeError(f"must be {expected}, not {shown(value)}")
@@ -135,7 +132,6 @@ class Flag:
     """True or false."""
 
     def read(self, value: Any) -> bool:
-        """Return the truth value; see `Shape`."""
         if not isinstance(value, bool):
             raise ShapeError(f"must be true or false, not {shown(value)}")
         return value
@@ -145,7 +141,6 @@ class Plain:
     """Any JSON value that can be written again: informative, never used in a computation."""
 
     def read(self, value: Any) -> Any:
-        """Return the value; see `Shape`."""
         _check_plain(value, DEEPEST)
         return value
 
@@ -173,7 +168,6 @@ class Optional:
         self.of = of
 
     def read(self, value: Any) -> Any:
-        """Return the value, or None; see `Shape`."""
         return None if value is None else self.of.read(value)
 
 
@@ -185,7 +179,6 @@ class OneOf:
         self.shapes = shapes
 
     def read(self, value: Any) -> Any:
-        """Return what the first shape that fits makes of the value; see `Shape`."""
         for shape in self.shapes:
             try:
                 return shape.read(value)
@@ -203,7 +196,6 @@ class Items:
         self.least = least
 
     def read(self, value: Any) -> list[Any]:
-        """Return the list; see `Shape`."""
         if not isinstance(value, list):
             at_least = {0: "", 1: " with at least one entry"}.get(
                 self.least, f" with at least {self.least} entries"
@@ -228,7 +220,6 @@ class RowShape:
         self.of = of
 
     def read(self, value: Any) -> tuple[Any, ...]:
-        """Return the entries; see `Shape`."""
         if not isinstance(value, list) or len(value) != len(self.of):
             raise ShapeError(f"must be a list of {len(self.of)} entries, not {shown(value)}")
         found: list[Any] = []
@@ -247,7 +238,6 @@ class NamedShape:
         self.of = of
 
     def read(self, value: Any) -> dict[str, Any]:
-        """Return the table; see `Shape`."""
         if not isinstance(value, Mapping):
             raise ShapeError(f"must be a table, not {shown(value)}")
         return {name: _entry(name, item, self.of) for name, item in value.items()}
@@ -268,7 +258,6 @@ class TableShape:
         self.others = others
 
     def read(self, value: Any) -> dict[str, Any]:
-        """Return the entries; see `Shape`."""
         if not isinstance(value, Mapping):
             raise ShapeError(f"must be a table, not {shown(value)}")
         for name in self.required:

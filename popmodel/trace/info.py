@@ -14,7 +14,7 @@ from popmodel.trace.caveats import crowding, describe_losses, devices, left_out,
 from popmodel.trace.regions import parallel_regions, user_regions
 from popmodel.trace.runtime import longest, state_times
 from popmodel.trace.selection import PROGRAM, TracePart, focused, program_of
-from popmodel.trace.tables import Int64, TraceWarning, walk
+from popmodel.trace.tables import Int64, TraceWarning
 from popmodel.trace.trace import Trace
 
 NANOSECONDS = 10**9  # in a second; dividing rounds once
@@ -90,15 +90,15 @@ def _sent(trace: Trace) -> Int64:
 
 def message_sizes(sizes: Int64) -> dict[str, float] | None:
     """Least, mean, most and all bytes of point-to-point messages; None without any."""
-    least, most, total = None, 0, 0
-    for block in walk(sizes):
-        some = sizes[block]
-        smallest = int(some.min())
-        least = smallest if least is None else min(least, smallest)
-        most, total = max(most, int(some.max())), total + int(some.sum(dtype=np.float64))
-    if least is None:
+    if not len(sizes):
         return None
-    return {"min": least, "mean": total / len(sizes), "max": most, "total": total}
+    total = int(sizes.sum(dtype=np.float64))
+    return {
+        "min": int(sizes.min()),
+        "mean": total / len(sizes),
+        "max": int(sizes.max()),
+        "total": total,
+    }
 
 
 def threads_of(trace: Trace) -> int | list[int]:

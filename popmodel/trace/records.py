@@ -185,27 +185,21 @@ class RecordColumns(Records):
 
     @property
     def states(self) -> States:
-        """What each thread was doing."""
         return self._states
 
     @property
     def exact(self) -> Exact | None:
-        """Times to fractions of nanoseconds, where the format has no measured ones."""
         return self._exact
 
     @property
     def messages(self) -> MessageTable:
-        """Point-to-point messages."""
         return super().messages if self._messages is None else self._messages
 
     def others(self) -> Others:
-        """Events that are not about calls of MPI."""
         return super().others() if self._others is None else self._others
 
     def calls(self) -> CallTable:
-        """MPI calls."""
         return self._calls
 
     def ends(self) -> NDArray[np.int64]:
-        """End of each thread, ns."""
         return super().ends() if self._ends is None else self._ends.copy()

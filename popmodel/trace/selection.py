@@ -609,7 +609,6 @@ class WindowPart(Records):
 
     @property
     def states(self) -> States:
-        """States, clipped; those of which nothing is left are dropped."""
         states, pieces = self._whole.states, self._pieces
         first, number = pieces.overlap(states.begin, states.end)
         some = np.flatnonzero(number)
@@ -625,12 +624,10 @@ class WindowPart(Records):
         return States(offsets_of(counts), begin, end, states.state[row])
 
     def in_state(self, state: int) -> Intervals:
-        """When threads are in a state, clipped."""
         return Intervals.in_state(self._whole.states, state, self._pieces)
 
     @property
     def messages(self) -> MessageTable:
-        """Messages with a time inside."""
         messages, pieces = self._whole.messages, self._pieces
         times = ("logical_send", "physical_send", "logical_receive", "physical_receive")
         kept = np.zeros(len(messages.size), bool)
@@ -650,17 +647,14 @@ class WindowPart(Records):
 
     @property
     def events(self) -> EventTable:
-        """Events inside, both edges included."""
         events = self._whole.records.events
         row, offsets, time = cut_instants(events.offsets, events.time, self._pieces)
         return EventTable(offsets, time, events.type[row], events.value[row])
 
     def calls(self) -> CallTable:
-        """MPI calls, clipped."""
         return cut_calls(self._whole.calls(), self._pieces)
 
     def openmp(self) -> OpenMP:
-        """Parallel regions, clipped."""
         found = self._whole.derived("openmp", lambda whole: whole.records.openmp())
         return found._replace(
             constructs=found.constructs.cut(self._pieces),
@@ -668,7 +662,6 @@ class WindowPart(Records):
         )
 
     def synchronisation(self) -> Synchronisation:
-        """When threads wait for each other, clipped."""
         found = self._whole.records.synchronisation()
         return Synchronisation(
             tuple(intervals.cut(self._pieces) for intervals in found.barriers),
@@ -676,22 +669,17 @@ class WindowPart(Records):
         )
 
     def user_regions(self) -> Occurrences:
-        """Regions that users mark, clipped."""
         return user_regions(self._whole).cut(self._pieces)
 
     def lock_waits(self) -> Instants:
-        """Time waited for locks that is told inside, ns."""
         return self._whole.records.lock_waits().cut(self._pieces)
 
     def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
-        """Readings of hardware counters of some locations, divided at the edges."""
         found = self._whole.records.counters(counters, locations)
         return [readings.divided(self._pieces) for readings in found]
 
     def counter_names(self) -> list[str]:
-        """Hardware counters of the whole run."""
         return self._whole.records.counter_names()
 
     def marks(self) -> Mapping[Event, Instants]:
-        """What the tracer tells inside."""
         return {mark: self._whole.marks(mark).cut(self._pieces) for mark in MARKS}

@@ -90,17 +90,14 @@ class ParaverRecords(Records):
 
     @property
     def states(self) -> States:
-        """What each thread was doing."""
         return self._states
 
     @property
     def messages(self) -> MessageTable:
-        """Point-to-point messages."""
         return self._messages
 
     @property
     def events(self) -> EventTable:
-        """All events."""
         return self._events
 
     def others(self) -> Others:
@@ -116,7 +113,6 @@ class ParaverRecords(Records):
         return Others(chosen, _turns(events, of_mpi)[kept], lasting)
 
     def calls(self) -> CallTable:
-        """MPI calls, paired from their entries and exits."""
         return pair(self.events, self.labels, self._end, self._path)
 
     def sites(self) -> CallSites:
@@ -199,11 +195,9 @@ class ParaverRecords(Records):
         return Occurrences.in_order(names, *np.concatenate(columns, axis=1))
 
     def lock_waits(self) -> Instants:
-        """Time waited for locks that are summed up, ns."""
         return self._told(*(NUMBERS[event] for event in _WAITED))
 
     def misses(self) -> Instants:
-        """Tests and probes in a row that found nothing."""
         return self._told(NUMBERS[Event.MISSES])
 
     def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
@@ -219,12 +213,10 @@ class ParaverRecords(Records):
         return sorted({*types, NUMBERS[counter]})
 
     def counter_names(self) -> list[str]:
-        """All hardware counters of which there are readings."""
         counters = sorted(type_ for type_ in self.types if type_ in COUNTER_RANGE)
         return [self.labels.event_type(type_) for type_ in counters]
 
     def marks(self) -> Mapping[Event, Instants]:
-        """What the tracer tells about the trace."""
         types = [NUMBERS[mark] for mark in MARKS]
         found = instants(self._having(*types), *([type_] for type_ in types))
         return dict(zip(MARKS, found, strict=True))

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from popmodel.errors import TraceError, UsageError
-from popmodel.trace.source import MOST, LineError, Words, lines, whole
+from popmodel.errors import TraceError
+from popmodel.trace.source import MOST, LineError, Words, whole
 from popmodel.trace.tables import TraceWarning
-from popmodel.trace.untimed.sequence import Actions, trace_of
+from popmodel.trace.untimed.sequence import Actions, do_lines, trace_of
 from popmodel.units import plural
 
 if TYPE_CHECKING:
@@ -41,16 +40,8 @@ _UNCOUNTED = 1 << 62
 
 def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     """Read a program of Dimemas."""
-    if application != 1:
-        raise UsageError(
-            f"{path}: no application {application}", "the program has application 1 only"
-        )
     program = _Program()
-    for number, line in lines(Path(path)):
-        try:
-            program.do(line.strip())
-        except LineError as error:
-            raise TraceError(path, str(error), line=number, hint=_ADVICE) from None
+    do_lines(path, program.do, _ADVICE, application, "program")
     if not program.tasks:
         raise TraceError(path, "the file has no program", hint=_ADVICE)
     events = [TraceWarning(_EVENTS, program.events)] if program.events else []
@@ -68,6 +59,7 @@ class _Program:
 
     def do(self, line: str) -> None:
         """Take a line."""
+        line = line.strip()
         if not line or line.startswith("s:"):  # where the records of a task begin in the file
             return
         if not self.tasks:

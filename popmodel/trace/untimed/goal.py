@@ -20,15 +20,14 @@ import os
 import re
 from heapq import heappop, heappush
 from itertools import zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.errors import TraceError, UsageError
-from popmodel.trace.source import LineError, lines, whole
+from popmodel.errors import TraceError
+from popmodel.trace.source import LineError, whole
 from popmodel.trace.tables import TraceWarning
-from popmodel.trace.untimed.sequence import Actions, trace_of
+from popmodel.trace.untimed.sequence import Actions, do_lines, trace_of
 
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
@@ -97,16 +96,8 @@ class _Rank:
 
 def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     """Read a schedule in GOAL."""
-    if application != 1:
-        raise UsageError(
-            f"{path}: no application {application}", "a schedule has application 1 only"
-        )
     schedule = _Schedule()
-    for number, line in lines(Path(path)):
-        try:
-            schedule.do(line)
-        except LineError as error:
-            raise TraceError(path, str(error), line=number, hint=_ADVICE) from None
+    do_lines(path, schedule.do, _ADVICE, application, "schedule")
     if schedule.inside is not None:
         raise TraceError(path, f"rank {schedule.inside} has no end: }} is missing", hint=_ADVICE)
     lacking = next((rank for rank in range(schedule.count) if rank not in schedule.ranks), None)

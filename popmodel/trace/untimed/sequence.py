@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter, deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.errors import TraceError
+from popmodel.errors import TraceError, UsageError
 from popmodel.trace.calls import CallGroup, CallTable, CollectiveArguments
 from popmodel.trace.codes import RUNNING
 from popmodel.trace.records import Exact, RecordColumns
-from popmodel.trace.source import MOST, LineError
+from popmodel.trace.source import MOST, LineError, lines
 from popmodel.trace.tables import States, offsets_of
 from popmodel.trace.trace import Trace
 from popmodel.units import plural
@@ -33,6 +34,28 @@ ANY_SOURCE, ANY_TAG = -2, -1
 _TEST = "test"
 _SENDS = tuple(f"MPI_{each}" for each in ("Send", "Ssend", "Bsend", "Isend", "Issend", "Ibsend"))
 _RECEIVES = ("MPI_Recv", "MPI_Irecv")
+
+
+def do_lines(
+    path: str | os.PathLike[str],
+    do: Callable[[str], None],
+    advice: str,
+    application: int = 1,
+    what: str = "",
+) -> None:
+    """Have each line of a file done; `LineError` becomes an error with the place.
+
+    A file of these formats, which are called `what`, has one application.
+    """
+    if application != 1:
+        raise UsageError(
+            f"{os.fspath(path)}: no application {application}", f"the {what} has application 1 only"
+        )
+    for number, line in lines(Path(path)):
+        try:
+            do(line)
+        except LineError as error:
+            raise TraceError(path, str(error), line=number, hint=error.hint or advice) from None
 
 
 class _UntimedCall(NamedTuple):

@@ -16,13 +16,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from popmodel.errors import TraceError, UsageError
+from popmodel.errors import TraceError
 from popmodel.trace.source import MOST, LineError, Words, lines, listed_file
 from popmodel.trace.tables import TraceWarning
 from popmodel.trace.untimed.sequence import (
     ANY_SOURCE,
     ANY_TAG,
     Actions,
+    do_lines,
     match_receives,
     trace_of,
 )
@@ -103,20 +104,11 @@ def read(
     flop_rate: float | None = None,
 ) -> Trace:
     """Read a time-independent trace of SimGrid SMPI."""
-    if application != 1:
-        raise UsageError(
-            f"{path}: no application {application}", "the trace has application 1 only"
-        )
     rate = FLOPS if flop_rate is None else flop_rate
     files = files_of(Path(path))
     processes = _Processes(files, rate)
     for file in files:
-        for number, line in lines(file):
-            try:
-                processes.do(line)
-            except LineError as error:
-                hint = error.hint or _ADVICE
-                raise TraceError(file, str(error), line=number, hint=hint) from None
+        do_lines(file, processes.do, _ADVICE, application, "trace")
     known = processes.of
     lacking = [rank for rank in range(len(known)) if rank not in known]
     if lacking or not known:
