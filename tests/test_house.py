@@ -26,7 +26,7 @@ STATEMENTS = {
     "cli": 2260,
     "efficiency": 1984,
     "structure": 3710,
-    "fit": 3070,
+    "fit": 3110,
     "host": 1395,
     "(top)": 1150,
     "runs": 1335,

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from popmodel.fit.blas_threads import one_thread
 from popmodel.fit.cross_validation import (
     LeftOut,
     ResidualTerm,
@@ -105,9 +106,10 @@ def calibrate(
     first = problem(grown, profile, runs, settings or {}, allocation)
     first = first.replayed(np.zeros(len(first.names)))
     noise = noise_of(first)
-    fitted, outliers = robust(relevant(first, noise), noise)
-    fitted, terms = with_terms(fitted)
-    foretold = left_out(fitted)
+    with one_thread():
+        fitted, outliers = robust(relevant(first, noise), noise)
+        fitted, terms = with_terms(fitted)
+        foretold, sizes = left_out(fitted), sizes_left_out(fitted)
     # whatever disturbs a run makes it longer
     longer = {outlier.run for outlier in outliers if outlier.factor > 1}
     longer |= {number for number, run in enumerate(runs) if run.disturbed}
@@ -128,7 +130,7 @@ def calibrate(
         outliers,
         terms,
         tuple(foretold),
-        tuple(sizes_left_out(fitted)),
+        tuple(sizes),
         tuple(inputs),
         scale,
     )
@@ -156,7 +158,9 @@ def calibrated_signature(fitted: CalibrationFit, error_scale: float = 1.0) -> Si
     means = means[taught].copy()
     deviations = np.sqrt(np.diag(covariance))
     signature, scale = problem.signature, np.ones(len(names))
-    tables = {table: dict(getattr(signature, table)) for table in PROGRAM}
+    tables: dict[str, dict[str, Quantity]] = {
+        table: dict(getattr(signature, table)) for table in PROGRAM
+    }
     for number, name in enumerate(names):
         table, _, key = name.partition(".")
         if key in tables.get(table, ()):
@@ -177,7 +181,13 @@ def calibrated_signature(fitted: CalibrationFit, error_scale: float = 1.0) -> Si
         problem.hull,
         {run.digest: run.place for run in problem.runs},
     )
-    return replace(signature, **tables, calibration=known)
+    return replace(
+        signature,
+        params=tables["params"],
+        constants=tables["constants"],
+        imbalance=tables["imbalance"],
+        calibration=known,
+    )
 
 
 def _at(quantity: Quantity, mean: float, deviation: float) -> Interval:

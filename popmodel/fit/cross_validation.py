@@ -228,7 +228,8 @@ def _candidates(
         (each.placement.processes, each.placement.threads, *sorted(each.study.values.items()))
         for each in problem.configurations
     }
-    cores = max(processes * threads for processes, threads, *_ in measured)
+    placements = [each.placement for each in problem.configurations]
+    cores = max(at.processes * at.threads for at in placements)
     topology = problem.profile.topology
     most = min(_FARTHER * cores, topology.nodes * topology.cores_per_node)
     powers = [2**power for power in range(most.bit_length()) if 2**power <= most]

@@ -54,7 +54,9 @@ class Linear(NamedTuple):
 
     def only(self, kept: NDArray[np.bool_]) -> Linear:
         """Return some of the rows."""
-        return Linear(*(column[kept] for column in self))
+        return Linear(
+            self.run[kept], self.gap[kept], self.slope[kept], self.unit[kept], self.whole[kept]
+        )
 
     def blurred(self, rows: NDArray[np.bool_], factor: float) -> Linear:
         """Return the same, as if some rows varied more from run to run."""
