@@ -42,7 +42,7 @@ _BINS = 10
 _SMALLEST_SHARE = 0.03  # three standard deviations of what chance gives with 400 draws
 # Quantiles of the standard normal distribution, written out: `statistics` takes long to import.
 _THIRD = 0.43072729929545733  # a third of the distribution lies within so many deviations
-_REACH = 2.3263478740408408  # 99 %: draws beyond are cut: intervals say nothing about tails
+REACH = 2.3263478740408408  # 99 %: draws beyond are cut: intervals say nothing about tails
 
 
 class Draws:
@@ -159,7 +159,7 @@ def _strata(count: int) -> Array:
 
     normal = NormalDist()
     middles = [normal.inv_cdf((i + 0.5) / count) for i in range(count)]
-    strata: Array = np.clip(middles, -_REACH, _REACH)
+    strata: Array = np.clip(middles, -REACH, REACH)
     strata.flags.writeable = False
     return strata
 

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from popmodel.errors import UsageError
+from popmodel.expressions.elementary import numbers
 from popmodel.machine.profile import Profile, load
-from popmodel.model import signatures
+from popmodel.model import residual, signatures
 from popmodel.model.calibration import TRUSTED, Calibration, Drift
 from popmodel.model.signature.program import Signature
+from popmodel.model.study import Study
+from popmodel.model.uncertainty import Array, drawn_only
 from popmodel.prediction.prediction import OUTSIDE, PredictedRun, predict
 from popmodel.report.heading import calibrated
 from popmodel.report.uncertainty import named
@@ -124,6 +127,33 @@ def test_terms_that_were_learnt_have_their_share(machine: Profile) -> None:
     assert next(iter(found.doubtful)) == LOG_P
     assert "time of a step that grows with log2 P" in named(LOG_P, 0.9)
     assert LOG_P not in made(signature, machine, 1).doubtful
+
+
+def test_a_term_that_runs_may_hide_counts_in_choices_and_hardly_in_intervals(
+    machine: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    term = "residual.processes"
+
+    def drawn(mean: float) -> Array:
+        signature = known(
+            machine,
+            names=("law.loops", term),
+            means=np.array([0.0, mean]),
+            root=np.diag([0.9, 0.3]),
+            residuals={term: 3e-5},
+        )
+        study = Study(signature, machine, {"N": 256}, 400, 0)
+        run = study.run(study.admit(32, 1), study.sources())
+        return drawn_only(numbers(run.modelled.runtime))
+
+    hidden, shown = drawn(0.0), drawn(2.0)
+    monkeypatch.setattr(residual, "HIDDEN", 0.0)
+    likely = drawn(0.0)
+    assert np.array_equal(shown, drawn(2.0))
+    assert np.quantile(hidden, 0.95) < 1.15 * np.quantile(likely, 0.95)
+    assert np.quantile(hidden, 0.05) == pytest.approx(np.quantile(likely, 0.05), rel=0.01)
+    assert hidden.max() > 1.5 * likely.max()
+    assert hidden.mean() > 1.01 * likely.mean()
 
 
 def test_terms_that_nobody_knows_are_refused(machine: Profile) -> None:
