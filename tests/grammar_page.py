@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from console import ROOT
 
-from popmodel.model.grammar.keys import GrammarKey
-from popmodel.model.grammar.machine_names import CLOCK, MACHINE, NAMED
+from popmodel.model.grammar.keys import CLOCK, MACHINE, NAMED, GrammarKey
 from popmodel.model.signature.tables import KEYS, TABLES
 
 PAGE = ROOT / "popmodel" / "model" / "signature" / "bundled" / "README.md"

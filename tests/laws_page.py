@@ -6,7 +6,7 @@ import re
 
 from console import ROOT
 
-from popmodel.model.laws import LAWS
+from popmodel.model.symbols import LAWS
 
 PAGE = ROOT / "popmodel" / "docs" / "numbers.md"
 

@@ -29,7 +29,6 @@ from popmodel.fit.initial_values import initial_values
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import Allocation
-from popmodel.model.signature import files
 from popmodel.model.signature.program import Signature
 from popmodel.plain import document
 from popmodel.prediction.prediction import subject
@@ -75,7 +74,7 @@ class CalibratedSignature(Result):
     def text(self) -> str:
         """The signature as TOML, with the comments of the original."""
         before = self.calibrated.before
-        text = files.read(before.name if before.is_bundled else before.path)[2]
+        text = signatures.read(before.name if before.is_bundled else before.path)[2]
         original = signatures.from_text(text, before.path)
         return text_of(text, original, self.signature, self.values, date.today())
 

@@ -14,7 +14,7 @@ from popmodel.fit.cross_validation import LeftOut, NextRun
 from popmodel.fit.problem import RUNTIME
 from popmodel.fit.samples import Interval
 from popmodel.machine.quantity import END
-from popmodel.model.residual import RESIDUALS
+from popmodel.model.model_error import RESIDUALS
 from popmodel.model.symbols import label
 from popmodel.plain import fields_of
 from popmodel.units import plural

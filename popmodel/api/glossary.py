@@ -16,7 +16,7 @@ from popmodel.efficiency.explain import plain
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.machine import register, remeasure
 from popmodel.model import symbols
-from popmodel.model.changes import REMEDIES
+from popmodel.model.scale_factors import REMEDIES
 from popmodel.values import dataclass
 
 FILE = Path(__file__).with_name("glossary.toml")

@@ -70,13 +70,12 @@ def trace_of(
 def signature_of(application: SignatureLike | None) -> Signature:
     """Return a signature: loaded, read from a file, bundled (by name), or the default."""
     from popmodel.model import signatures
-    from popmodel.model.signature import files
     from popmodel.model.signature.program import Signature
 
     if isinstance(application, Signature):
         return application
     if application is None:
-        return signatures.load(files.DEFAULT)
+        return signatures.load(signatures.DEFAULT)
     return signatures.load(
         _path("application", application, "a path, a name or a loaded signature")
     )

@@ -131,7 +131,7 @@ def of_signature(
     refused: Mapping[str, Any],
 ) -> ReplayInput:
     """Return a run that a signature describes, with every step."""
-    from popmodel.model.whole import whole
+    from popmodel.model.full_program import whole
 
     signature, profile = signature_of(application), profile_of(machine)
     if procs is None:

@@ -40,8 +40,8 @@ class GivenRuns:
 def kinds(inputs: Sequence[Any]) -> GivenRuns:
     """Tell what each input is, by its type or its suffix."""
     from popmodel.machine.profile import presets
-    from popmodel.model.signature.files import bundled
     from popmodel.model.signature.program import Signature
+    from popmodel.model.signatures import bundled
     from popmodel.report.names import run_names
     from popmodel.trace import Trace
 

@@ -18,7 +18,7 @@ from popmodel.document_schemas import check
 from popmodel.documents import parse_json, read_text
 from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
 from popmodel.files import write_text
-from popmodel.model.signature import files as signatures
+from popmodel.model import signatures
 from popmodel.plain import document, plain
 from popmodel.study import executor, learning, machine, manifest
 from popmodel.study.executor import command_of, done_runs, step_of, suited

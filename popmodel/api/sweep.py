@@ -22,7 +22,7 @@ from popmodel.api.inputs import (
 from popmodel.api.predict import estimate_text
 from popmodel.api.results import Result
 from popmodel.errors import UsageError, did_you_mean
-from popmodel.model.changes import WHAT_IF
+from popmodel.model.scale_factors import WHAT_IF
 from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.prediction import split_sweep as model
 from popmodel.report.sweep import VIEWS

@@ -169,13 +169,13 @@ def _readings(_: Any) -> Iterable[str]:
 
 
 def _what_if(_: Any) -> Iterable[str]:
-    from popmodel.model.changes import WHAT_IF
+    from popmodel.model.scale_factors import WHAT_IF
 
     return [f"{name}=" for name in WHAT_IF]
 
 
 def _spreads(_: Any) -> Iterable[str]:
-    from popmodel.model.changes import SPREADS
+    from popmodel.model.scale_factors import SPREADS
 
     return [f"{name}=" for name in SPREADS]
 

@@ -318,7 +318,7 @@ def spreads(text: str | None) -> dict[str, float]:
     """The spreads that ``--imbalance`` gives."""
     if text is None:
         return {}
-    from popmodel.model.changes import SPREADS
+    from popmodel.model.scale_factors import SPREADS
 
     found: dict[str, float] = {}
     for part in text.split(","):

@@ -154,7 +154,7 @@ def command(
         _list(ctx, format, output, force=force)
         return
     if not given:
-        from popmodel.model.signature.files import bundled
+        from popmodel.model.signatures import bundled
 
         raise UsageError(
             f"signature {action}: no signature", f"name a file, or one of {', '.join(bundled())}"
@@ -193,7 +193,7 @@ def _show(app: str, output: str | None, *, force: bool) -> None:
     """Print a signature without a change, comments included."""
     from popmodel.cli.output import write_file
     from popmodel.cli.streams import write_out
-    from popmodel.model.signature.files import read
+    from popmodel.model.signatures import read
 
     _, _, text = read(app)
     if output is None or output == "-":
@@ -212,7 +212,7 @@ def _check(
     force: bool,
 ) -> None:
     from popmodel.cli.output import target
-    from popmodel.model.check.check import check
+    from popmodel.model.check import check
     from popmodel.model.grammar.reading import SignatureError
     from popmodel.report.signature import CHECKED
     from popmodel.units import plural

@@ -36,7 +36,7 @@ class Expression:
     text: str  # The text as written
     names: frozenset[str]  # The names that need a value
     calls: frozenset[str]  # The functions that it calls
-    _tree: ast.expr = field(repr=False, compare=False)
+    tree: ast.expr = field(repr=False, compare=False)
 
     def evaluate(
         self,
@@ -82,7 +82,7 @@ class Expression:
         if any(isinstance(each, TracedExpression) for each in given.values()) and not any(
             each.ndim for each in environment.values()
         ):
-            return of_numbers(self._tree)(given, traced_functions(), further)
+            return of_numbers(self.tree)(given, traced_functions(), further)
         with np.errstate(all="ignore"):
             found = self.elementwise(environment, further)
             if isinstance(found, float) and math.isfinite(found):  # nearly all are
@@ -121,24 +121,24 @@ class Expression:
 
     @cached_property
     def _walk(self) -> Walk:
-        return prepared(self._tree)
+        return prepared(self.tree)
 
     @cached_property
     def _of_numbers(self) -> Callable[[Mapping[str, Any]], Any]:
         from popmodel.expressions.compiled import number_functions, of_numbers
 
-        compute, functions = of_numbers(self._tree), number_functions()
+        compute, functions = of_numbers(self.tree), number_functions()
         return lambda values: compute(values, functions, {})
 
     @cached_property
     def _of_arrays(self) -> Compiled:
         from popmodel.expressions.compiled import of_arrays
 
-        return of_arrays(self._tree)
+        return of_arrays(self.tree)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: it is compiled anew where it is needed."""
-        kept = ("text", "names", "calls", "_tree")
+        kept = ("text", "names", "calls", "tree")
         return {name: value for name, value in vars(self).items() if name in kept}
 
     def _unknown(self, values: Mapping[str, Any]) -> ExpressionError:
@@ -184,7 +184,7 @@ def _value_of_constant(expression: Expression) -> Any:
 def _check_constant_powers(expression: Expression) -> None:
     """Refuse constant powers that are not real or that exact arithmetic could not finish."""
     leading = len(expression.text) - len(expression.text.lstrip())
-    for node in ast.walk(expression._tree):
+    for node in ast.walk(expression.tree):
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)):
             continue
         column = leading + node.col_offset + 1

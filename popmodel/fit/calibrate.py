@@ -34,14 +34,11 @@ from popmodel.fit.scores import CalibrationFit, Outlier, noise_of, relevant, rob
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import END, FIELDS, Quantity
 from popmodel.machine.register import find
-from popmodel.model.calibration import RESIDUAL, Calibration, packed, root_of
-from popmodel.model.form import own_deviation
-from popmodel.model.laws import LAWS
-from popmodel.model.residual import RESIDUALS
+from popmodel.model.model_error import DRIFTS, RESIDUALS, own_deviation
+from popmodel.model.posterior import RESIDUAL, Calibration, packed, root_of
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import SET, Signature
-from popmodel.model.speed_drift import MEANINGS
-from popmodel.model.symbols import label
+from popmodel.model.symbols import LAWS, label
 from popmodel.model.uncertainty import deviation_of, group, spread
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.units import plural
@@ -257,7 +254,7 @@ def _learnt(
     if name.startswith(RESIDUAL):
         kind, _, doubling = name.removeprefix(RESIDUAL).partition("[")
         size = before = known.drifts[kind].deviation
-        text, kind = f"{MEANINGS[kind]}, doubling {doubling.removesuffix(']')}", "drift"
+        text, kind = f"{DRIFTS[kind]}, doubling {doubling.removesuffix(']')}", "drift"
     elif path in LAWS and split:
         law, kind = LAWS[path], "split"
         size, before = own_deviation(law, known.own), law.spread * math.sqrt(law.own)

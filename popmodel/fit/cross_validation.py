@@ -23,7 +23,7 @@ from popmodel.errors import PopmodelError
 from popmodel.fit.problem import POSSIBLE, Configuration, Problem
 from popmodel.fit.samples import Array
 from popmodel.fit.scores import CalibrationFit, fit, log_runtimes, solved
-from popmodel.model.laws import LOOPS
+from popmodel.model.symbols import LOOPS
 
 _LARGEST = 1e3  # deviations
 _GAIN = 1.0
@@ -118,7 +118,7 @@ def _density(gap: Array, covariance: Array) -> float:
 class ResidualTerm(NamedTuple):
     """A residual term that was offered to the fit."""
 
-    name: str  # Of `popmodel.model.residual.RESIDUALS`
+    name: str  # Of `popmodel.model.model_error.RESIDUALS`
     is_taken: bool  # Whether it is part of the model
     # By how much it makes what is left out more probable, all configurations together: the
     # logarithm of a factor.

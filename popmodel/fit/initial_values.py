@@ -16,8 +16,8 @@ from popmodel.errors import PopmodelError, UsageError
 from popmodel.fit.physical_laws import LARGEST_GROWTH
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model.changes import SPREADS
 from popmodel.model.run.placement import WHOLE, Allocation
+from popmodel.model.scale_factors import SPREADS
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal

@@ -22,18 +22,21 @@ from popmodel.expressions.elementary import Value, numbers
 from popmodel.fit.samples import Array
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity, Topology
-from popmodel.model import speed_drift
-from popmodel.model.calibration import RESIDUAL, Calibration, Drift
-from popmodel.model.evaluation import ModelEvaluation
-from popmodel.model.form import where
-from popmodel.model.laws import LOOPS
-from popmodel.model.replayed.agreement import ReplayAgreement
-from popmodel.model.residual import RESIDUALS, Residual
-from popmodel.model.run.observe import ModelledObservables
+from popmodel.model.model_error import (
+    DRIFTS,
+    RESIDUALS,
+    Residual,
+    doublings,
+    drift_places,
+    split_label,
+)
+from popmodel.model.posterior import RESIDUAL, Calibration, Drift
+from popmodel.model.run.delays import ModelledObservables
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.study import ModelEvaluation, ReplayAgreement, Study
+from popmodel.model.symbols import LOOPS
 from popmodel.model.uncertainty import FIRST, Draws, deviation_of, nominal, score_bounds
 from popmodel.runs.measurement import LEAST_NOISE, NOISE_OF_LOSS, MeasuredRow
 from popmodel.values import dataclass
@@ -313,7 +316,7 @@ def problem(
     terms = missing_terms([each.placement for each in configurations], best, profile.topology)
     drifts, doublings = _drifts(
         [
-            speed_drift.along(run.work, each.placement)
+            drift_places(run.work, each.placement)
             for run, each in zip(best, configurations, strict=True)
         ]
     )
@@ -347,7 +350,7 @@ def _drifts(along: Sequence[Mapping[str, float]]) -> tuple[dict[str, Drift], tup
     """
     drifts: dict[str, Drift] = {}
     names: dict[str, None] = {}
-    for kind in speed_drift.MEANINGS:
+    for kind in DRIFTS:
         at = sorted(places[kind] for places in along if kind in places)
         if at and at[-1] - at[0] > _SAME_PLACE:
             drifts[kind] = Drift(_DRIFT, (at[0] + at[-1]) / 2)
@@ -356,7 +359,7 @@ def _drifts(along: Sequence[Mapping[str, float]]) -> tuple[dict[str, Drift], tup
             if kind in places:
                 way = places[kind] - drift.origin
                 farther = drift.origin + way + math.copysign(1.0, way)
-                names |= {name: None for name, _ in speed_drift.passed(kind, drift, farther)}
+                names |= {name: None for name, _ in doublings(kind, drift, farther)}
     return drifts, tuple(names)
 
 
@@ -370,7 +373,7 @@ def _names(configurations: Sequence[Configuration]) -> tuple[str, ...]:
         drawn = each.study.sources()
         run = each.study.run(each.placement, drawn)
         groups |= dict.fromkeys(each.study.scores(drawn))
-        split = where(each.placement, each.study.values, hull)
+        split = split_label(each.placement, each.study.values, hull)
         laws |= dict.fromkeys(run.form.quantities)
         own |= dict.fromkeys(f"{path} of {split}" for path in run.form.quantities)
     return (*sorted(groups), *sorted(laws), *own)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from popmodel.fit.problem import OWN, RUNTIME, WILD, Configuration, Problem
 from popmodel.fit.samples import Array
-from popmodel.model.speed_drift import ACTIVE, SIZE
+from popmodel.model.model_error import ACTIVE, SIZE
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.values import dataclass
 

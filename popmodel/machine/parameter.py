@@ -68,7 +68,7 @@ class Parameter:
     least: float | None = None
     most: float | None = None
     plain: bool = False  # Whether it is written without interval and origin
-    # What-if group (`popmodel.model.changes`) that it changes with, ``_TIER`` for one of each tier;
+    # Group of `popmodel.model.scale_factors` that it changes with, ``_TIER`` for one of each tier;
     # empty for shapes and thresholds, which no factor suits.
     changes: str = ""
     # Which predictions cannot do without it, by the path that is missed.

@@ -1,10 +1,10 @@
 """The register of machine parameters: one entry for each, from which all tables of them follow.
 
 What a profile may contain (`popmodel.machine.schema`), what each quantity means and how formulas
-write it (`popmodel.model.symbols`), what changes together in a what-if (`popmodel.model.changes`),
-which part of the measurement gives it, what predictions need and what they leave unused
-(`popmodel.machine.findings`), and what the page of a profile calls it derive from here. A new
-parameter is an entry here and the term that uses it.
+write it (`popmodel.model.symbols`), what changes together in a what-if
+(`popmodel.model.scale_factors`), which part of the measurement gives it, what predictions need
+and what they leave unused (`popmodel.machine.findings`), and what the page of a profile calls it
+derive from here. A new parameter is an entry here and the term that uses it.
 """
 
 from __future__ import annotations

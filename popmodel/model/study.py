@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,28 +15,32 @@ from popmodel.expressions import ExpressionError
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model import changes, residual, speed_drift
-from popmodel.model.calibration import RESIDUAL, Calibration
-from popmodel.model.changes import SPREADS
-from popmodel.model.evaluation import EvaluationOutcome, ModelEvaluation
-from popmodel.model.form import disturbed, form, where
-from popmodel.model.laws import LAWS, WAITING
-from popmodel.model.performance import Known, Model, prepare
-from popmodel.model.replayed.agreement import ReplayAgreement
-from popmodel.model.replayed.similar import similar
-from popmodel.model.replayed.simulate import simulate
-from popmodel.model.residual import RESIDUALS
-from popmodel.model.run import measured, remote
-from popmodel.model.run import nearest as choices
-from popmodel.model.run.course import (
+from popmodel.model.model_error import (
+    RESIDUALS,
+    ModelForm,
+    disturbed,
+    drifted,
+    laws_of_split,
+    split_label,
+    with_residuals,
+)
+from popmodel.model.posterior import RESIDUAL, Calibration
+from popmodel.model.reduced_run import similar
+from popmodel.model.run import feasible_splits
+from popmodel.model.run.collective_times import CARRIED, CARRIED_LAW
+from popmodel.model.run.delays import (
     LARGEST,
     Correction,
+    ModelledObservables,
+    RunCourse,
     closed_form,
     corrected,
     correction,
     delays,
+    observe,
 )
-from popmodel.model.run.observe import observe
+from popmodel.model.run.extrapolation import Reach, beyond_runs, measured_ranges, reaches
+from popmodel.model.run.memory_domains import UNBOUND, UNBOUND_LAW
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import (
@@ -47,13 +51,17 @@ from popmodel.model.run.placement import (
     place,
     remarks,
 )
-from popmodel.model.run.reach import Reach, beyond_runs, measured_ranges, reaches
 from popmodel.model.run.work import RunWork
-from popmodel.model.signature.names import check_requirements
-from popmodel.model.signature.program import Signature, items
+from popmodel.model.scale_factors import SPREADS, beginnings
+from popmodel.model.signature.program import Signature, check_requirements, items, names
+from popmodel.model.simulate import simulate
+from popmodel.model.symbols import LAWS, WAITING
 from popmodel.model.terms import imbalance, message, openmp
+from popmodel.model.tree import ItemTree, Known, Model, prepare
 from popmodel.model.uncertainty import FORMS, Array, Draws, Estimate, estimate, group, nominal
+from popmodel.plain import fields_of
 from popmodel.units import format_size, plural
+from popmodel.values import dataclass
 
 RUN_TO_RUN = "run to run"
 """What the scores of the noise between runs are called."""
@@ -92,8 +100,8 @@ class Study:
         self.quantities: dict[str, Quantity] = {
             **profile.assumed,
             **disturbed(profile.quantities, profile.noisy),
-            measured.LAW: measured.CARRIED,
-            remote.LAW: remote.UNBOUND,
+            CARRIED_LAW: CARRIED,
+            UNBOUND_LAW: UNBOUND,
             **profile.plain,
             **{self._paths[name]: value for name, value in asked.inputs.items()},
             **{f"imbalance.{name}": value for name, value in _spreads(signature).items()},
@@ -102,6 +110,7 @@ class Study:
         self.calibration = _holding(signature.calibration, profile, self.quantities)
         self.has_mpi = signature.communicates
         self._measured = measured_ranges(profile)
+        self._best: tuple[Placement, ModelEvaluation] | None = None
 
     @property
     def included(self) -> tuple[str, ...]:
@@ -160,12 +169,14 @@ class Study:
         """Place a split that the machine and the application allow."""
         placement = place(processes, threads, self.profile.topology, allocation or self.allocation)
         check_requirements(self.signature, processes, threads, self._numbers)
+        names(self.signature, processes, threads, self._numbers)  # refuses grids that do not fit
         self._check_memory(placement)
         return placement
 
     def _check_memory(self, placement: Placement) -> None:
         """Refuse a split whose processes need more bytes each than a node has for them."""
-        memory, available = self.memory(placement), self.profile.topology.memory_per_node
+        available = self.profile.topology.memory_per_node
+        memory = None if available is None else self.memory(placement)
         if memory is None or available is None or memory * placement.per_node <= available:
             return
         raise ImpossibleSplit(
@@ -177,8 +188,9 @@ class Study:
 
     def memory(self, placement: Placement) -> float | None:
         """Return the best estimate of the memory of a process, bytes; None if nothing tells."""
-        memory = self.model(placement, self.sources(draws=0)).memory_per_rank()
-        return None if memory is None else nominal(memory)
+        if self.signature.limits.memory_per_rank is None:
+            return None
+        return nominal(self.model(placement, self.sources(draws=0)).memory_per_rank() or 0.0)
 
     def admit_or_advise(
         self, processes: int, threads: int, allocation: Allocation | None = None
@@ -198,13 +210,13 @@ class Study:
         topology = self.profile.topology
 
         possible = partial(self.is_possible, allocation=available)
-        splits = choices.nearest(processes, threads, possible, topology, available, only)
+        splits = feasible_splits.nearest(processes, threads, possible, topology, available, only)
         enough = (
             count
-            for count in choices.more_nodes(processes, threads, topology, available)
+            for count in feasible_splits.more_nodes(processes, threads, topology, available)
             if self.is_possible(processes, threads, replace(available, nodes=count))
         )
-        return choices.hint(splits, next(enough, None), topology)
+        return feasible_splits.hint(splits, next(enough, None), topology)
 
     def is_possible(
         self, processes: int, threads: int, allocation: Allocation | None = None
@@ -230,12 +242,14 @@ class Study:
         spread = tree.spread(self.spread(placement, drawn))
         reach = reaches(self._measured, tree.point.parameters.used, placement.nodes)
         hull = {} if drawn.calibration is None else drawn.calibration.hull
-        split = where(placement, self._numbers, hull)
-        laws = form(split, tree.total, spread.values(), (*reach, *self.beyond(placement)), drawn)
+        split = split_label(placement, self._numbers, hull)
+        laws = laws_of_split(
+            split, tree.total, spread.values(), (*reach, *self.beyond(placement)), drawn
+        )
         work, wait = laws.applied(tree.total), laws.factor(WAITING.path)
         if drawn.calibration is not None:
-            work = speed_drift.applied(work, placement, drawn, drawn.calibration.drifts)
-            work = residual.applied(work, placement, drawn, drawn.calibration.residuals)
+            work = drifted(work, placement, drawn, drawn.calibration.drifts)
+            work = with_residuals(work, placement, drawn, drawn.calibration.residuals)
         spread = {name: value * wait for name, value in spread.items()}
         course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
         modelled = observe(work, placement, course, has_mpi=self.has_mpi)
@@ -266,7 +280,7 @@ class Study:
         growth = {name: self._at(placement, drawn, one) for name, one in changed.items()}
         return prepare(self.signature, placement, parameters, params, overlap, growth, changed)
 
-    def outcome(self, placement: Placement, drawn: Draws) -> EvaluationOutcome:
+    def outcome(self, placement: Placement, drawn: Draws) -> ModelEvaluation:
         """Evaluate a run as predictions show it.
 
         The rule depends on this run alone, so that all commands have one number for it: the
@@ -276,9 +290,14 @@ class Study:
         try:
             agreement = self.replay(placement)
         except NotUnrolled as reason:
-            return EvaluationOutcome(run, None, str(reason))
-        replayed = as_replayed(placement, run, agreement.correction)
-        return EvaluationOutcome(replayed, agreement, None)
+            return replace(run, why_not=str(reason))
+        return replace(as_replayed(placement, run, agreement.correction), agreement=agreement)
+
+    def best(self, placement: Placement) -> ModelEvaluation:
+        """Evaluate the model at the best estimate, once for the questions about one split."""
+        if self._best is None or self._best[0] != placement:
+            self._best = placement, self.run(placement, self.sources(draws=0))
+        return self._best[1]
 
     def replay(self, placement: Placement) -> ReplayAgreement:
         """Put a replay beside the closed form, both of the best estimate."""
@@ -286,9 +305,7 @@ class Study:
             raise NotUnrolled(NO_MPI)
         if placement.processes == 1:
             raise NotUnrolled("one process, no messages")
-        best = self.sources(draws=0)
-        run = self.run(placement, best)
-        spread = self.spread(placement, best)
+        run, spread = self.best(placement), self.spread(placement, self.sources(draws=0))
         small = similar(self.signature, run.tree)
         processes, tree = small.point.placement.processes, run.tree
         if small.signature is not self.signature:
@@ -484,12 +501,17 @@ def _spreads(signature: Signature) -> dict[str, Quantity]:
 def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> dict[str, Value]:
     """Resolve ``net.inter.beta`` to the paths in the list of size classes."""
     expanded = {}
-    for prefix, factor in factors.items():
-        for path in quantities:
-            flat = group(path).replace(".classes", "")
-            if changes.acts_on(prefix, path) or changes.acts_on(prefix, flat):
-                expanded[path] = factor
+    for path in quantities:
+        beginnings_ = _named_by(path)
+        if not beginnings_.isdisjoint(factors):
+            expanded[path] = [value for name, value in factors.items() if name in beginnings_][-1]
     return expanded
+
+
+@cache
+def _named_by(path: str) -> frozenset[str]:
+    """What factors on a quantity may be named by, the size classes of messages left out as well."""
+    return frozenset((*beginnings(path), *beginnings(group(path).replace(".classes", ""))))
 
 
 def multithreading(work: RunWork, placement: Placement) -> Estimate | None:
@@ -499,3 +521,89 @@ def multithreading(work: RunWork, placement: Placement) -> Estimate | None:
     return estimate(
         openmp.multithreading_efficiency(work.single_thread, placement.threads, work.parallel)
     )
+
+
+# What an evaluation of the model gives: one run, by the closed form or as a replay says it.
+
+
+@dataclass(frozen=True)
+class ModelEvaluation:
+    """One evaluation of the model."""
+
+    tree: ItemTree  # The works of the program's items, as the laws give them
+    form: ModelForm  # Factors of the laws: how far they may be off here
+    work: RunWork  # What an average process does, with these factors
+    course: RunCourse  # How long the run takes
+    modelled: ModelledObservables  # What the metrics need of it
+    memory: float | None  # Memory of a process, bytes; None if the signature does not say it
+    # The replay whose delays it has, and why there is none, of a run as predictions show it.
+    agreement: ReplayAgreement | None = None
+    why_not: str | None = None
+
+    @property
+    def extent(self) -> tuple[int, ...]:
+        """Processes along each grid dimension."""
+        return self.tree.point.extent
+
+    @property
+    def machine(self) -> Parameters:
+        """The machine, with what was asked of it and what it lacks."""
+        return self.tree.point.parameters
+
+    @property
+    def source(self) -> str:
+        """`REPLAY` or `CLOSED_FORM`."""
+        return CLOSED_FORM if self.agreement is None else REPLAY
+
+
+# A replay beside the closed form of the same run.
+#
+# The closed form assumes that in every step all processes wait for the slowest. The replay follows
+# the messages one by one. Predictions show the replay wherever there is one; the gap between the
+# two tells how much the assumption matters.
+
+
+CLOSED_FORM, REPLAY = "closed form", "replay"
+"""Where the numbers of a predicted run come from."""
+
+
+@dataclass(frozen=True)
+class ReplayAgreement:
+    """Replay and closed form of one run, both for the best estimate."""
+
+    # Useful time of an average thread, of the closed form and of the replay, s.
+    useful: float
+    useful_replayed: float
+    # Numbers.
+    closed_form: RunCourse
+    replay: RunCourse
+    correction: Correction  # How the replay changes the delays of the closed form
+    processes: int  # Processes that were replayed: fewer than those of the run if that is too large
+    part: float  # Part of the program that was replayed, 0 to 1
+    repeats: int  # Number of random programs; `replay` is their mean
+    operations: int  # MPI operations replayed, over all processes
+    seed: int  # Seed of the imbalance: which processes were slow, and when
+
+    @property
+    def gap(self) -> float:
+        """Parallel efficiency of the replay less that of the closed form."""
+        return float(
+            self.useful_replayed / self.replay.runtime - self.useful / self.closed_form.runtime
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON types."""
+
+        def side(course: RunCourse, useful: float) -> dict[str, Any]:
+            return {
+                "runtime": course.runtime,
+                "ideal_runtime": course.ideal,
+                "parallel_efficiency": useful / course.runtime,
+            }
+
+        return {
+            "replay": side(self.replay, self.useful_replayed),
+            "closed_form": side(self.closed_form, self.useful),
+            "gap": self.gap,
+            **fields_of(self, "processes", "part", "repeats", "operations", "seed"),
+        }

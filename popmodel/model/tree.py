@@ -9,18 +9,26 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from operator import is_
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value, maximum, numbers, sqrt
-from popmodel.model.changes import SPREADS
+from popmodel.errors import UsageError
+from popmodel.expressions.elementary import Value, maximum, minimum, numbers, sqrt
+from popmodel.machine.profile import MissingQuantity
 from popmodel.model.kinds.item import Item
-from popmodel.model.run.course import AVERAGED, LARGEST, computation, with_largest
-from popmodel.model.run.point import ModelPoint
-from popmodel.model.run.uneven import UnevenWork
-from popmodel.model.run.work import RunWork
-from popmodel.model.terms import imbalance
+from popmodel.model.run.context import ModelPoint
+from popmodel.model.run.delays import AVERAGED, LARGEST, computation, with_largest
+from popmodel.model.run.parameters import Parameters
+from popmodel.model.run.placement import Placement
+from popmodel.model.run.work import RunWork, UnevenWork
+from popmodel.model.scale_factors import SPREADS
+from popmodel.model.signature.program import Signature, names
+from popmodel.model.signature.tables import key_of
+from popmodel.model.terms import imbalance, pipeline
+from popmodel.model.terms.pipeline import Fronts
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
 
@@ -115,11 +123,15 @@ class ItemTree:
         return 1 - known / whole if whole > 0 else 1.0
 
     def _spread(self, common: Mapping[str, Value]) -> Mapping[str, Value]:
-        is_uneven = any(one.uneven(self.point) for one in _items(self.nodes))
-        if not (is_uneven or any(node.has_own_spread for node in self.nodes)):
+        if not (self.is_uneven or any(node.has_own_spread for node in self.nodes)):
             return common
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large is told elsewhere
-            return self._of_uneven(common) if is_uneven else self._of_own(common)
+            return self._of_uneven(common) if self.is_uneven else self._of_own(common)
+
+    @cached_property
+    def is_uneven(self) -> bool:
+        """Whether more is known of the work of some item than its spread."""
+        return any(leaf.item.uneven(self.point) for leaf in leaf_nodes(self.nodes))
 
     def _of_own(self, common: Mapping[str, Value]) -> Mapping[str, Value]:
         whole = computation(self.total)
@@ -198,13 +210,13 @@ class ItemTree:
             yield from node.leaves()
 
 
-def _items(nodes: tuple[TreeNode, ...]) -> Iterator[Item]:
-    """Return the items without a body."""
+def leaf_nodes(nodes: tuple[TreeNode, ...]) -> Iterator[TreeNode]:
+    """Return the nodes without a body."""
     for node in nodes:
         if node.inside:
-            yield from _items(node.inside)
+            yield from leaf_nodes(node.inside)
         else:
-            yield node.item
+            yield node
 
 
 def _varied(found: float, cv: Value) -> Value:
@@ -271,3 +283,171 @@ def total(body: tuple[TreeNode, ...]) -> RunWork:
         if node.inside:
             looped = looped + node.in_turn.steps
     return replace(sum_, steps=maximum(sum_.steps, looped))
+
+
+# Waves that follow each other without a meeting of all processes.
+#
+# `Item.work` is that of an item alone. A wave whose pipeline is full of an earlier one fills
+# nothing anew (`popmodel.model.terms.pipeline`): what is before it, in its loop and around that,
+# decides.
+
+
+_Nodes: TypeAlias = tuple[TreeNode, ...]
+_Execute: TypeAlias = Callable[[Fronts], tuple[_Nodes, Fronts]]
+"""Executes a part once: what is paid before it -> its works then, what is paid after it."""
+_Paid: TypeAlias = Mapping[int, Fronts | None]
+"""Fronts of the items without a body, None if nobody meets in it, by the `id` of the node."""
+
+
+def following(tree: ItemTree) -> ItemTree:
+    """Return the tree with the works of waves where they stand, on average over all iterations."""
+    paid = {id(node): node.item.fronts(tree.point) for node in leaf_nodes(tree.nodes)}
+    if not any(paid.values()):
+        return tree
+    return replace(tree, nodes=_body(tree.nodes, paid, {})[0])
+
+
+def _body(nodes: _Nodes, paid: _Paid, before: Fronts) -> tuple[_Nodes, Fronts]:
+    """Execute the items of a body in turn."""
+    done: list[TreeNode] = []
+    for node in nodes:
+        (executed,), before = _in_turn(node, paid, before)
+        done.append(executed)
+    return tuple(done), before
+
+
+def _in_turn(node: TreeNode, paid: _Paid, before: Fronts) -> tuple[_Nodes, Fronts]:
+    """Execute an item as often as one execution of the body around it does, on average."""
+
+    def once(before: Fronts) -> tuple[_Nodes, Fronts]:
+        if node.inside:
+            inside, after = _repeated(
+                lambda state: _body(node.inside, paid, state), node.item.repeats, before
+            )
+            same = all(map(is_, inside, node.inside))
+            return (node if same else TreeNode.around(node.item, inside),), after
+        mine = paid[id(node)]
+        if not mine:  # all meet, or nobody does
+            return (node,), before if mine is not None else {}
+        return (_after(node, mine, before),), pipeline.after(mine, before)
+
+    times = 1 / node.item.every
+    done, after = _repeated(once, times, before)
+    if numbers(times).min() < 1:
+        after = pipeline.sometimes(minimum(times, 1.0), after, before)
+    return done, after
+
+
+def _after(node: TreeNode, mine: Fronts, before: Fronts) -> TreeNode:
+    """Return a wave with others before it."""
+    if not mine.keys() & before.keys():
+        return node
+    waiting, transfer = pipeline.waiting(mine, before), pipeline.transfer(mine, before)
+    return replace(node, work=replace(node.work, waiting=waiting, transfer=transfer))
+
+
+def _repeated(execute: _Execute, times: Value, before: Fronts) -> tuple[_Nodes, Fronts]:
+    """Execute something several times: the first time after other things, then after itself."""
+    first, state = execute(before)
+    if numbers(times).max() <= 1:
+        return first, state
+    again, state = execute(state)
+    share = 1 / maximum(times, 1.0)
+    return tuple(_mixed(share, *pair) for pair in zip(first, again, strict=True)), state
+
+
+def _mixed(share: Value, first: TreeNode, again: TreeNode) -> TreeNode:
+    """Return a node that is ``first`` in a share of its executions."""
+    if first is again:
+        return first
+    if first.inside:
+        pairs = zip(first.inside, again.inside, strict=True)
+        return TreeNode.around(first.item, tuple(_mixed(share, *pair) for pair in pairs))
+    mean = {
+        name: share * getattr(first.work, name) + (1 - share) * getattr(again.work, name)
+        for name in ("waiting", "transfer")
+    }
+    return replace(first, work=replace(first.work, **mean))
+
+
+# The performance model: a program at a point, and the tree of the works of its items.
+#
+# The same functions work on numbers, arrays of draws and traced numbers, so one pass over
+# `Model.work` gives a prediction with its intervals, or the formulas behind it.
+
+
+Known: TypeAlias = dict[int, tuple[Item, TreeNode]]
+"""Items and their works, by the `id` of the item."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A program on a machine in a placement, ready to be evaluated."""
+
+    signature: Signature  # The program
+    point: ModelPoint  # Its names, where it runs, and the machine
+
+    def work(self, known: Known | None = None) -> ItemTree:
+        """Return the works of all items for an average process."""
+        with np.errstate(over="ignore", invalid="ignore"):  # checked part by part
+            nodes = self._nodes(self.signature.program, {} if known is None else known)
+            return following(ItemTree(self.point, nodes))
+
+    def memory_per_rank(self) -> Value | None:
+        """Return the memory of a process, bytes; None if the signature does not say it."""
+        formula = self.signature.limits.memory_per_rank
+        key = key_of("limits", "memory_per_rank")
+        try:
+            return None if formula is None else self.point.amount(formula, key, key.name)
+        except MissingQuantity as error:
+            raise error.needed_by(key.name) from None
+
+    def _nodes(self, body: tuple[Item, ...], known: Known) -> tuple[TreeNode, ...]:
+        return tuple(self._node(item, known) for item in body)
+
+    def _node(self, item: Item, known: Known) -> TreeNode:
+        if id(item) in known:
+            return known[id(item)][1]
+        inside: tuple[TreeNode, ...] = ()
+        try:
+            numbers = item.at(self.point, item.name)
+            if item.inside:
+                inside = self._nodes(item.inside, known)
+                node = TreeNode.around(numbers, inside)
+            else:
+                node = TreeNode(numbers, numbers.work(self.point))
+        except MissingQuantity as error:
+            if item.inside:  # what is in it is named already
+                raise
+            raise error.needed_by(item.name) from None
+        self._check_finite(node)
+        if not item.inside:
+            known[id(item)] = item, node  # the item, so that no other gets its id
+        return node
+
+    def _check_finite(self, node: TreeNode) -> None:
+        work = node.in_turn
+        for name in ("serial", "stretched", "overhead", "waiting", "transfer"):
+            if not np.isfinite(np.asarray(getattr(work, name), float)).all():
+                raise UsageError(
+                    f"{self.signature.name}: the time of {node.item.name!r} at {self.point} is "
+                    "too large to represent",
+                    "use smaller parameters, or check its counts and sizes",
+                )
+
+
+def prepare(
+    signature: Signature,
+    placement: Placement,
+    parameters: Parameters,
+    params: Mapping[str, Value],
+    overlap: str | None = None,
+    growth: Mapping[str, Value] | None = None,
+    changed: Mapping[str, Value] | None = None,
+) -> Model:
+    """Evaluate the names of a signature and make the model."""
+    values, extent = names(signature, placement.processes, placement.threads, params)
+    periodic = () if signature.grid is None else signature.grid.periodic
+    where = (signature.name, placement, parameters, values, extent, periodic, overlap)
+    point = ModelPoint(*where, growth or {}, signature.first_touch, changed=changed or {})
+    return Model(signature, point)

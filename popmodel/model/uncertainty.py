@@ -27,8 +27,8 @@ from popmodel.arrays import quantile
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.quantity import END, Quantity, around
 from popmodel.machine.register import BY_CORES
-from popmodel.model.calibration import Calibration
-from popmodel.model.changes import acts_on
+from popmodel.model.posterior import Calibration
+from popmodel.model.scale_factors import beginnings
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -147,9 +147,10 @@ class Draws:
         return self._units[name]
 
     def factor(self, path: str) -> Value:
-        """Return the what-if factor on a quantity."""
-        matching = [prefix for prefix in self.factors if acts_on(prefix, path)]
-        return self.factors[max(matching, key=len)] if matching else 1.0
+        """Return the what-if factor on a quantity, that of the longest beginning of its path."""
+        if not self.factors:
+            return 1.0
+        return next((self.factors[one] for one in beginnings(path) if one in self.factors), 1.0)
 
 
 @cache
@@ -164,6 +165,7 @@ def _strata(count: int) -> Array:
     return strata
 
 
+@cache
 def group(path: str) -> str:
     """Return the name under which a quantity varies together with its neighbours."""
     without_index = re.sub(r"\[\d+\]", "", path)

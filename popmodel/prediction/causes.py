@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,18 +13,15 @@ from numpy.typing import NDArray
 
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value, numbers
-from popmodel.model import changes
-from popmodel.model.changes import GROUPS, REMEDIES
-from popmodel.model.evaluation import ModelEvaluation
 from popmodel.model.kinds.item import Item
-from popmodel.model.performance import Known
-from popmodel.model.replayed.agreement import ReplayAgreement
-from popmodel.model.run.course import computation, delays
-from popmodel.model.run.observe import ModelledObservables
+from popmodel.model.run.delays import ModelledObservables, computation, delays
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import RunWork
+from popmodel.model.scale_factors import GROUPS, REMEDIES
+from popmodel.model.scale_factors import factors as scale_factors
 from popmodel.model.signature.program import Signature, items, mapped
-from popmodel.model.study import Study, expand
+from popmodel.model.study import ModelEvaluation, ReplayAgreement, Study, expand
+from popmodel.model.tree import Known
 from popmodel.model.uncertainty import Draws, nominal
 from popmodel.plain import fields_of
 from popmodel.values import dataclass
@@ -42,7 +39,7 @@ _ROUNDING = 1e-9  # of the runtime: less is left over where nothing is lost
 def causes(study: Study, placement: Placement, run: ModelEvaluation) -> dict[str, dict[str, float]]:
     """Say for every leaf of the additive family what its loss comes from."""
     lost: dict[str, dict[str, float]] = {}
-    closed = study.run(placement, study.sources(draws=0))
+    closed = study.best(placement)
     before, after = (nominal(computation(one.work)) for one in (closed, run))
     factor = after / before if before else 1.0  # a replay may have found another, for all items
     for item, work in closed.tree.leaves():
@@ -104,7 +101,7 @@ _Inputs = dict[str, tuple[str, dict[str, int]]]
 class Elasticity:
     """By how many per cent a result changes if an input grows by one."""
 
-    name: str  # Group of `popmodel.model.changes.GROUPS`, or ``params.NAME``
+    name: str  # Group of `popmodel.model.scale_factors.GROUPS`, or ``params.NAME``
     label: str  # What grows
     value: float  # ``d ln(result) / d ln(input)``
     # The same from the side below and from the side above.
@@ -201,28 +198,49 @@ def remedies(
     """Return the relative change of the runtime under each remedy that helps, the best first."""
     same: Known = {}  # items that no change of the program touches
 
-    def changed(of: Study, factors: Mapping[str, float]) -> ModelEvaluation:
-        drawn = of.sources(expand(factors, of.quantities), draws=0)
-        known = None if factors else same
-        return of.run(placement, drawn, agreement=agreement, known=known)
+    def changed(of: Study) -> ModelEvaluation:
+        return of.run(placement, of.sources(draws=0), agreement=agreement, known=same)
 
-    now = changed(study, {})
+    now = changed(study)
     before = nominal(now.modelled.runtime)
     found = {
-        label: nominal(changed(study, changes.factors(groups, factor)).modelled.runtime) / before
-        - 1
-        for label, (factor, groups) in REMEDIES.items()
+        label: runtime / before - 1
+        for label, runtime in _on_other_machines(study, placement, now, agreement).items()
     }
     losing = {name for by_item in causes.values() for name in by_item}
     for label, signature in _programs(study.signature, losing, placement.threads):
         try:
-            run = changed(study.with_signature(signature), {})
+            run = changed(study.with_signature(signature))
         except PopmodelError:
             continue
         if run.machine.lacking <= now.machine.lacking:  # what is assumed costs nobody knows what
             found[label] = nominal(run.modelled.runtime) / before - 1
     helpful = {label: change for label, change in found.items() if change < -NEGLIGIBLE}
     return dict(sorted(helpful.items(), key=lambda item: item[1]))
+
+
+def _on_other_machines(
+    study: Study, placement: Placement, now: ModelEvaluation, agreement: ReplayAgreement | None
+) -> dict[str, float]:
+    """Return the runtime with each remedy of the machine, all evaluated at once.
+
+    One by one where the slowest process follows from what is known of single processes at the best
+    estimate.
+    """
+    every = [
+        expand(scale_factors(groups, factor), study.quantities)
+        for factor, groups in REMEDIES.values()
+    ]
+
+    def runtimes(factors: Sequence[Mapping[str, float]]) -> list[float]:
+        paths = dict.fromkeys(path for one in factors for path in one)
+        columns = {path: np.array([one.get(path, 1.0) for one in factors]) for path in paths}
+        run = study.run(placement, study.sources(columns, draws=0), agreement=agreement)
+        return np.broadcast_to(numbers(run.modelled.runtime), len(factors)).tolist()
+
+    if now.tree.is_uneven or "imbalance.largest" in study.quantities:
+        return dict(zip(REMEDIES, (runtimes([one])[0] for one in every), strict=True))
+    return dict(zip(REMEDIES, runtimes([{}, *every])[1:], strict=True))
 
 
 def _programs(

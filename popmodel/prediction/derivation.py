@@ -32,25 +32,24 @@ from popmodel.expressions.traced import TracedExpression, exact
 from popmodel.machine.parameter import TIERS
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model.replayed.agreement import ReplayAgreement
-from popmodel.model.run.course import (
+from popmodel.model.run.delays import (
     AVERAGED,
     Change,
     Correction,
     Delays,
+    ModelledObservables,
     closed_delays,
     closed_form,
     corrected,
+    observe,
 )
-from popmodel.model.run.observe import ModelledObservables, observe
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.run.work import RunWork
-from popmodel.model.signature.names import names
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.signature.program import Signature, names
+from popmodel.model.study import ReplayAgreement, Study
 from popmodel.model.symbols import SYMBOLS, explain, not_modelled, short_name
-from popmodel.model.terms.critical import random_round
 from popmodel.model.terms.imbalance import expected_maximum
+from popmodel.model.terms.openmp import random_round
 from popmodel.model.uncertainty import nominal
 from popmodel.plain import document, fields_of
 from popmodel.prediction.causes import Elasticity, elasticities

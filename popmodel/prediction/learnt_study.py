@@ -23,18 +23,14 @@ from popmodel.fit.mixture import Mixture
 from popmodel.fit.samples import Sample
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import END
-from popmodel.model.evaluation import EvaluationOutcome, ModelEvaluation
-from popmodel.model.laws import PROGRAM
-from popmodel.model.performance import Known
-from popmodel.model.replayed.agreement import ReplayAgreement
-from popmodel.model.run.course import LARGEST, RunCourse
-from popmodel.model.run.observe import observe
+from popmodel.model.run.delays import LARGEST, RunCourse, observe
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import ImpossibleSplit, Placement
-from popmodel.model.signature.learnt_runs import LearntRun
-from popmodel.model.signature.names import check_requirements
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.signature.evidence import LearntRun
+from popmodel.model.signature.program import Signature, check_requirements
+from popmodel.model.study import ModelEvaluation, ReplayAgreement, Study
+from popmodel.model.symbols import PROGRAM
+from popmodel.model.tree import Known
 from popmodel.model.uncertainty import FIRST, Array, Draws, drawn_only, interval, nominal
 from popmodel.values import dataclass
 
@@ -447,13 +443,13 @@ class LearntStudy(Study):
             return self.parts.replay(placement)
         return self.program.replay(self.parts, placement)
 
-    def outcome(self, placement: Placement, drawn: Draws) -> EvaluationOutcome:
+    def outcome(self, placement: Placement, drawn: Draws) -> ModelEvaluation:
         """Evaluate a run as predictions show it."""
         try:
             agreement = self.replay(placement)
         except NotUnrolled as reason:
-            return EvaluationOutcome(self.run(placement, drawn), None, str(reason))
-        return EvaluationOutcome(self.run(placement, drawn, agreement=agreement), agreement, None)
+            return replace(self.run(placement, drawn), why_not=str(reason))
+        return replace(self.run(placement, drawn, agreement=agreement), agreement=agreement)
 
     @property
     def surest(self) -> float:

@@ -19,16 +19,13 @@ from popmodel.expressions.elementary import Value
 from popmodel.machine import remeasure
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model.evaluation import ModelEvaluation
-from popmodel.model.replayed.agreement import ReplayAgreement
-from popmodel.model.run import grid
-from popmodel.model.run.launch import launch_line, mpirun_line
-from popmodel.model.run.observe import ModelledObservables
+from popmodel.model.run.delays import ModelledObservables
+from popmodel.model.run.extrapolation import MEASURED, RUNS, Reach, measured_ranges, reaches
+from popmodel.model.run.feasible_splits import divisors
 from popmodel.model.run.parameters import ParameterUse
-from popmodel.model.run.placement import WHOLE, Allocation, Placement
-from popmodel.model.run.reach import MEASURED, RUNS, Reach, measured_ranges, reaches
+from popmodel.model.run.placement import WHOLE, Allocation, Placement, launch_line, mpirun_line
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import RUN_TO_RUN, Study, multithreading
+from popmodel.model.study import RUN_TO_RUN, ModelEvaluation, ReplayAgreement, Study, multithreading
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL, Estimate, estimate, nominal, shares
 from popmodel.plain import document, fields_of
 from popmodel.prediction.causes import Elasticity, causes, elasticities, remedies
@@ -351,8 +348,8 @@ def predict(
     study = study_of(signature, profile, settings or {}, draws, seed, allocation=allocation)
     placement = study.admit_or_advise(processes, threads)
     drawn = study.sources()
-    outcome = study.outcome(placement, drawn)
-    run, agreement = outcome.run, outcome.agreement
+    run = study.outcome(placement, drawn)
+    agreement = run.agreement
     modelled, compared, reference_inputs = compare(study, placement, run, reference)
     best = {name: nominal(value) for name, value in modelled.aggregates.items()}
     sampled = {
@@ -378,7 +375,7 @@ def predict(
         validity=validity,
         runtime=estimate(run.modelled.runtime),
         new_run=study.new_run(run.modelled.runtime, drawn),
-        source=outcome.source,
+        source=run.source,
         metrics={
             id: {name: estimate(values) for name, values in family.values.items()}
             for id, family in sampled.items()
@@ -395,7 +392,7 @@ def predict(
         measure=remeasure.first_command(profile, doubtful),
         model_form=study.model_form(placement, agreement),
         agreement=agreement,
-        not_replayed=outcome.why_not,
+        not_replayed=run.why_not,
         multithreading_efficiency=multithreading(run.work, placement),
         message_passing_ratio=e_mp,
         message_passing_absent=e_mp_absent,
@@ -438,7 +435,7 @@ def compare(
     drawn = base.sources()
     other = run
     if base is not study or where != placement:
-        other = base.outcome(where, drawn).run
+        other = base.outcome(where, drawn)
     own = study.values
     changed = {name: value for name, value in base.values.items() if value != own[name]}
     ratio: Value = 1.0
@@ -469,7 +466,7 @@ def compare(
 
 def _require_known(study: Study, where: Placement, lacking: Set[str]) -> None:
     """Refuse a reference run for which more is lacking in the profile than for the run itself."""
-    more = study.run(where, study.sources(draws=0)).machine.lacking - lacking
+    more = study.best(where).machine.lacking - lacking
     if more:
         raise study.profile.missing(min(more))
 
@@ -482,7 +479,7 @@ def _smallest(study: Study, placement: Placement, lacking: Set[str]) -> tuple[Pl
     these than for the numbers between.
     """
     refused: str | None = None
-    parts = itertools.product(grid.divisors(placement.processes), grid.divisors(placement.threads))
+    parts = itertools.product(divisors(placement.processes), divisors(placement.threads))
     for processes, threads in sorted(parts, key=lambda part: (part[0] * part[1], part[1]))[:-1]:
         try:
             where = study.admit(processes, threads, replace(study.allocation, nodes=None))

@@ -2,9 +2,9 @@
 
 Every split is judged in the same draws of the uncertain inputs, so that what is common to all (a
 memory that may be faster than assumed) does not blur which is best. Of the errors of the laws a
-part is each split's own (`popmodel.model.form`): two splits whose best estimates differ by less may
-be the other way round. A split is judged by its expected loss: how much longer it takes than the
-best of each draw, on average.
+part is each split's own (`popmodel.model.model_error`): two splits whose best estimates differ by
+less may be the other way round. A split is judged by its expected loss: how much longer it takes
+than the best of each draw, on average.
 
 What a measured run would add is its expected value of information: by how much the loss of the
 choice that would then be made is smaller (H. Raiffa, R. Schlaifer, Applied Statistical Decision
@@ -28,14 +28,11 @@ from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine import remeasure
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Topology
-from popmodel.model.evaluation import EvaluationOutcome
-from popmodel.model.form import contrast
-from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
-from popmodel.model.run import grid
-from popmodel.model.run.launch import launch_line, mpirun_line
-from popmodel.model.run.nearest import on_nodes
-from popmodel.model.run.placement import Placement
-from popmodel.model.study import Study
+from popmodel.model.model_error import contrast
+from popmodel.model.run.feasible_splits import divisors as all_divisors
+from popmodel.model.run.feasible_splits import on_nodes
+from popmodel.model.run.placement import Placement, launch_line, mpirun_line
+from popmodel.model.study import CLOSED_FORM, REPLAY, Study
 from popmodel.model.uncertainty import (
     FIRST,
     Draws,
@@ -177,11 +174,7 @@ def evaluate(
     prediction agree.
     """
     placement = _admit(study, processes, threads, max_memory)
-    if replayed:
-        outcome = study.outcome(placement, drawn)
-    else:
-        outcome = EvaluationOutcome(study.run(placement, drawn), None, None)
-    run, agreement = outcome.run, outcome.agreement
+    run = study.outcome(placement, drawn) if replayed else study.run(placement, drawn)
     metrics = load_families()[MAIN_FAMILY].evaluate_samples(
         run.modelled.aggregates, run.modelled.absent
     )
@@ -197,8 +190,8 @@ def evaluate(
         {metric: nominal(value) for metric, value in metrics.values.items()},
         numbers(run.modelled.runtime),
         run.form.scores,
-        None if agreement is None else agreement.gap,
-        outcome.why_not,
+        None if run.agreement is None else run.agreement.gap,
+        run.why_not,
         tuple(study.assumptions(placement, run)),
     )
 
@@ -221,7 +214,7 @@ def divisors(number: int) -> list[int]:
         raise UsageError(
             f"{number} cores are more than any machine has", f"ask for at most {MOST_CORES}"
         )
-    return grid.divisors(number)
+    return all_divisors(number)
 
 
 def _admit(study: Study, processes: int, threads: int, max_memory: float | None) -> Placement:

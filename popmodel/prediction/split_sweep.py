@@ -16,12 +16,10 @@ import numpy as np
 
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.machine.profile import Profile
-from popmodel.model.changes import factors_of
-from popmodel.model.replayed.agreement import REPLAY
-from popmodel.model.run.launch import launch_line, mpirun_line
-from popmodel.model.run.placement import WHOLE, Allocation, Placement
+from popmodel.model.run.placement import WHOLE, Allocation, Placement, launch_line, mpirun_line
+from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.study import REPLAY, Study
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL, Draws, Estimate, nominal
 from popmodel.plain import document, fields_of
 from popmodel.prediction.prediction import study_of, subject

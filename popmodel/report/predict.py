@@ -9,8 +9,7 @@ from typing import Any
 
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.model.laws import OF_MODEL
-from popmodel.model.symbols import not_modelled
+from popmodel.model.symbols import OF_MODEL, not_modelled
 from popmodel.model.uncertainty import group
 from popmodel.prediction.prediction import DEFAULT_REFERENCE, OUTSIDE, Validity
 from popmodel.report.blocks import (

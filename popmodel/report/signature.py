@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.model.kinds.words import Entry, equation, quantity, value_text
-from popmodel.model.signature.sentences import tree
+from popmodel.model.signature.tables import tree
 from popmodel.report.blocks import (
     Facts,
     FindingBlock,

@@ -7,9 +7,8 @@ from typing import Any
 
 from popmodel.machine.register import part_of
 from popmodel.machine.remeasure import file_of
-from popmodel.model.laws import LAWS
-from popmodel.model.residual import RESIDUALS
-from popmodel.model.symbols import label
+from popmodel.model.model_error import RESIDUALS
+from popmodel.model.symbols import LAWS, label
 from popmodel.report.blocks import CommandBlock, NoteBlock, Role, Section
 from popmodel.report.figures import percent
 

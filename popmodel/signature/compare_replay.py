@@ -16,8 +16,8 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse, before_replay
 from popmodel.efficiency.observables import FAMILIES, NO_REGIONS, of_execution, unknown_families
 from popmodel.machine import profile
+from popmodel.model.full_program import whole
 from popmodel.model.run.placement import Allocation
-from popmodel.model.whole import whole
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import COLLECTIVES, Op, unmodelled_calls
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.machine.profile import Profile
+    from popmodel.model.full_program import Whole
     from popmodel.model.signature.program import Signature
-    from popmodel.model.whole import Whole
     from popmodel.simulator import Program
     from popmodel.trace import Trace
 

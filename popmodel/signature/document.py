@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from popmodel.model.recorded import encode
+from popmodel.model.kinds.spread import encode
 from popmodel.signature.outline import (
     RECORDED,
     OutlineCalls,

@@ -11,7 +11,7 @@ import numpy as np
 from popmodel.errors import PopmodelError
 from popmodel.expressions import parse
 from popmodel.fit.samples import described
-from popmodel.model.signature.learnt_runs import LearntRun, LearntRuns
+from popmodel.model.signature.evidence import LearntRun, LearntRuns
 from popmodel.model.signatures import from_text
 from popmodel.signature.align_runs import Run, RunTable
 from popmodel.signature.amounts import (

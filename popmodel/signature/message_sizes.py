@@ -15,7 +15,7 @@ from popmodel.fit.candidates import product_of
 from popmodel.fit.counts import exact_law
 from popmodel.fit.law import FIT, law
 from popmodel.fit.samples import Sample
-from popmodel.model.run.grid import best_grid, divisors
+from popmodel.model.run.feasible_splits import best_grid, divisors
 from popmodel.signature.amounts import PARTS, SCALARS, LawSet, SignatureAmount, constants_of
 from popmodel.signature.document import number
 from popmodel.signature.outline import OutlineCalls, OutlineMeeting, paths, row_at

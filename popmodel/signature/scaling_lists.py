@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from popmodel.expressions import parse
-from popmodel.model.run.grid import best_grid
+from popmodel.model.run.feasible_splits import best_grid
 from popmodel.structure.pattern_kinds import extents_of
 from popmodel.structure.rank_formulas import condition
 from popmodel.values import dataclass

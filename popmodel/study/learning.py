@@ -22,7 +22,7 @@ import numpy as np
 from popmodel import files, shell
 from popmodel.errors import PopmodelError
 from popmodel.model import signatures
-from popmodel.model.signature.learnt_runs import LearntRun, LearntRuns
+from popmodel.model.signature.evidence import LearntRun, LearntRuns
 from popmodel.signature import Run as TracedRun
 from popmodel.signature import signature_from
 from popmodel.signature.document import TomlItem, TomlTable, number, text_of

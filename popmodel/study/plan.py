@@ -32,8 +32,7 @@ from popmodel.host import hardware
 from popmodel.machine import profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import ImpossibleSplit
-from popmodel.model.signature.names import check_requirements, names
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.program import Signature, check_requirements, names
 from popmodel.shell import PLACEHOLDER, filled, plain
 from popmodel.tracer.commands import TracedCommand, refuse_as_rank, refuse_untraceable, understand
 from popmodel.units import plural

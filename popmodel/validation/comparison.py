@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from popmodel.errors import UsageError
-from popmodel.model.calibration import Calibration
+from popmodel.model.posterior import Calibration
 from popmodel.model.terms.openmp import NO_SPEEDUP
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import fields_of

@@ -30,7 +30,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import END
-from popmodel.model.calibration import Calibration
+from popmodel.model.posterior import Calibration
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.signature.program import Signature
 from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate

@@ -15,8 +15,8 @@ from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.machine import schema
-from popmodel.model.changes import REMEDIES
 from popmodel.model.kinds import remedy
+from popmodel.model.scale_factors import REMEDIES
 from popmodel.model.signature.tables import KEYS, TABLES
 from popmodel.model.symbols import SHORT, SYMBOLS
 from popmodel.prediction.derivation import WORK

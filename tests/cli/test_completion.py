@@ -13,7 +13,7 @@ import pytest
 from popmodel.cli import completion
 from popmodel.cli.completion import files
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.model.signature.files import bundled
+from popmodel.model.signatures import bundled
 from popmodel.trace.formats import FORMATS
 
 # What `popmodel` does with each line, which is in the environment of a process of its own, and at

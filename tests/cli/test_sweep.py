@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from popmodel.model.replayed import similar
+from popmodel.model import reduced_run
 from popmodel.prediction import split_choice
 
 Answer = tuple[int, str, str]
@@ -274,8 +274,8 @@ def test_splits_that_are_too_large_for_a_replay_are_not_compared_with_replays(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(similar, "MOST_AT_ONCE", 1000)
-    monkeypatch.setattr(similar, "FEWEST", 64)
+    monkeypatch.setattr(reduced_run, "MOST_AT_ONCE", 1000)
+    monkeypatch.setattr(reduced_run, "FEWEST", 64)
     out = popmodel(*RUN)[1]
     assert re.search(r"\n  64 x 1 \^ +1\.\d{3} .* 8\d\.\d +-  ", out)
     assert "\n^ closed form, not compared with replays: too large to replay: " in out
@@ -291,7 +291,7 @@ def test_where_nothing_can_be_replayed_the_closed_form_compares(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(similar, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(reduced_run, "MOST_AT_ONCE", 1)
     out = popmodel(*RUN)[1]
     told = _line(out, "replay")
     assert told.startswith("none, closed form: 64 x 1: too large to replay: ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from laws_page import PAGE, with_laws
 
-from popmodel.model.laws import LAWS
+from popmodel.model.symbols import LAWS
 
 
 def test_the_page_has_every_law_with_its_error() -> None:

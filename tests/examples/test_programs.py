@@ -12,7 +12,7 @@ import pytest
 from patience import measuring
 from real_mpi import Mpi
 
-from popmodel.model.run.grid import best_grid
+from popmodel.model.run.feasible_splits import best_grid
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 

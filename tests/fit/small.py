@@ -14,7 +14,7 @@ from popmodel.fit.problem import Chosen, Problem, problem
 from popmodel.fit.scores import CalibrationFit, fit, noise_of, relevant
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures
-from popmodel.model.calibration import Calibration
+from popmodel.model.posterior import Calibration
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal

@@ -11,9 +11,9 @@ from model.demo import flat, machine
 
 from popmodel.fit.calibrate import Calibrated, calibrate
 from popmodel.machine.quantity import END
-from popmodel.model.calibration import TRUSTED
-from popmodel.model.laws import LOOPS
+from popmodel.model.posterior import TRUSTED
 from popmodel.model.study import Study
+from popmodel.model.symbols import LOOPS
 from popmodel.model.uncertainty import Estimate, drawn_only, estimate, spread
 from popmodel.prediction.prediction import predict
 from popmodel.runs.measurement import MeasuredRow
@@ -34,7 +34,7 @@ def found() -> Calibrated:
 def foretold(one: Calibrated, split: tuple[int, int], draws: int = 400) -> Estimate:
     study = Study(one.signature, MACHINE, {}, draws, 0)
     placement = study.admit(*split)
-    runtime = study.outcome(placement, study.sources()).run.modelled.runtime
+    runtime = study.outcome(placement, study.sources()).modelled.runtime
     return study.new_run(runtime, study.sources()) if draws else estimate(runtime)
 
 

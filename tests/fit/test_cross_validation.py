@@ -14,7 +14,7 @@ from popmodel.fit.cross_validation import left_out, next_runs, sizes_left_out, w
 from popmodel.fit.problem import Configuration
 from popmodel.fit.scores import CalibrationFit, linear, log_runtimes, solved
 from popmodel.machine.quantity import END
-from popmodel.model.laws import LOOPS
+from popmodel.model.symbols import LOOPS
 from popmodel.runs.measurement import MeasuredRow
 
 

@@ -10,7 +10,7 @@ from model.demo import machine
 
 from popmodel.fit.problem import POSSIBLE, MissingTerm, missing_terms
 from popmodel.machine.profile import Profile, from_document
-from popmodel.model.residual import RESIDUALS
+from popmodel.model.model_error import RESIDUALS
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
 

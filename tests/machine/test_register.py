@@ -9,7 +9,7 @@ from popmodel.machine import register
 from popmodel.machine.parameter import PARTS, TIERS
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.schema import PROFILE, Number
-from popmodel.model.changes import GROUPS
+from popmodel.model.scale_factors import GROUPS
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
+from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
-from popmodel.model.run.point import ModelPoint
 from popmodel.model.signature.program import Signature
 
 ALPHA, BETA, GAMMA = 1e-6, 1e-9, 1e-10

@@ -12,9 +12,9 @@ from model.demo import machine
 from model.test_form import WORK
 
 from popmodel.machine.quantity import Quantity
-from popmodel.model.calibration import Calibration, root_of
-from popmodel.model.form import form
-from popmodel.model.laws import LAWS
+from popmodel.model.model_error import laws_of_split
+from popmodel.model.posterior import Calibration, root_of
+from popmodel.model.symbols import LAWS
 from popmodel.model.uncertainty import FIRST, Draws, drawn_only
 
 NAMES = ("constants.rate", "law.loops", "law.loops of 4 x 2", "residual.processes", "core.freq")
@@ -90,7 +90,8 @@ def test_without_draws_a_quantity_is_at_the_mean_that_was_learnt() -> None:
 @pytest.mark.parametrize("split", ["4 x 2", "8 x 1"])
 def test_without_draws_a_law_has_the_best_estimate_of_that_with_them(split: str) -> None:
     none, many = (
-        form(split, WORK, (), (), Draws({}, count, calibration=known())) for count in (0, 60)
+        laws_of_split(split, WORK, (), (), Draws({}, count, calibration=known()))
+        for count in (0, 60)
     )
     for path in LAWS:
         assert none.factor(path) == pytest.approx(np.atleast_1d(many.factor(path))[0])
@@ -100,7 +101,8 @@ def test_without_draws_a_law_has_the_best_estimate_of_that_with_them(split: str)
 def test_the_own_part_of_a_split_is_that_of_this_split_only() -> None:
     one = known(means=np.array([0.0, 0.0, 2.0, 0.0, 0.0]))
     here, there = (
-        form(split, WORK, (), (), Draws({}, 0, calibration=one)) for split in ("4 x 2", "4 x 1")
+        laws_of_split(split, WORK, (), (), Draws({}, 0, calibration=one))
+        for split in ("4 x 2", "4 x 1")
     )
     assert here.factor("law.loops") > 1
     assert there.factor("law.loops") == 1

@@ -8,7 +8,7 @@ import pytest
 
 from popmodel.documents import Items, NamedShape, OneOf, Optional, Shape, TableShape, Text
 from popmodel.machine.schema import PROFILE, Number
-from popmodel.model.changes import GROUPS, REMEDIES, WHAT_IF, acts_on, factors, factors_of
+from popmodel.model.scale_factors import GROUPS, REMEDIES, WHAT_IF, beginnings, factors, factors_of
 from popmodel.model.symbols import explain
 
 # what no factor suits: shapes of curves, thresholds, and what no term uses
@@ -57,7 +57,7 @@ def groups_of(path: str) -> list[str]:
     return [
         name
         for name, group in GROUPS.items()
-        if any(acts_on(beginning, flat) for beginning in group.powers)
+        if any(beginning in beginnings(flat) for beginning in group.powers)
     ]
 
 
@@ -94,8 +94,7 @@ def test_factors_turn_bandwidths_into_times() -> None:
 
 
 def test_a_factor_acts_on_whole_names() -> None:
-    assert acts_on("memory.kappa", "memory.kappa")
-    assert not acts_on("memory.kappa", "memory.kappa_fs")
-    assert acts_on("core.freq", "core.freq.16")
-    assert acts_on("net.inter", "net.inter.classes[0].alpha")
-    assert not acts_on("core.freq.1", "core.freq.16")
+    assert beginnings("memory.kappa_fs") == ("memory.kappa_fs", "memory")
+    assert beginnings("core.freq.16") == ("core.freq.16", "core.freq", "core")
+    classes = ("net.inter.classes[0]", "net.inter.classes", "net.inter", "net")
+    assert beginnings("net.inter.classes[0].alpha") == ("net.inter.classes[0].alpha", *classes)

@@ -17,14 +17,14 @@ from model.strategies import machines, programs
 from popmodel.bench.calibration import noise
 from popmodel.machine.profile import Profile, from_document
 from popmodel.machine.quantity import Quantity
-from popmodel.model import form as forms
-from popmodel.model.form import ModelForm, contrast, disturbed, form
-from popmodel.model.laws import LAWS, LOOPS, MESSAGES, OPENMP, SERIAL, WAITING, ModelLaw
+from popmodel.model import model_error
+from popmodel.model.model_error import ModelForm, contrast, disturbed, laws_of_split
+from popmodel.model.run.extrapolation import Reach
 from popmodel.model.run.placement import place
-from popmodel.model.run.reach import Reach
 from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
+from popmodel.model.symbols import LAWS, LOOPS, MESSAGES, OPENMP, SERIAL, WAITING, ModelLaw
 from popmodel.model.uncertainty import FIRST, Draws, drawn_only, estimate
 
 DRAWS = 400
@@ -63,7 +63,7 @@ def drawn(count: int = DRAWS, seed: int = 0) -> Draws:
 def of(
     split: str, reach: tuple[Reach, ...] = (), work: RunWork = WORK, count: int = DRAWS
 ) -> ModelForm:
-    return form(split, work, (), reach, drawn(count))
+    return laws_of_split(split, work, (), reach, drawn(count))
 
 
 def deviation(values: Any) -> float:
@@ -122,7 +122,7 @@ def test_without_draws_nothing_is_changed() -> None:
 
 def test_what_a_run_does_not_have_has_no_law() -> None:
     assert set(of("1 x 1", work=RunWork(serial=1.0)).quantities) == {SERIAL.path}
-    waits = form("1 x 1", RunWork(serial=1.0), (0.0, 0.1), (), drawn())
+    waits = laws_of_split("1 x 1", RunWork(serial=1.0), (0.0, 0.1), (), drawn())
     assert set(waits.quantities) == {SERIAL.path, WAITING.path}
 
 
@@ -237,14 +237,14 @@ def test_noise_widens_what_was_measured_in_its_section() -> None:
     }
     wider = found["core.a"]
     assert wider.low is not None and wider.high is not None
-    assert wider.low < 2 * math.exp(-1.6448 * forms.DISTURBED) < 1.9
-    assert wider.high > 2 * math.exp(1.6448 * forms.DISTURBED) > 2.1
+    assert wider.low < 2 * math.exp(-1.6448 * model_error.DISTURBED) < 1.9
+    assert wider.high > 2 * math.exp(1.6448 * model_error.DISTURBED) > 2.1
     assert wider.source == "a benchmark; wider: measured beside noise"
     assert disturbed(quantities, ()) == quantities
 
 
 def test_noise_is_as_large_as_what_the_measurement_calls_noisy() -> None:
-    assert noise._SPREAD == forms.DISTURBED
+    assert noise._SPREAD == model_error.DISTURBED
 
 
 BANDWIDTHS = {"b1": 1e10, "bsat": 2e10}
@@ -267,4 +267,4 @@ def test_a_study_of_a_noisy_profile_says_so_and_has_wider_intervals() -> None:
         run = study.run(place(1, 2, profile.topology), study.sources())
         spreads.append(deviation(run.modelled.runtime))
     assert spreads[0] == pytest.approx(LOOPS.spread, rel=0.1)
-    assert 1.2 * spreads[0] < spreads[1] < math.hypot(LOOPS.spread, forms.DISTURBED)
+    assert 1.2 * spreads[0] < spreads[1] < math.hypot(LOOPS.spread, model_error.DISTURBED)

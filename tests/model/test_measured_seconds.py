@@ -10,8 +10,7 @@ from model.demo import machine, point, program
 
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds.costs import ItemCosts
-from popmodel.model.kinds.parallel import Parallel
-from popmodel.model.kinds.serial import Serial
+from popmodel.model.kinds.loops import Parallel, Serial
 from popmodel.prediction.derivation import formula
 from popmodel.prediction.prediction import predict
 from popmodel.prediction.split_sweep import sweep

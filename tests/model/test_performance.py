@@ -12,11 +12,11 @@ from model.demo import exact, machine, program
 
 from popmodel.errors import UsageError
 from popmodel.machine.profile import MissingQuantity, Profile, from_document
-from popmodel.model.performance import prepare
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature
+from popmodel.model.tree import prepare
 
 
 def walk(

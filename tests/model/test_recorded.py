@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from popmodel.model.recorded import STEPS, decode, encode
+from popmodel.model.kinds.spread import STEPS, decode, encode
 
 shapes = st.tuples(st.integers(1, 5), st.integers(1, 20))
 

@@ -10,8 +10,8 @@ import pytest
 from model.demo import machine
 from model.test_form import WORK
 
-from popmodel.model.calibration import Calibration
-from popmodel.model.residual import RESIDUALS, Residual, applied
+from popmodel.model.model_error import RESIDUALS, Residual, with_residuals
+from popmodel.model.posterior import Calibration
 from popmodel.model.run.placement import Placement, place
 from popmodel.model.run.work import RunWork
 from popmodel.model.uncertainty import Draws
@@ -33,7 +33,7 @@ def drawn(name: str, mean: float, count: int = 0) -> Draws:
 
 
 def with_term(name: str, mean: float, placement: Placement) -> RunWork:
-    return applied(WORK, placement, drawn(name, mean), {name: UNIT})
+    return with_residuals(WORK, placement, drawn(name, mean), {name: UNIT})
 
 
 @pytest.mark.parametrize("term", RESIDUALS.values(), ids=list(RESIDUALS))
@@ -79,7 +79,7 @@ def test_a_score_below_0_adds_nothing(name: str) -> None:
 
 def test_draws_are_never_shorter_than_without() -> None:
     name = "residual.processes"
-    work = applied(WORK, place(16, 1, TOPOLOGY), drawn(name, 0.0, 200), {name: UNIT})
+    work = with_residuals(WORK, place(16, 1, TOPOLOGY), drawn(name, 0.0, 200), {name: UNIT})
     assert (np.asarray(work.transfer) >= WORK.transfer).all()
     assert np.ptp(np.asarray(work.transfer)) > 0
 

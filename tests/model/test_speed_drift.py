@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from model.demo import machine
 from model.test_form import AMOUNTS, WORK
 
-from popmodel.model import speed_drift
-from popmodel.model.calibration import RESIDUAL, Drift
+from popmodel.model.model_error import ACTIVE, SIZE, doublings, drift_places, drifted
+from popmodel.model.posterior import RESIDUAL, Drift
 from popmodel.model.run.placement import place
-from popmodel.model.speed_drift import ACTIVE, SIZE, along, passed
 from popmodel.model.uncertainty import FIRST, Draws, drawn_only
 
 PLACEMENT = place(4, 2, machine().topology)
@@ -24,7 +23,7 @@ COMPUTED = ("serial", "stated", "share", "stretched", "serial_cycles", "region_c
 
 @given(st.floats(-30, 30), st.floats(-30, 30))
 def test_doublings_cover_the_way_from_the_origin(origin: float, at: float) -> None:
-    parts = list(passed(SIZE, Drift(0.1, origin), at))
+    parts = list(doublings(SIZE, Drift(0.1, origin), at))
     names = [name for name, _ in parts]
 
     assert sum(part for _, part in parts) == pytest.approx(abs(at - origin))
@@ -34,8 +33,8 @@ def test_doublings_cover_the_way_from_the_origin(origin: float, at: float) -> No
 
 
 def test_names_say_the_side_and_the_number() -> None:
-    above = [name for name, _ in passed(SIZE, Drift(0.1, 1.0), 2.5)]
-    below = [name for name, _ in passed(ACTIVE, Drift(0.1, 1.0), -0.5)]
+    above = [name for name, _ in doublings(SIZE, Drift(0.1, 1.0), 2.5)]
+    below = [name for name, _ in doublings(ACTIVE, Drift(0.1, 1.0), -0.5)]
     assert above == [f"{RESIDUAL}size[+1]", f"{RESIDUAL}size[+2]"]
     assert below == [f"{RESIDUAL}active[-1]", f"{RESIDUAL}active[-2]"]
 
@@ -43,29 +42,35 @@ def test_names_say_the_side_and_the_number() -> None:
 @given(st.floats(0.1, 20), st.floats(0.1, 5))
 def test_a_longer_way_begins_with_a_shorter_one(way: float, more: float) -> None:
     one = Drift(0.1, 0.0)
-    short, long = list(passed(SIZE, one, way)), list(passed(SIZE, one, way + more))
+    short, long = (
+        list(doublings(SIZE, one, way)),
+        list(doublings(SIZE, one, way + more)),
+    )
     assert long[: len(short) - 1] == short[:-1]
     assert long[len(short) - 1][0] == short[-1][0]
     assert long[len(short) - 1][1] >= short[-1][1]
 
 
 def test_nothing_is_passed_at_the_origin() -> None:
-    here = along(WORK, PLACEMENT)
+    here = drift_places(WORK, PLACEMENT)
     one = {kind: Drift(0.2, at) for kind, at in here.items()}
-    assert [list(passed(kind, drift, here[kind])) for kind, drift in one.items()] == [[], []]
-    assert speed_drift.applied(WORK, PLACEMENT, Draws({}, 50), one) is WORK
+    assert [list(doublings(kind, drift, here[kind])) for kind, drift in one.items()] == [
+        [],
+        [],
+    ]
+    assert drifted(WORK, PLACEMENT, Draws({}, 50), one) is WORK
 
 
 def test_places_are_doublings_of_the_work_of_a_step_and_of_busy_cores() -> None:
-    found = along(WORK, PLACEMENT)
+    found = drift_places(WORK, PLACEMENT)
     assert found[SIZE] == pytest.approx(math.log2((WORK.share + WORK.serial) / WORK.steps))
     assert found[ACTIVE] == pytest.approx(math.log2(PLACEMENT.active))
 
 
 @pytest.mark.parametrize("doublings", [1, 2, 4, 9])
 def test_the_variance_grows_with_the_doublings(doublings: int) -> None:
-    origin = along(WORK, PLACEMENT)[SIZE] - doublings
-    drawn = speed_drift.applied(WORK, PLACEMENT, Draws({}, 4000), {SIZE: Drift(0.1, origin)})
+    origin = drift_places(WORK, PLACEMENT)[SIZE] - doublings
+    drawn = drifted(WORK, PLACEMENT, Draws({}, 4000), {SIZE: Drift(0.1, origin)})
     logs = np.log(drawn_only(drawn.share / WORK.share))
 
     assert np.var(logs) == pytest.approx(0.1**2 * doublings, rel=0.12)
@@ -74,8 +79,8 @@ def test_the_variance_grows_with_the_doublings(doublings: int) -> None:
 
 
 def test_all_that_is_computed_drifts_alike_and_nothing_else_does() -> None:
-    origin = along(WORK, PLACEMENT)[SIZE] - 3
-    drawn = speed_drift.applied(WORK, PLACEMENT, Draws({}, 20), {SIZE: Drift(0.1, origin)})
+    origin = drift_places(WORK, PLACEMENT)[SIZE] - 3
+    drawn = drifted(WORK, PLACEMENT, Draws({}, 20), {SIZE: Drift(0.1, origin)})
     factor = drawn.share / WORK.share
     for name in COMPUTED:
         np.testing.assert_allclose(getattr(drawn, name), getattr(WORK, name) * factor)
@@ -84,4 +89,4 @@ def test_all_that_is_computed_drifts_alike_and_nothing_else_does() -> None:
 
 
 def test_a_program_that_computes_nothing_has_no_size() -> None:
-    assert SIZE not in along(replace(WORK, share=0.0, serial=0.0), PLACEMENT)
+    assert SIZE not in drift_places(replace(WORK, share=0.0, serial=0.0), PLACEMENT)

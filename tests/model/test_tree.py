@@ -10,12 +10,11 @@ from model.demo import machine, program
 
 from popmodel.machine import profile as profiles
 from popmodel.model import signatures
-from popmodel.model.performance import prepare
-from popmodel.model.run import measured
+from popmodel.model.run.collective_times import CARRIED, CARRIED_LAW
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import RunWork
-from popmodel.model.tree import ItemTree
+from popmodel.model.tree import ItemTree, prepare
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -24,7 +23,7 @@ def every() -> ItemTree:
     """The tree of a program with every kind of item."""
     signature = signatures.load(DATA / "signatures" / "every.toml")
     profile = profiles.load(DATA / "machines" / "every.json")
-    known = {**profile.quantities, **profile.plain, measured.LAW: measured.CARRIED}
+    known = {**profile.quantities, **profile.plain, CARRIED_LAW: CARRIED}
     parameters = Parameters(profile, lambda path: known[path].value)
     values = {name: quantity.value for name, quantity in signature.inputs.items()}
     return prepare(signature, place(8, 2, profile.topology), parameters, values).work()

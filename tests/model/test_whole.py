@@ -10,10 +10,9 @@ from popmodel.api.outcomes import evaluate
 from popmodel.efficiency.observables import of_execution
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
-from popmodel.model import whole as of_whole
+from popmodel.model import full_program as of_whole
+from popmodel.model.full_program import whole
 from popmodel.model.signature.program import Signature
-from popmodel.model.whole import program as whole_program
-from popmodel.model.whole import whole
 from popmodel.network.network import PRESETS
 from popmodel.prediction.prediction import predict
 from popmodel.simulator import replay
@@ -33,14 +32,14 @@ collective = { op = "allreduce", bytes = 8, every = 2 }
 
 
 def test_every_step_is_carried_out() -> None:
-    made = whole_program(program(STEPS), machine(), 4, 1)
+    made = whole(program(STEPS), machine(), 4, 1).program
     assert len(made.messages) == 7 * 3
     assert len(made.collectives) == 3
     assert set(made.messages.size.tolist()) == {1000}
 
 
 def test_it_computes_what_is_predicted_of_every_process() -> None:
-    made = whole_program(program(STEPS), machine(), 4, 1)
+    made = whole(program(STEPS), machine(), 4, 1).program
     found = predict(program(STEPS), machine(), 4, 1, draws=0)
     assert found.agreement is not None
     times = made.compute() / 1e9
@@ -64,7 +63,7 @@ def test_its_efficiencies_on_the_ideal_network_are_those_of_the_prediction(threa
 
 def test_a_program_without_messages_is_computation_alone() -> None:
     alone = program("[[program]]\nserial = { trip = 1, seconds = 2e-3 }\n")
-    made = whole_program(alone, machine(), 3, 1)
+    made = whole(alone, machine(), 3, 1).program
     assert made.operations == 0
     assert made.tail == pytest.approx([2e6] * 3)
 
@@ -85,7 +84,7 @@ collective = { op = "barrier" }
 
 def test_executions_between_messages_draw_a_factor_each_and_overhead_goes_with_the_work() -> None:
     """Six of three values are all of them twice; what was measured as overhead is as unequal."""
-    made = whole_program(program(APART), machine(), 4, 1)
+    made = whole(program(APART), machine(), 4, 1).program
     assert made.compute() / 1e9 == pytest.approx(
         6e-3 + 3e-3 * np.array([1, 2, 1, 0]) + 3e-3 * np.array([4, 0, 0, 0])
     )
@@ -94,31 +93,31 @@ def test_executions_between_messages_draw_a_factor_each_and_overhead_goes_with_t
 def test_several_senders_of_a_process_send_all_of_its_bytes() -> None:
     many = program(STEPS.replace("bytes = 1000", 'bytes = 1000, comm_threads = "T"'))
     for threads in (1, 4):
-        made = whole_program(many, machine(), 2, threads)
+        made = whole(many, machine(), 2, threads).program
         assert made.messages.size.sum() == 7 * 1000
 
 
 def test_chance_depends_on_the_seed_alone() -> None:
     varied = program(STEPS, imbalance="transient_cv = 0.1")
     one, same, other = (
-        whole_program(varied, machine(), 4, 1, seed=seed).burst for seed in (1, 1, 2)
+        whole(varied, machine(), 4, 1, seed=seed).program.burst for seed in (1, 1, 2)
     )
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
 
 
 def test_settings_hold(cannon: Signature, preset: Profile) -> None:
-    small, large = (whole_program(cannon, preset, 4, 1, {"N": cells}) for cells in (64, 128))
+    small, large = (whole(cannon, preset, 4, 1, {"N": cells}).program for cells in (64, 128))
     assert large.messages.size[0] == 4 * small.messages.size[0]
 
 
 def test_what_is_hidden_in_predictions_is_noted() -> None:
-    assert whole_program(program(STEPS), machine(), 4, 1).notes == ()
+    assert whole(program(STEPS), machine(), 4, 1).program.notes == ()
     text = (
         "[decomp]\nglobal = [8, 8]\n[[program]]\n"
         'halo = { name = "faces", width = 1, bytes_per_cell = 8, overlap = 0.5 }\n'
     )
-    assert whole_program(program(text), machine(), 4, 1).notes == (
+    assert whole(program(text), machine(), 4, 1).program.notes == (
         "the transfers of 'faces' that predictions hide behind computation are not hidden here",
     )
 
@@ -126,7 +125,7 @@ def test_what_is_hidden_in_predictions_is_noted() -> None:
 def test_a_part_of_an_iteration_is_refused() -> None:
     half = program(STEPS.replace("count = 7", "count = 7.5"))
     with pytest.raises(UsageError) as caught:
-        whole_program(half, machine(), 4, 1)
+        whole(half, machine(), 4, 1)
     assert caught.value.message == (
         "demo at P=4 T=1 cannot be replayed as a whole: the count of loop is 7.5, not a whole "
         "number"
@@ -136,7 +135,7 @@ def test_a_part_of_an_iteration_is_refused() -> None:
 def test_too_many_operations_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(of_whole, "MOST_OPERATIONS", 50)
     with pytest.raises(UsageError) as caught:
-        whole_program(program(STEPS), machine(), 4, 1)
+        whole(program(STEPS), machine(), 4, 1)
     assert caught.value.message == (
         "demo at P=4 T=1 cannot be replayed as a whole: 56 operations of all processes, more than "
         "the 50 that are carried out as a whole"

@@ -10,8 +10,9 @@ import pytest
 from popmodel.errors import UsageError
 from popmodel.expressions.elementary import numbers
 from popmodel.machine.profile import Profile, load
-from popmodel.model import residual, signatures
-from popmodel.model.calibration import TRUSTED, Calibration, Drift
+from popmodel.model import model_error as residual
+from popmodel.model import signatures
+from popmodel.model.posterior import TRUSTED, Calibration, Drift
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Array, drawn_only

@@ -7,7 +7,7 @@ from model.demo import machine, program
 
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
-from popmodel.model.signature.files import bundled
+from popmodel.model.signatures import bundled
 from popmodel.prediction.prediction import MAIN_FAMILY, PredictedRun, predict
 
 TWO_LEVELS = """

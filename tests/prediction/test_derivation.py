@@ -18,7 +18,7 @@ from popmodel.expressions import Takes, parse
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
-from popmodel.model.run.course import Change, Correction
+from popmodel.model.run.delays import Change, Correction
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature

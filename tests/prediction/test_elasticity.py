@@ -13,9 +13,9 @@ from popmodel.expressions.elementary import Value
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
-from popmodel.model.changes import GROUPS
-from popmodel.model.run.observe import ModelledObservables
+from popmodel.model.run.delays import ModelledObservables
 from popmodel.model.run.placement import place
+from popmodel.model.scale_factors import GROUPS
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.prediction.causes import Elasticity, elasticities

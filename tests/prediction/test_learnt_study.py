@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from popmodel.machine import profile
 from popmodel.machine.quantity import END
 from popmodel.model import signatures
-from popmodel.model.signature.learnt_runs import LearntRun, LearntRuns
+from popmodel.model.signature.evidence import LearntRun, LearntRuns
 from popmodel.model.signature.program import Signature
 from popmodel.model.uncertainty import Array, Draws, interval
 from popmodel.prediction.learnt_study import Extrapolation, LearntStudy, _weights

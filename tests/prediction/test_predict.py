@@ -20,13 +20,12 @@ from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Cache, Topology
 from popmodel.machine.register import part_of
 from popmodel.model import signatures as signature
-from popmodel.model.laws import LAWS
-from popmodel.model.run.course import closed_form
-from popmodel.model.run.observe import PARTS, observe
+from popmodel.model.run.delays import PARTS, closed_form, observe
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
+from popmodel.model.symbols import LAWS
 from popmodel.model.uncertainty import drawn_only
 from popmodel.prediction.prediction import PredictedRun, predict
 
@@ -211,7 +210,7 @@ def test_intervals_hold_nine_in_ten_of_runs_that_are_drawn_anew(preset: Profile)
     for split in ((16, 4), (64, 1), (1, 8)):
         known = predict(stencil, preset, *split).runtime
         other = Study(stencil, preset, {}, 1000, seed=7)
-        run = other.outcome(other.admit(*split), other.sources()).run
+        run = other.outcome(other.admit(*split), other.sources())
         drawn = drawn_only(run.modelled.runtime)
         assert known.low is not None and known.high is not None
         assert 0.86 < np.mean((known.low <= drawn) & (drawn <= known.high)) < 0.94

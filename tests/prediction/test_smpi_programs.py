@@ -34,10 +34,10 @@ from prediction.smpi_constants import Constants
 from prediction.smpi_machine import machine
 
 from popmodel.model import signatures
-from popmodel.model.replayed.script import Script
-from popmodel.model.replayed.unroll import outline
+from popmodel.model.script import Script
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
+from popmodel.model.unroll import outline
 from popmodel.prediction.prediction import PredictedRun, predict
 
 DATA = Path(__file__).parent.parent / "data"

@@ -10,8 +10,8 @@ from model.demo import LINE, PIPELINE, SOLITARY, machine, program
 
 from popmodel.errors import UsageError
 from popmodel.machine import profile
+from popmodel.model import reduced_run
 from popmodel.model import signatures as signature
-from popmodel.model.replayed import similar
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.prediction import PredictedRun, predict
 from popmodel.prediction.split_sweep import Tuned, sweep
@@ -96,14 +96,14 @@ def test_values_too_large_for_a_replay_are_judged_by_like_ones(
         limits='require = ["T == 1"]',
         **LINE,
     )
-    monkeypatch.setattr(similar, "MOST_IN_STEPS", 20_000)
+    monkeypatch.setattr(reduced_run, "MOST_IN_STEPS", 20_000)
     found = tuned(wave, "blocks")
     assert found.source == "replay"
     now, best = (predict(wave, machine(), 8, 1, {"blocks": n}) for n in (2, found.best))
     assert now.source == best.source == "replay"
     assert best.runtime.value < now.runtime.value
     assert found.tried[1] == 2000
-    monkeypatch.setattr(similar, "MOST_IN_STEPS", 1)
+    monkeypatch.setattr(reduced_run, "MOST_IN_STEPS", 1)
     closed = tuned(wave, "blocks")
     assert (closed.source, closed.tried[1]) == ("closed form", 2000)
 

@@ -14,9 +14,9 @@ from model.demo import exact, machine, program
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
+from popmodel.model.run.extrapolation import LIMITS
 from popmodel.model.run.parameters import ParameterUse
 from popmodel.model.run.placement import Allocation, place
-from popmodel.model.run.reach import LIMITS
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import plain
 from popmodel.prediction.prediction import Validity, assess, predict

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from popmodel.model.check.check import check
+from popmodel.model.check import check
 from popmodel.model.kinds import KINDS
-from popmodel.model.recorded import encode
-from popmodel.model.signature.files import bundled
-from popmodel.model.signature.sentences import sentence
-from popmodel.model.signature.tables import KEYS
+from popmodel.model.kinds.spread import encode
+from popmodel.model.signature.tables import KEYS, sentence
+from popmodel.model.signatures import bundled
 from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
@@ -249,14 +248,14 @@ def test_the_screen_of_cannon() -> None:
         "",
         "parameters",
         " N = 8,192",
-        " w = 8 B",
+        " w = 8",
         "",
         "derived",
         " s = sqrt(P)",
         " nb = N/s",
         " lanes = 2",
         " issue = 6",
-        " line = 64 B",
+        " line = 64",
         " ends = 17",
         "",
         "decomposition",
@@ -315,7 +314,7 @@ def test_what_stands_before_the_program(tmp_path: Path) -> None:
         " x = 0.5, 90 %: 0.4 .. 0.6",
         " z = 2 rows (from trace)",
         " o = 3 (assumed)",
-        " m = 976.6 KiB",
+        " m = 1,000,000",
         " t = 2 us",
         " a = 2*n*z = 256",
         " cells: n x n = 64 x 64",
@@ -403,7 +402,7 @@ def test_records_are_findings_names_and_formulas() -> None:
     ]
     rows = records(check("cannon").to_dict())
     found = {(row["section"], row["name"], row.get("key", "")): row for row in rows}
-    assert found["params", "w", ""]["unit"] == "B"
+    assert found["params", "w", ""]["unit"] is None
     assert found["let", "nb", ""]["formula"] == "N/s"
     assert found["parallel", "matmul", "bytes.MEM"]["formula"] == (
         "if_fits(5*w*nb**2, 0, if_fits(w*nb**2, 3*w/nb, w))"

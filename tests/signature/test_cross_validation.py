@@ -11,7 +11,7 @@ from popmodel.errors import PopmodelError
 from popmodel.machine import profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import ImpossibleSplit
-from popmodel.model.signature.learnt_runs import LearntRuns
+from popmodel.model.signature.evidence import LearntRuns
 from popmodel.model.study import Study
 from popmodel.signature.from_runs import Run, signature_from
 

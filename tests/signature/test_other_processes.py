@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from popmodel.machine import profile
+from popmodel.model.full_program import program
 from popmodel.model.signatures import from_text
-from popmodel.model.whole import program
 from popmodel.signature import signature_from
 from popmodel.signature.compare_replay import carried_out
 from popmodel.signature.recorded_times import figures

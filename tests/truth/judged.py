@@ -271,7 +271,7 @@ def _by_model(signature: Signature, profile: Profile, noise: float) -> Foretell:
 
     def foretell(processes: int, threads: int) -> tuple[Number, dict[str, tuple[Number, Number]]]:
         placement = study.admit(processes, threads)
-        run = study.outcome(placement, study.sources()).run
+        run = study.outcome(placement, study.sources())
         validity = assess(profile, placement, run.machine.used)
         metrics = family.evaluate_samples(run.modelled.aggregates, run.modelled.absent).values
         runtime = estimated(run.modelled.runtime, validity)

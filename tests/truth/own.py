@@ -52,7 +52,7 @@ class Own:
         name = f"{self.stated.name} {processes} {threads} {repeat}"
         rng = np.random.default_rng(zlib.crc32(name.encode()))
         study = Study(self.signature, self.profile, {}, 0, 0)
-        made = study.outcome(study.admit(processes, threads), study.sources()).run.modelled
+        made = study.outcome(study.admit(processes, threads), study.sources()).modelled
         family = load_families()[MAIN_FAMILY].evaluate_samples(made.aggregates, made.absent)
         noise = math.exp(self.stated.run_cv * rng.standard_normal())
         return MeasuredRow(

@@ -11,7 +11,7 @@ import pytest
 
 from popmodel.machine.profile import Profile, load
 from popmodel.model import signatures
-from popmodel.model.calibration import Calibration
+from popmodel.model.posterior import Calibration
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import plain
 from popmodel.prediction.prediction import predict

@@ -8,7 +8,7 @@ import numpy as np
 
 from popmodel.machine import profile
 from popmodel.model import signatures
-from popmodel.model.calibration import Calibration
+from popmodel.model.posterior import Calibration
 from popmodel.model.run.placement import WHOLE
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.validation.comparison import compare_runs, splits

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.model.calibration import Calibration
+from popmodel.model.posterior import Calibration
 from popmodel.validation.comparison import (
     BOUNDARY,
     CALIBRATION,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import keyword
 import math
+import re
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
@@ -18,10 +20,14 @@ from popmodel.errors import FileError, did_you_mean
 from popmodel.expressions import Expression, ExpressionError, Takes, parse
 from popmodel.expressions.grammar import FUNCTIONS
 from popmodel.machine.quantity import Quantity, read_quantity
-from popmodel.model.grammar import machine_names, toml_lines
-from popmodel.model.grammar.keys import Domain, GrammarKey
-from popmodel.model.grammar.machine_names import MACHINE
-from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.grammar.keys import (
+    MACHINE,
+    Domain,
+    GrammarKey,
+    known_names,
+    of_machine,
+    parameter_of,
+)
 from popmodel.model.symbols import RESERVED
 from popmodel.values import dataclass
 
@@ -79,7 +85,7 @@ class GrammarReading(ABC):
             return instead
 
     def error(self, where: Path, problem: str, hint: str | None = None) -> SignatureError:
-        line = toml_lines.line_of(self.lines, where)
+        line = line_of(self.lines, where)
         return SignatureError(self.path, problem, line=line, hint=hint)
 
     @abstractmethod
@@ -244,19 +250,171 @@ class GrammarReading(ABC):
             expression = self._parsed(str(value), functions)
         except ExpressionError as error:
             raise self.error(where, f"{key}: {error.message}", error.hint) from None
-        of_machine = machine_names.of_machine(expression.names)
-        for name in of_machine:
+        of_machine_ = of_machine(expression.names)
+        for name in of_machine_:
             if not functions:
                 raise self.error(
                     where,
                     f"{key}: {name} is known on a machine only",
                     "name quantities of the machine in formulas of the program",
                 )
-            if machine_names.parameter_of(name) is None:
-                every = machine_names.known()
+            if parameter_of(name) is None:
+                every = known_names()
                 hint = did_you_mean(name, every, f"known: {', '.join(every)}")
                 raise self.error(where, f"{key}: unknown name {name!r} in {value!r}", hint)
-        for name in sorted(expression.names - known - set(of_machine)):
+        for name in sorted(expression.names - known - set(of_machine_)):
             hint = did_you_mean(name, known, f"known: {', '.join(sorted(known))}")
             raise self.error(where, f"{key}: unknown name {name!r} in {value!r}", hint)
         return expression
+
+
+# Find the line of a key in TOML text: the standard reader gives values without positions.
+
+
+Path = tuple[str | int, ...]
+
+_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_STRING = re.compile(
+    r'"""(?:\\.|[^\\])*?"""+' + r"|'''.*?'''+" + r'|"(?:\\.|[^"\\])*"' + r"|'[^']*'", re.DOTALL
+)
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_SCALAR = re.compile(r"[^,\]}#\n]+")
+
+
+def key_lines(text: str) -> dict[Path, int]:
+    """Return the line of every table header, every key and every element of an array."""
+    return _Scanner(text).document()
+
+
+def line_of(lines: Mapping[Path, int], path: Path) -> int | None:
+    """Return the line of a path, or of the nearest table around it."""
+    while path:
+        if path in lines:
+            return lines[path]
+        path = path[:-1]
+    return None
+
+
+@dataclass
+class _Scanner:
+    """Walks over TOML that parses; that is why nothing unexpected is looked for here."""
+
+    text: str
+    at: int = 0
+    lines: dict[Path, int] = field(default_factory=dict)
+    counts: dict[Path, int] = field(default_factory=dict)
+    _seen: tuple[int, int] = (0, 1)
+
+    def document(self) -> dict[Path, int]:
+        table: Path = ()
+        while self._skip_blank():
+            if self.text.startswith("[[", self.at):
+                table = self._array_header()
+            elif self.text[self.at] == "[":
+                table = self._header()
+            else:
+                self._value(self._key(table))
+        return self.lines
+
+    def _array_header(self) -> Path:
+        line = self._line()
+        self.at += 2
+        prefix = self._resolve(self._dotted(), line, last=False)
+        self.at += 2
+        self.counts[prefix] = self.counts.get(prefix, -1) + 1
+        for key in [key for key in self.counts if key[: len(prefix)] == prefix and key != prefix]:
+            del self.counts[key]  # a new element starts its own arrays at 0
+        table = (*prefix, self.counts[prefix])
+        self.lines[table] = line
+        return table
+
+    def _header(self) -> Path:
+        line = self._line()
+        self.at += 1
+        parts = self._dotted()
+        self.at += 1
+        table = (*self._resolve(parts[:-1], line, last=True), parts[-1])
+        self.lines.setdefault(table, line)
+        return table
+
+    def _resolve(self, parts: list[str], line: int, *, last: bool) -> Path:
+        """Insert the index of the current element after every array of tables on the way.
+
+        A table on the way that has no header of its own is where it is first named.
+        """
+        path: Path = ()
+        for index, part in enumerate(parts):
+            path = (*path, part)
+            self.lines.setdefault(path, line)
+            if path in self.counts and (last or index < len(parts) - 1):
+                path = (*path, self.counts[path])
+        return path
+
+    def _key(self, table: Path) -> Path:
+        """Read ``a.b =`` and note its line."""
+        line = self._line()
+        path = table
+        for part in self._dotted():
+            path = (*path, part)
+            self.lines.setdefault(path, line)
+        self.at += 1  # the equals sign
+        return path
+
+    def _dotted(self) -> list[str]:
+        """Read the parts of a key up to what ends it."""
+        parts = []
+        while True:
+            self._skip_blank()
+            match = _STRING.match(self.text, self.at) or _BARE.match(self.text, self.at)
+            assert match is not None, "the text is not TOML"
+            token = match[0]
+            quoted = token[0] in "\"'"
+            parts.append(str(tomllib.loads(f"key = {token}")["key"]) if quoted else token)
+            self.at = match.end()
+            self._skip_blank()
+            if self.text[self.at] != ".":
+                return parts
+            self.at += 1
+
+    def _value(self, path: Path) -> None:
+        """Read a value, noting the lines of what is in it; without recursion, however nested."""
+        inside: list[tuple[str, Path, int]] = []  # what ends a container, its path, its elements
+        while True:
+            self._skip_blank()
+            opened = self.text[self.at]
+            if opened in "[{":
+                inside.append(("]" if opened == "[" else "}", path, 0))
+                self.at += 1
+            elif match := _STRING.match(self.text, self.at) or _SCALAR.match(self.text, self.at):
+                self.at = match.end()
+            while inside:  # on to the next element, or out of what is finished
+                closing, container, count = inside.pop()
+                self._skip_blank()
+                if self.text[self.at] == ",":
+                    self.at += 1
+                    self._skip_blank()
+                if self.text[self.at] == closing:
+                    self.at += 1
+                    continue
+                inside.append((closing, container, count + 1))
+                if closing == "}":
+                    path = self._key(container)
+                else:
+                    path = (*container, count)
+                    self.lines[path] = self._line()
+                break
+            if not inside:
+                return
+
+    def _skip_blank(self) -> bool:
+        """Go on to what is neither blank nor comment; False at the end of the text."""
+        match = _BLANK.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+        return self.at < len(self.text)
+
+    def _line(self) -> int:
+        """Line of the present place; counted on from the last one asked for."""
+        at, line = self._seen
+        line += self.text.count("\n", at, self.at)
+        self._seen = (self.at, line)
+        return line

@@ -7,14 +7,10 @@ from collections.abc import Mapping
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.kinds.halo import Halo
 from popmodel.model.kinds.item import Item
-from popmodel.model.kinds.loop import LoopItem
+from popmodel.model.kinds.loops import LoopItem, Parallel, Serial, Task
 from popmodel.model.kinds.messages import MessagesItem
-from popmodel.model.kinds.p2p import PointToPoint
-from popmodel.model.kinds.parallel import Parallel
+from popmodel.model.kinds.p2p import PointToPoint, Shift
 from popmodel.model.kinds.pipeline import Pipeline
-from popmodel.model.kinds.serial import Serial
-from popmodel.model.kinds.shift import Shift
-from popmodel.model.kinds.task import Task
 
 KINDS: Mapping[str, type[Item]] = {
     kind.kind: kind

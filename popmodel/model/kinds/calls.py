@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 
 from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression, parse
-from popmodel.model.grammar import toml_lines
 from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
-from popmodel.model.grammar.reading import EXTRA_FUNCTIONS, GrammarReading
-from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.grammar.reading import EXTRA_FUNCTIONS, GrammarReading, Path, line_of
 from popmodel.model.kinds.item import ItemTable
 from popmodel.model.kinds.spread import ItemSpread
-from popmodel.model.run.call_rows import CALLS, CallRow, RowRepeat, Rows
+from popmodel.model.run.call_list import CALLS, CallRow, RowRepeat, Rows
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.run.point import ModelPoint
+    from popmodel.model.run.context import ModelPoint
 
 Given: TypeAlias = "Expression | tuple[float, ...]"
 """A formula of rank, or a value for each rank."""
@@ -121,7 +119,6 @@ class ListedCall(ItemTable):
     line: int | None = None  # Where it stands
 
     def formulas(self) -> list[Expression]:
-        """Return its formulas, and those of the calls in it."""
         found = [one for one in self.given.values() if isinstance(one, Expression)]
         return found + [formula for call in self.inside for formula in call.formulas()]
 
@@ -138,7 +135,6 @@ class ListedCall(ItemTable):
         return self.do if self.line is None else f"{self.do} in line {self.line}"
 
     def shown(self) -> Iterator[tuple[GrammarKey, Any]]:
-        """Return the keys that are given, with their values."""
         known = {key.name: key for key in self.own}
         if self.do != "repeat":
             yield known["do"], self.do
@@ -166,7 +162,7 @@ def _call(reading: GrammarReading, entry: object, where: Path) -> ListedCall:
     if not isinstance(entry, Mapping):
         raise reading.error(where, "a call must be a table with do, such as { do = 'waitall' }")
     reading.check_keys(ListedCall.own, entry, where)
-    line = toml_lines.line_of(reading.lines, where)
+    line = line_of(reading.lines, where)
     if "repeat" in entry:
         if set(entry) != {"repeat", "calls"}:
             raise reading.error(where, "repeat needs calls, and nothing else")

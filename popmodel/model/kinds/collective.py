@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression, ExpressionError, parse
 from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
-from popmodel.model.grammar.reading import GrammarReading
-from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Item, ListedItem
 from popmodel.model.run.work import RunWork
@@ -21,9 +20,9 @@ from popmodel.network.collectives import OPERATIONS, ROOTED
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.model.run.collective_times import Communicator
+    from popmodel.model.run.context import ModelPoint
     from popmodel.model.run.operations import OperationsBuilder
-    from popmodel.model.run.point import ModelPoint
-    from popmodel.model.run.teams import Communicator
 
 COMMUNICATORS = {
     "world": "among all processes",
@@ -177,14 +176,12 @@ class Collective(Item):
             )
 
     def work(self, point: ModelPoint) -> RunWork:
-        """Return the work of one operation in all communicators."""
         asked = self.op, self.bytes, self.who(point)
         time = point.teams.collective(*asked)
         is_measured = point.teams.is_measured(*asked)
         return RunWork(transfer=time, measured=time if is_measured else 0.0, steps=1.0)
 
     def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
-        """Let the processes of each communicator meet."""
         for ranks, cost in point.teams.in_teams(self.op, self.bytes, self.who(point)):
             team = ranks.tolist()
             root = team[self.root] if self.op in ROOTED else -1
@@ -192,7 +189,6 @@ class Collective(Item):
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:
-        """Say what is done, and who takes part."""
         text = str(entry["op"])
         if entry["op"] != "barrier":
             text += f" of {words.quantity(entry['bytes'])} per process"

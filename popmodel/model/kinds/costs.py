@@ -13,18 +13,17 @@ from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value, choose, maximum, numbers
 from popmodel.expressions.traced import TracedExpression
 from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
-from popmodel.model.grammar.reading import LEVELS, GrammarReading
-from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.grammar.reading import LEVELS, GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, ItemTable
-from popmodel.model.run.remote import FIRST_TOUCH, Demand, demand
+from popmodel.model.run.memory_domains import FIRST_TOUCH, Demand, demand
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import compute, memory
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.model.run.context import ModelPoint
     from popmodel.model.run.parameters import Parameters
-    from popmodel.model.run.point import ModelPoint
 
 MEMORY_LEVEL = "MEM"
 
@@ -404,7 +403,6 @@ class ItemCosts(ItemTable):
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:
-        """Say what an innermost iteration does, or how long it takes."""
         counted, measured = entry["instructions"], entry["seconds"]
         parts = [
             words.many(entry[key], noun)

@@ -12,18 +12,20 @@ from numpy.typing import NDArray
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, SHARE, GrammarKey
-from popmodel.model.kinds import sending, words
+from popmodel.model.kinds import words
 from popmodel.model.kinds.item import CELLS, Amount, Item
+from popmodel.model.kinds.p2p import THREADS, Sending, threads_sentence
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE
 from popmodel.model.run.work import RunWork
-from popmodel.model.terms import halo, message
+from popmodel.model.terms import message
+from popmodel.model.terms.message import face_bytes, neighbours, packing_bytes
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.model.run.context import ModelPoint
     from popmodel.model.run.operations import OperationsBuilder
-    from popmodel.model.run.point import ModelPoint
 
 _MODES = {
     "nonblocking": "all messages at once (nonblocking)",
@@ -37,7 +39,7 @@ _PACKING = {
 
 
 @dataclass(frozen=True)
-class Halo(sending.Sending):
+class Halo(Sending):
     """Every process exchanges layers of cells with its neighbours in the grid."""
 
     kind: ClassVar[str] = "halo"
@@ -62,7 +64,7 @@ class Halo(sending.Sending):
             choices=tuple(_PACKING),
         ),
         GrammarKey("overlap", "1", "0", "share of the transfer hidden behind computation", SHARE),
-        sending.THREADS,
+        THREADS,
     )
     needs: ClassVar[str] = CELLS
     remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
@@ -81,10 +83,9 @@ class Halo(sending.Sending):
 
     def sizes(self, point: ModelPoint) -> list[Value]:
         """Return the bytes of the message to a neighbour along each dimension."""
-        return halo.face_bytes(point.cells(), self.width, self.bytes_per_cell)
+        return face_bytes(point.cells(), self.width, self.bytes_per_cell)
 
     def work(self, point: ModelPoint) -> RunWork:
-        """Return the work of one exchange with all neighbours, packing included."""
         sizes = self.sizes(point)
         time = Neighbours.of(point, self.comm_threads).time(sizes, self.mode)
         exposed = RunWork(transfer=time * (1 - self.overlap), steps=1.0)
@@ -93,16 +94,14 @@ class Halo(sending.Sending):
         bandwidth = point.parameters.optional("memory.copy_bw")
         if bandwidth is None:
             return exposed
-        counts = halo.neighbours(point.extent, point.periodic)
-        copied = halo.packing_bytes(sizes, counts)
+        counts = neighbours(point.extent, point.periodic)
+        copied = packing_bytes(sizes, counts)
         return exposed.plus(copying(point, copied, bandwidth, shared=self.pack == "parallel"))
 
     def most_operations(self, point: ModelPoint) -> float:
-        """Return the operations of a process in one exchange, at most."""
         return 8 * len(point.extent)
 
     def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
-        """Let all exchange with their neighbours, at once or one after the other."""
         around = Neighbours.of(point, self.comm_threads)
         sizes = [nominal(size) for size in self.sizes(point)]
         if self.mode == "blocking":
@@ -111,7 +110,6 @@ class Halo(sending.Sending):
             around.all_at_once(build, sizes, 1 - self.overlap)
 
     def faster(self, threads: int) -> Iterator[tuple[str, Item]]:
-        """Let all threads pack, or hide the whole exchange."""
         if self.pack == "serial" and threads > 1:
             yield "pack", replace(self, pack="parallel")
         whole = parse("1")
@@ -120,7 +118,6 @@ class Halo(sending.Sending):
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:
-        """Say what is exchanged, in which order, and who packs."""
         text = (
             f"exchange {words.many(entry['width'], 'layer')} of cells with the neighbours, "
             f"{words.quantity(entry['bytes_per_cell'])} per cell, {_MODES[entry['mode']]}; "
@@ -128,7 +125,7 @@ class Halo(sending.Sending):
         )
         if entry["overlap"]["formula"] != "0":
             text += f"; a share of {words.symbol(entry['overlap'])} is hidden behind computation"
-        return text + sending.threads_sentence(entry)
+        return text + threads_sentence(entry)
 
 
 def copying(point: ModelPoint, size: Value, bandwidth: Value, *, shared: bool) -> RunWork:

@@ -18,12 +18,10 @@ from popmodel.model.kinds import words
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.grammar.reading import GrammarReading
-    from popmodel.model.grammar.toml_lines import Path
+    from popmodel.model.grammar.reading import GrammarReading, Path
+    from popmodel.model.run.context import ModelPoint
     from popmodel.model.run.operations import OperationsBuilder
-    from popmodel.model.run.point import ModelPoint
-    from popmodel.model.run.uneven import UnevenWork
-    from popmodel.model.run.work import RunWork
+    from popmodel.model.run.work import RunWork, UnevenWork
     from popmodel.model.terms.pipeline import Fronts
 
 COMMON = (
@@ -103,6 +101,16 @@ class ItemTable:
             if isinstance(value, Expression | ItemTable) or (isinstance(value, Mapping) and value)
         )
 
+    @cached_property
+    def constants(self) -> dict[str, Any]:
+        """Values of formulas without names: the same at every point, and checked when read."""
+        return {
+            name: value.evaluate({})
+            for name, key, value in self.evaluated
+            if isinstance(value, Expression)
+            if not (value.names or value.calls or key.is_whole)
+        }
+
     def formulas(self) -> list[Expression]:
         """Return the formulas of the table, those of its body left out."""
         found: list[Expression] = []
@@ -115,8 +123,10 @@ class ItemTable:
 
     def at(self, point: ModelPoint, of: str, inside: str = "") -> Self:
         """Return the table with numbers for its formulas."""
-        numbers: dict[str, Any] = {}
+        numbers = dict(self.constants)
         for name, key, value in self.evaluated:
+            if name in numbers:
+                continue
             if isinstance(value, Expression):
                 by_rank = key.of_ranks and "rank" in value.names
                 evaluate = point.by_rank if by_rank else point.amount

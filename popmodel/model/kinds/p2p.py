@@ -1,26 +1,88 @@
-"""A message to a rank that a formula gives."""
+"""Messages to one other process: to a rank that a formula gives, or along a grid dimension."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
-from popmodel.model.kinds import sending, words
-from popmodel.model.kinds.item import Amount
+from popmodel.expressions.elementary import Value
+from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, GrammarKey
+from popmodel.model.grammar.reading import GrammarReading, Path
+from popmodel.model.kinds import words
+from popmodel.model.kinds.item import GRID, Amount, Item
 from popmodel.model.run.work import RunWork
+from popmodel.model.terms import message
 from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.model.run.context import ModelPoint
     from popmodel.model.run.operations import OperationsBuilder
-    from popmodel.model.run.point import ModelPoint
+
+
+# What items share that send messages along a grid or by several threads of a process.
+
+
+THREADS = GrammarKey(
+    "comm_threads",
+    "1",
+    "1",
+    "threads of a process that send its messages at the same time; whole, at most T",
+    ONE_OR_MORE,
+    is_whole=True,
+)
 
 
 @dataclass(frozen=True)
-class PointToPoint(sending.Sending):
+class Sending(Item):
+    """An item whose messages ``comm_threads`` threads of a process can send at the same time."""
+
+    communicates: ClassVar[bool] = True
+    one_sender: ClassVar[str] = ""
+
+    comm_threads: Amount
+
+    def check(self, numbers: Self, point: ModelPoint) -> None:
+        """Refuse more threads than a process has."""
+        if numbers.comm_threads > point.placement.threads:
+            raise point.refuse(
+                f"comm_threads of {self.name!r} is {self.comm_threads.text!r} = "
+                f"{numbers.comm_threads}",
+                ", more than the threads of a process",
+                "at most T threads of a process can send: write min(T, ...), or ask for more",
+            )
+
+
+def exchanged(
+    point: ModelPoint, targets: NDArray[np.int64], size: Value, threads: int = 1
+) -> tuple[Value, message.Traffic]:
+    """Return the time in which rank r sends to ``targets[r]``, and where these messages go."""
+    where = message.traffic(targets, point.placement.per_node)
+    return point.messages.exchange(size / threads, where, threads), where
+
+
+def hint_of_dimensions(count: int) -> str:
+    """Say which grid dimensions there are."""
+    if count == 1:
+        return "the grid has one dimension: 0"
+    return f"the grid has dimensions 0 to {count - 1}"
+
+
+def threads_sentence(entry: words.Entry) -> str:
+    """Say how many threads send, if not one."""
+    if entry["comm_threads"]["formula"] == "1":
+        return ""
+    return f"; {words.symbol(entry['comm_threads'])} threads per process send at the same time"
+
+
+# A message to a rank that a formula gives.
+
+
+@dataclass(frozen=True)
+class PointToPoint(Sending):
     """Every process sends ``bytes`` to the rank ``to``; a rank outside 0..P-1 is no message."""
 
     kind: ClassVar[str] = "p2p"
@@ -41,7 +103,7 @@ class PointToPoint(sending.Sending):
             "send: blocking, before the receive; sendrecv: both at once",
             choices=("send", "sendrecv"),
         ),
-        sending.THREADS,
+        THREADS,
     )
 
     to: Amount
@@ -55,8 +117,7 @@ class PointToPoint(sending.Sending):
         return found
 
     def work(self, point: ModelPoint) -> RunWork:
-        """Return the work of one message of every process."""
-        one, where = sending.exchanged(point, self.targets(point), self.bytes, self.comm_threads)
+        one, where = exchanged(point, self.targets(point), self.bytes, self.comm_threads)
         if self.mode == "sendrecv":
             return RunWork(transfer=p2p.exchange(one, one), steps=1.0)
         tier = "inter" if where.leaving else "intra"
@@ -65,16 +126,71 @@ class PointToPoint(sending.Sending):
         return RunWork(transfer=p2p.ring_of_blocking_sends(one, where.chain, waits), steps=1.0)
 
     def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
-        """Let all send to their targets."""
         targets, part = self.targets(point), self.bytes / self.comm_threads
         cost = build.pattern(targets, part, self.comm_threads)
         build.send_all(targets, part, cost, self.comm_threads, at_once=self.mode == "sendrecv")
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:
-        """Say what is sent where, and when received."""
         order = "before" if entry["mode"] == "send" else "while"
         return (
             f"send {words.quantity(entry['bytes'])} to rank {words.symbol(entry['to'])}, {order} "
-            f"receiving ({entry['mode']}){sending.threads_sentence(entry)}"
+            f"receiving ({entry['mode']}){threads_sentence(entry)}"
+        )
+
+
+# A message to the process some steps along a grid dimension.
+
+
+def read_dimension(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> int:
+    """Read a grid dimension."""
+    dim = table["dim"]
+    if isinstance(dim, bool) or not isinstance(dim, int) or not 0 <= dim < reading.dimensions:
+        hint = hint_of_dimensions(reading.dimensions)
+        raise reading.error(where, f"dim must be a grid dimension, not {dim!r}", hint)
+    return dim
+
+
+@dataclass(frozen=True)
+class Shift(Sending):
+    """Every process exchanges ``bytes`` with the one ``by`` steps along a grid dimension.
+
+    Its ``comm_threads`` threads send a part of the message each.
+    """
+
+    kind: ClassVar[str] = "shift"
+    about: ClassVar[str] = "a message to the process some steps along a grid dimension"
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey("dim", "", None, "grid dimension, counted from 0", read=read_dimension),
+        GrammarKey("by", "1", None, "steps along it, whole", is_whole=True),
+        GrammarKey("bytes", "B", None, "message size", NOT_NEGATIVE),
+        THREADS,
+    )
+    needs: ClassVar[str] = GRID
+
+    dim: int
+    by: Amount
+    bytes: Amount
+
+    def targets(self, point: ModelPoint) -> NDArray[np.int64]:
+        """Return the rank that each rank sends to, shape (P,); one outside 0..P-1 is none."""
+        wraps = point.periodic[self.dim]
+        return message.grid_neighbours(point.extent, self.dim, self.by, periodic=wraps)
+
+    def work(self, point: ModelPoint) -> RunWork:
+        one, _ = exchanged(point, self.targets(point), self.bytes, self.comm_threads)
+        return RunWork(transfer=p2p.exchange(one, one), steps=1.0)
+
+    def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
+        targets, part = self.targets(point), self.bytes / self.comm_threads
+        cost = build.pattern(targets, part, self.comm_threads)
+        build.send_all(targets, part, cost, self.comm_threads)
+
+    @staticmethod
+    def sentence(entry: words.Entry) -> str:
+        noun = "step" if entry["by"]["formula"] in ("1", "-1") else "steps"
+        return (
+            f"send {words.quantity(entry['bytes'])} to the process {words.symbol(entry['by'])} "
+            f"{noun} along grid dimension {entry['dim']}, and receive as much"
+            f"{threads_sentence(entry)}"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value, choose, maximum, minimum
 from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, GrammarKey
-from popmodel.model.grammar.reading import GrammarReading
-from popmodel.model.grammar.toml_lines import Path
-from popmodel.model.kinds import sending, words
+from popmodel.model.grammar.reading import GrammarReading, Path
+from popmodel.model.kinds import words
 from popmodel.model.kinds.item import GRID, Amount, Item
+from popmodel.model.kinds.p2p import hint_of_dimensions
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message, pipeline
@@ -24,8 +24,8 @@ from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.model.run.context import ModelPoint
     from popmodel.model.run.operations import OperationCost, OperationsBuilder
-    from popmodel.model.run.point import ModelPoint
 
 DIRECTIONS = {"forward": 1, "backward": -1}
 """Ways along a dimension of the grid."""
@@ -41,7 +41,7 @@ def _dimensions(reading: GrammarReading, table: Mapping[str, Any], where: Path) 
         or len(set(map(str, dims))) != len(dims)
         or not all(type(dim) is int and 0 <= dim < reading.dimensions for dim in dims)
     ):
-        hint = sending.hint_of_dimensions(reading.dimensions)
+        hint = hint_of_dimensions(reading.dimensions)
         problem = f"dims must list grid dimensions, each once, not {dims!r}"
         raise reading.error(where, problem, hint)
     return tuple(dims)
@@ -178,7 +178,6 @@ class Pipeline(Item):
         )
 
     def work(self, point: ModelPoint) -> RunWork:
-        """Return the work of one sweep: the master's, and the waiting for its start."""
         fronts = self.fronts(point)
         frequency = point.parameters.frequency(point.placement.per_node)
         return RunWork(
@@ -192,7 +191,6 @@ class Pipeline(Item):
         )
 
     def most_operations(self, point: ModelPoint) -> float:  # noqa: ARG002
-        """Return the operations of a process in one sweep, at most."""
         return float(3 * len(self.dims) * self.blocks)
 
     def lighter(self, part: float, point: ModelPoint) -> Self:  # noqa: ARG002
@@ -260,12 +258,10 @@ class Pipeline(Item):
             )
 
     def faster(self, threads: int) -> Iterator[tuple[str, Item]]:  # noqa: ARG002
-        """Send more often."""
         yield "blocks", replace(self, blocks=parse(f"2*({self.blocks.text})"))
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:
-        """Say where the wavefront runs, and what it does in each block."""
         dims = words.listed([str(dim) for dim in entry["dims"]])
         noun = "dimension" if len(entry["dims"]) == 1 else "dimensions"
         way = entry["direction"]
@@ -280,8 +276,7 @@ class Pipeline(Item):
         )
 
 
-@dataclass(frozen=True)
-class _Link:
+class _Link(NamedTuple):
     """Where the blocks of a wavefront go along one dimension."""
 
     # Dimension, and 1 or -1 along it.
@@ -295,8 +290,7 @@ class _Link:
         return int((place == ELSEWHERE).sum(axis=self.dim).max())
 
 
-@dataclass(frozen=True)
-class _PipelineMessage:
+class _PipelineMessage(NamedTuple):
     """What a message costs."""
 
     time: Value  # From its sending until it has arrived, s

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel import arrays
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value
-from popmodel.model.changes import SPREADS
 from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
-from popmodel.model.grammar.reading import GrammarReading
-from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Amount, ItemTable
-from popmodel.model.run.uneven import UnevenWork, relative
+from popmodel.model.kinds.item import Amount, Item, ItemTable
+from popmodel.model.run.work import UnevenWork, relative
+from popmodel.model.scale_factors import SPREADS
 from popmodel.model.uncertainty import nominal
 from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.run.point import ModelPoint
+    from popmodel.model.run.context import ModelPoint
+
 
 _AS_ALL = "as in imbalance"
 
@@ -168,7 +170,6 @@ class ItemSpread(ItemTable):
         return names | ({"persistent_cv", "transient_cv"} if self.recorded is not None else set())
 
     def uneven(self, point: ModelPoint, share: float = 1.0) -> UnevenWork | None:
-        """Return what is known value by value at a point, of a share of an item's work."""
         ranks = turns = None
         factor = {name: nominal(point.changed.get(name, 1.0)) for name in SPREADS.values()}
         given = self.by_rank
@@ -192,7 +193,6 @@ class ItemSpread(ItemTable):
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:
-        """Say which spreads the item has of its own; empty for none."""
         said = [
             f"{words.symbol(entry[name])} {how}"
             for name, how in (("persistent_cv", "in all steps"), ("transient_cv", "in each anew"))
@@ -221,3 +221,72 @@ class ItemSpread(ItemTable):
 
 def _times(value: float, values: Sequence[float]) -> str:
     return f"{value * len(values) / sum(values):.3g}"
+
+
+# Items whose work differs between processes in a way of its own.
+
+
+class Varied(Item):
+    """An item with a spread: a field of its kind, behind those that the kind needs."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def spread(self) -> ItemSpread:
+            """How its work differs."""
+
+    @property
+    def own_spread(self) -> Mapping[str, Value]:
+        return self.spread.known()
+
+    @property
+    def stated_spreads(self) -> Set[str]:
+        return self.spread.stated()
+
+    def uneven(self, point: ModelPoint) -> tuple[UnevenWork, ...]:
+        known = self.spread.uneven(point)
+        return () if known is None else (known,)
+
+
+# How long something took each time on each process, as a compressed text in a signature.
+#
+# Where the runtime depends on who was slow when, no law of chance gives it back, and the file keeps
+# what was traced: relative times on a logarithmic scale of 128 steps to the octave, 0.27 % at most
+# beside the value, packed by zlib and written in the letters of base 85 (RFC 1924), which need no
+# escapes in TOML. `"4x150:..."` is of 4 processes and 150 executions.
+
+
+STEPS = 128
+"""Steps to an octave."""
+_MIDDLE = 1 << 15  # the code of 1; 0 stands for nothing
+_SHAPE = re.compile(r"([1-9][0-9]{0,6})x([1-9][0-9]{0,8}):")
+
+
+def encode(relative: NDArray[np.float64]) -> str:
+    """Return the text of relative times."""
+    if relative.ndim != 2 or not relative.size:
+        raise ValueError("relative times need a process and an execution")
+    if not (np.isfinite(relative).all() and (relative >= 0).all()):
+        raise ValueError("relative times must be numbers, at least 0")
+    codes = np.zeros(relative.shape, dtype=np.uint16)
+    some = relative > 0
+    scaled = np.round(np.log2(relative[some]) * STEPS) + _MIDDLE
+    codes[some] = np.clip(scaled, 1, 2 * _MIDDLE - 1).astype(np.uint16)
+    return f"{len(relative)}x{relative.shape[1]}:{arrays.packed(codes.astype('<u2'))}"
+
+
+def decode(text: str) -> NDArray[np.float64]:
+    """Return relative times from their text, float64[P, n]."""
+    shape = _SHAPE.match(text)
+    if shape is None:
+        raise ValueError('recorded times begin with processes and executions, such as "4x150:"')
+    processes, executions = int(shape[1]), int(shape[2])
+    try:
+        found = arrays.unpacked(text[shape.end() :], "<u2", processes * executions)
+    except ValueError:
+        raise ValueError("recorded times are damaged: they cannot be unpacked") from None
+    if found is None:
+        raise ValueError(f"recorded times are damaged: not {processes} x {executions} values")
+    codes = found.reshape(processes, executions)
+    relative = np.exp2((codes.astype(np.float64) - _MIDDLE) / STEPS)
+    return np.where(codes > 0, relative, 0.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partialmethod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from popmodel.arrays import ArrayRows
 from popmodel.expressions.elementary import Value
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS, RunMessages
-from popmodel.model.run.uneven import UnevenWork
+from popmodel.model.run.work import UnevenWork
 from popmodel.model.terms import message
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
@@ -36,8 +37,7 @@ class NotUnrolled(Exception):
     """A program cannot be carried out step by step; the text says why."""
 
 
-@dataclass(frozen=True)
-class Operations:
+class Operations(NamedTuple):
     """What all processes do in one execution of a communication, and what it costs."""
 
     program: Program  # Operations; bursts are the computation of an average process among them
@@ -45,8 +45,7 @@ class Operations:
     inside: Inside | None = None  # Further bursts
 
 
-@dataclass(frozen=True)
-class Inside:
+class Inside(NamedTuple):
     """Computation among the operations of a communication that processes share unevenly."""
 
     # int64[n]: Operation before which something is computed, -1 behind the last one, and by whom.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,7 @@ from popmodel.network.point_to_point import SizeClass
 from popmodel.values import dataclass
 
 
-@dataclass(frozen=True, order=True)
-class ParameterUse:
+class ParameterUse(NamedTuple):
     """A table or a law of the machine, and what it was asked for."""
 
     # Path of the table, such as ``openmp.parallel_for`` or ``net.inter``; words behind it say which

@@ -5,7 +5,7 @@ The page bundled/README.md shows them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from popmodel.model.grammar.keys import (
     EXPONENT,
@@ -15,10 +15,11 @@ from popmodel.model.grammar.keys import (
     SHARE,
     GrammarKey,
 )
-from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.grammar.reading import Path
 from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.item import ItemTable
-from popmodel.model.run.remote import FIRST_TOUCH
+from popmodel.model.kinds.words import Entry, ordinal
+from popmodel.model.run.memory_domains import FIRST_TOUCH
 
 _DOCUMENT: Mapping[str, tuple[GrammarKey, ...]] = {
     "": (
@@ -241,3 +242,21 @@ def label_of(path: Path) -> str:
     ]
     inside = path[numbers[-1] + 1 :] if path[0] == "program" else path
     return ".".join(part for part in inside if isinstance(part, str))
+
+
+# The program of a signature in words: a sentence for each item, with its formulas.
+
+
+def tree(program: Sequence[Entry], depth: int = 0) -> Iterator[tuple[int, str]]:
+    """Every item of a program in words, with its depth."""
+    for item in program:
+        yield depth, sentence(item)
+        yield from tree(item.get("body", ()), depth + 1)
+
+
+def sentence(item: Entry) -> str:
+    """What an item does, in words with its formulas."""
+    text = KINDS[item["kind"]].sentence(item)
+    if item["every"]["formula"] != "1":
+        text = f"in every {ordinal(item['every'])} iteration: {text}"
+    return f"{item['name']}: {text}"

@@ -7,18 +7,18 @@ model per distance; L. Adhianto and B. Chapman, ICPADS 2006, eq. 1 (efficiency o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Value
-from popmodel.values import dataclass
 
 Ranks = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Traffic:
+class Traffic(NamedTuple):
     """Where the messages of one communication go.
 
     Attributes
@@ -140,3 +140,49 @@ def thread_slowdown(threads: int, factor: Value) -> Value:
         Growth c by every further thread, measured.
     """
     return 1 + factor * (threads - 1)
+
+
+# Exchange of the layers of cells around a process's part of a grid.
+#
+# Source: the surface of a block per dimension; messages as in R. Hockney, Parallel Computing 20
+# (1994) 389.
+
+
+def face_bytes(cells: Sequence[Value], width: Value, bytes_per_cell: Value) -> list[Value]:
+    """Return the size of the message to a neighbour along each dimension, bytes.
+
+    Parameters
+    ----------
+    cells : sequence of value
+        Local extent along each dimension.
+    width : value
+        Layers of cells.
+    bytes_per_cell : value
+        Bytes of all the fields of a cell.
+    """
+    return [
+        width * bytes_per_cell * prod(cells[:d]) * prod(cells[d + 1 :]) for d in range(len(cells))
+    ]
+
+
+def neighbours(extent: Sequence[int], periodic: Sequence[bool]) -> list[int]:
+    """Return the messages that the busiest process sends along each dimension: 0, 1 or 2.
+
+    A process is never its own neighbour; two processes of a periodic dimension meet twice.
+    """
+    return [
+        0 if count == 1 else 2 if wraps else min(2, count - 1)
+        for count, wraps in zip(extent, periodic, strict=True)
+    ]
+
+
+def packing_bytes(sizes: Sequence[Value], counts: Sequence[int]) -> Value:
+    """Return the bytes that are copied to pack what is sent and to unpack what is received.
+
+    Parameters
+    ----------
+    sizes, counts
+        Bytes and number of the messages along each dimension.
+    """
+    total: Value = sum(n * size for n, size in zip(counts, sizes, strict=True))
+    return 2 * total

@@ -9,7 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from popmodel.expressions.elementary import Value, ceiling, minimum, sqrt
+from popmodel.expressions.elementary import (
+    Value,
+    ceiling,
+    choose,
+    floor,
+    log,
+    maximum,
+    minimum,
+    sqrt,
+)
+from popmodel.expressions.traced import named
 from popmodel.model.terms.imbalance import expected_maximum
 
 # how near to 1/T the efficiency must be to say that threads bring nothing
@@ -103,3 +113,171 @@ def interpolate_overhead(threads: int, counts: Sequence[int], seconds: Sequence[
     lower = upper - 1
     fraction = math.log(threads / counts[lower]) / math.log(counts[upper] / counts[lower])
     return seconds[lower] + fraction * (seconds[upper] - seconds[lower])
+
+
+# Loops whose iterations are handed out in chunks while they run: schedules dynamic and guided.
+#
+# A thread that has finished takes the next chunk, so threads end within one chunk of each other;
+# the price is an access to a shared counter per chunk. Sources: OpenMP Application Programming
+# Interface 5.2, section 11.5 (schedules); the mean wait for the last chunk is that of residual life
+# in renewal theory (D. R. Cox, Renewal Theory, 1962).
+
+
+def dynamic_time(
+    trip: Value,
+    iteration: Value,
+    threads: Value,
+    chunk: Value = 1,
+    *,
+    spread: Value = 0.0,
+    overhead: Value = 0.0,
+    serial_overhead: Value = 0.0,
+) -> Value:
+    """Return the time of a loop with ``schedule(dynamic, chunk)``.
+
+    With equal iterations every thread has at most ``ceil(n_c/T)`` of the ``n_c = ceil(trip/c)``
+    chunks. With random costs the threads end at random points of their last chunk: ``trip t/T +
+    (T-1)/T (1+cv**2) c t/2``, cv that of a chunk. The larger of both holds. All chunks come from
+    one counter, hence at least ``n_c`` times its cost.
+
+    Parameters
+    ----------
+    trip, iteration : value
+        Iterations that are shared, and the time of one, s.
+    threads : value
+        Threads.
+    chunk : value
+        Iterations of a chunk.
+    spread : value
+        Coefficient of variation of the cost of an iteration, independent between iterations.
+    overhead, serial_overhead : value
+        Time of a thread to fetch a chunk, and the part of it during which nobody else can, s.
+    """
+    size = minimum(chunk, trip)
+    chunks = ceiling(trip / size)
+    turns = ceiling(chunks / threads)
+    equal = minimum(turns * size, trip) * iteration  # at most a chunk too much if one is short
+    rest = (1 + spread**2 / size) * size * iteration / 2
+    uneven = trip * iteration / threads + (threads - 1) / threads * rest
+    time = maximum(equal, choose(spread > 0, uneven, equal)) + turns * overhead
+    return maximum(time, chunks * serial_overhead)
+
+
+def guided_chunks(trip: Value, threads: Value, chunk: Value = 1) -> Value:
+    """Return about how many chunks ``schedule(guided, chunk)`` makes: ``T log(trip/(T c)) + T``.
+
+    Each chunk is the rest over the threads until that falls below ``chunk``.
+    """
+    return maximum(threads * (log(maximum(trip / (threads * chunk), 1)) + 1), 1)
+
+
+def guided_time(
+    trip: Value,
+    iteration: Value,
+    threads: Value,
+    chunk: Value = 1,
+    *,
+    spread: Value = 0.0,
+    overhead: Value = 0.0,
+    serial_overhead: Value = 0.0,
+) -> Value:
+    """Return the time of a loop with ``schedule(guided, chunk)``.
+
+    The last chunks are as small as those of a dynamic schedule, so the threads end as evenly.
+    Parameters as in `dynamic_time`.
+    """
+    chunks = guided_chunks(trip, threads, chunk)
+    smooth = dynamic_time(trip, iteration, threads, chunk, spread=spread)
+    return maximum(smooth + chunks / threads * overhead, chunks * serial_overhead)
+
+
+# Threads that queue for a critical section or a lock.
+#
+# Source: M. Reiser and S. S. Lavenberg, J. ACM 27 (1980) 313 (mean value analysis of a closed
+# queueing network).
+
+
+def random_round(threads: int, outside: Value, inside: Value) -> Value:
+    """Return the mean time between two entries of a thread if the times vary exponentially.
+
+    ``R(n) = S (1 + Q(n-1)), X(n) = n/(Z + R(n)), Q(n) = X(n) R(n)``; the round is ``T/X(T)``.
+
+    Parameters
+    ----------
+    threads : int
+        Threads that enter, T.
+    outside, inside : value
+        Mean time of a thread outside (Z), and inside with the cost of the lock (S), s.
+    """
+    round_: Value = named("mva", _mean_value_analysis, threads, outside, inside)
+    return round_
+
+
+def _mean_value_analysis(threads: float, outside: Value, inside: Value) -> Value:
+    queue: Value = 0.0
+    residence = inside
+    for n in range(1, int(threads) + 1):
+        residence = inside * (1 + queue)
+        queue = n * residence / (outside + residence)
+    return outside + residence
+
+
+# Explicit tasks: a greedy scheduler's time, limited by the thread that creates the tasks.
+#
+# Source: R. L. Graham, SIAM J. Appl. Math. 17 (1969) 416 (bound of greedy schedules); R. P. Brent,
+# J. ACM 21 (1974) 201.
+
+
+def task_time(
+    count: Value, seconds: Value, span: Value, threads: Value, create: Value = 0.0
+) -> Value:
+    """Return ``max((t1 + n o)/T + t_inf (1 - 1/T), n o)``.
+
+    Parameters
+    ----------
+    count, seconds : value
+        Tasks n, and the time of one, s; together the work t1.
+    span : value
+        Longest chain of tasks that wait for each other, t_inf, s.
+    threads : value
+        Threads T.
+    create : value
+        Time to create and schedule one task, o, spent by one thread, s.
+    """
+    work = count * (seconds + create)
+    return maximum(work / threads + span * (1 - 1 / threads), count * create)
+
+
+# Cache lines that travel between cores because threads write to different parts of them.
+#
+# Source: counting of lines by static chunk, as in W. J. Bolosky and M. L. Scott, SEDMS IV (1993);
+# the strength kappa is measured by threads that update packed and padded counters.
+
+
+def false_sharing_time(
+    writes: Value, threads: Value, chunk: Value, line_elements: Value, transfer: Value, kappa: Value
+) -> Value:
+    """Return ``kappa (W/T) p (1 - 1/s) lambda``: the time a thread loses to lines that travel.
+
+    ``s = min(T, floor((g-2)/c) + 2)`` threads share a line of g elements under static chunks of c,
+    and ``p = min(1, (g-1)/c)`` of the writes go to shared lines.
+
+    Parameters
+    ----------
+    writes : value
+        Elements that the process writes, W.
+    threads : value
+        Threads T.
+    chunk : value
+        Consecutive elements of a thread, c.
+    line_elements : value
+        Elements of a cache line, g, at least 1.
+    transfer : value
+        Time to move a line between two cores, lambda, s.
+    kappa : value
+        Share of these moves that is not hidden, 0 to 1.
+    """
+    wide = maximum(line_elements - 2, 0)
+    sharers = maximum(minimum(threads, floor(wide / chunk) + 2), 1)
+    shared = minimum(1, (line_elements - 1) / chunk)
+    return kappa * (writes / threads) * shared * (1 - 1 / sharers) * transfer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.model.laws import OF_MODEL
+from popmodel.model.symbols import OF_MODEL
 from popmodel.model.uncertainty import group
 from popmodel.report.figures import percent
 from popmodel.report.heading import application

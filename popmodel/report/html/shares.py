@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from popmodel.model.run.observe import PARTS
+from popmodel.model.run.delays import PARTS
 from popmodel.report.figures import percent
 from popmodel.units import format_time
 from popmodel.values import dataclass

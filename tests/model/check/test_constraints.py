@@ -7,19 +7,12 @@ import pytest
 
 from popmodel.documents import parse_toml
 from popmodel.expressions import Expression
-from popmodel.model.check.constraints import (
-    Possible,
-    closure,
-    environment,
-    outcomes,
-    possible,
-)
-from popmodel.model.grammar import toml_lines
-from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.constraints import Possible, closure, environment, outcomes, possible
+from popmodel.model.grammar import reading
+from popmodel.model.grammar.reading import Path
 from popmodel.model.run.placement import MOST_PROCESSES
-from popmodel.model.signature.names import names
-from popmodel.model.signature.program import Signature
-from popmodel.model.signature.reader import SignatureReader
+from popmodel.model.signature.program import Signature, names
+from popmodel.model.signatures import SignatureReader
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 BODY = "[[program]]\nserial = { trip = 5 }\n"
@@ -27,7 +20,7 @@ BODY = "[[program]]\nserial = { trip = 5 }\n"
 
 def read(text: str) -> tuple[Signature, dict[Path, Expression], dict[str, float]]:
     whole = HEAD + text
-    reader = SignatureReader("demo.toml", toml_lines.key_lines(whole))
+    reader = SignatureReader("demo.toml", reading.key_lines(whole))
     signature = reader.signature(parse_toml(whole, "demo.toml"), False)
     params = {name: quantity.value for name, quantity in signature.inputs.items()}
     return signature, reader.formulas, params

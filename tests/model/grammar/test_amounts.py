@@ -11,11 +11,11 @@ from model.demo import machine, program
 from popmodel.errors import UsageError
 from popmodel.expressions import parse
 from popmodel.machine.profile import from_document
-from popmodel.model.grammar.amounts import check, evaluate
 from popmodel.model.grammar.keys import POSITIVE, SHARE
-from popmodel.model.performance import Model, prepare
+from popmodel.model.run.context import checked_value, formula_value
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
+from popmodel.model.tree import Model, prepare
 
 DEMO = """[params]
 N = 64
@@ -207,7 +207,9 @@ def test_draws_end_where_the_domain_does_and_a_remark_says_so() -> None:
     }
     assert not inside.point.parameters.remarks
     share = np.array([0.5, -0.25, 1.5, 1.0])
-    kept = check(share, SHARE, parse("s"), {"P": 1.0, "T": 1.0, "s": share}, "", lambda *_: None)
+    kept = checked_value(
+        share, SHARE, parse("s"), {"P": 1.0, "T": 1.0, "s": share}, "", lambda *_: None
+    )
     assert np.array_equal(kept, [0.5, 0.0, 1.0, 1.0])
 
 
@@ -225,7 +227,7 @@ def test_ranks_are_no_draws() -> None:
 def test_a_long_formula_is_cut() -> None:
     formula = parse(" + ".join(["x"] * 40))
     values = {"P": 1.0, "T": 1.0, "x": -1.0}
-    assert evaluate(formula, values, "a: b") == -40
+    assert formula_value(formula, values, "a: b") == -40
     with pytest.raises(UsageError) as caught:
-        check(-40.0, POSITIVE, formula, values, "a: b")
+        checked_value(-40.0, POSITIVE, formula, values, "a: b")
     assert f"is '{formula.text[:57]}...' = -40 at P=1 T=1" in caught.value.message

@@ -9,7 +9,7 @@ import pytest
 from model.demo import exact, machine, program
 
 from popmodel.machine.profile import MissingQuantity, Profile, from_document
-from popmodel.model.grammar.machine_names import NAMED, known, of_machine, parameter_of
+from popmodel.model.grammar.keys import NAMED, known_names, of_machine, parameter_of
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.study import Study
 from popmodel.prediction.prediction import predict
@@ -138,7 +138,7 @@ def test_names_are_those_of_single_numbers() -> None:
     for name in ("machine.net.far.eager_threshold", "machine.core.freq.1", "machine.openmp"):
         assert parameter_of(name) is None
     assert not any("[]" in path or "CORES" in path for path in NAMED)
-    assert "machine.memory.cache_bw.LEVEL" in known()
+    assert "machine.memory.cache_bw.LEVEL" in known_names()
     assert of_machine({"P", "machine.core.freq", "machinery"}) == ["machine.core.freq"]
 
 

@@ -6,9 +6,9 @@ import pytest
 from model.demo import machine, program
 
 from popmodel.errors import UsageError
+from popmodel.model.full_program import whole
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.signature.program import Signature
-from popmodel.model.whole import whole
 from popmodel.prediction.prediction import predict
 
 

@@ -14,8 +14,7 @@ from model.demo import exact, machine, point
 
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.kinds.costs import ItemCosts
-from popmodel.model.kinds.parallel import Parallel
-from popmodel.model.kinds.serial import Serial
+from popmodel.model.kinds.loops import Parallel, Serial
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import openmp
 

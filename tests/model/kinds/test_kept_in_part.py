@@ -13,10 +13,10 @@ from model.demo import exact, machine, program
 from scipy.optimize import brentq
 
 from popmodel.machine.profile import Profile, from_document
-from popmodel.model.performance import prepare
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
 from popmodel.model.terms.memory import lost_share
+from popmodel.model.tree import prepare
 from popmodel.model.uncertainty import Draws
 
 MIB = 1 << 20

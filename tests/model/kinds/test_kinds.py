@@ -13,14 +13,14 @@ from model.demo import exact, machine, program
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.kinds.collective import Collective
-from popmodel.model.performance import prepare
+from popmodel.model.run.collective_times import RunTeams
 from popmodel.model.run.messages import RunMessages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
-from popmodel.model.run.teams import RunTeams
 from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature
-from popmodel.model.terms import critical, schedule, task
+from popmodel.model.terms import openmp
+from popmodel.model.tree import prepare
 from popmodel.network import collectives
 from popmodel.network.network import PRESETS
 from popmodel.prediction.prediction import predict
@@ -64,7 +64,7 @@ parallel = {{ trip = 100, inner = 1000, flops = 4, schedule = "{kind}", chunk = 
     fetch = 2e-7
     work = walk(program(text), with_openmp(**{f"{kind}_chunk": fetch}), 1, 8)
     iteration = 1000 * 3 / 2e9  # 2 cycles for the flops, 1 of loop control
-    law = schedule.dynamic_time if kind == "dynamic" else schedule.guided_time
+    law = openmp.dynamic_time if kind == "dynamic" else openmp.guided_time
     assert work.share == pytest.approx(100 * iteration / 8)
     assert work.stretched == pytest.approx(law(100, iteration, 8, 3))
     assert work.stretched + work.overhead == pytest.approx(
@@ -85,7 +85,7 @@ critical = { entries = 100, seconds = 1e-6 }
 """
     work = walk(program(text), with_openmp(critical=1e-7), 1, 8)
     alone = 1e6 * 2 / 2e9
-    round_ = critical.random_round(8, alone / 100, 1.1e-6)
+    round_ = openmp.random_round(8, alone / 100, 1.1e-6)
     assert work.share == pytest.approx(alone + 100e-6)
     assert work.parallel == pytest.approx(100 * round_)
     assert work.synchronising == pytest.approx(100 * (round_ - 1e-6) - alone)
@@ -104,7 +104,7 @@ def test_tasks_share_the_threads() -> None:
     text = "[[program]]\ntask = { count = 1000, seconds = 1e-5, span = 2e-5 }"
     work = walk(program(text), with_openmp(task=1e-7, parallel=5e-7), 1, 8)
     assert work.share == pytest.approx(1e-2 / 8)
-    assert work.parallel == pytest.approx(task.task_time(1000, 1e-5, 2e-5, 8, 1e-7) + 5e-7)
+    assert work.parallel == pytest.approx(openmp.task_time(1000, 1e-5, 2e-5, 8, 1e-7) + 5e-7)
     assert work.single_thread == pytest.approx(1e-2)
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from model.demo import machine, program
 
-from popmodel.model.changes import factors_of
+from popmodel.model.full_program import whole
 from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.model.whole import whole
 from popmodel.prediction.derivation import formula
 from popmodel.prediction.prediction import PredictedRun, predict
 

@@ -16,13 +16,11 @@ from popmodel.machine.profile import Profile, from_document
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.halo import copying
-from popmodel.model.kinds.parallel import Critical, Parallel, SharedWrites
+from popmodel.model.kinds.loops import Critical, Parallel, Serial, SharedWrites, Task
 from popmodel.model.kinds.pipeline import Pipeline
-from popmodel.model.kinds.serial import Serial
-from popmodel.model.kinds.task import Task
-from popmodel.model.run.point import ModelPoint
+from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.work import RunWork
-from popmodel.model.terms import false_sharing, schedule
+from popmodel.model.terms import openmp
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import Draws
 
@@ -308,7 +306,7 @@ def test_false_sharing_is_useful_time_of_every_thread(threads: int, transfer: fl
     without = parallel(one, 800, 10, costs)
     shared = parallel(one, 800, 10, costs, shared_writes=writes)
     # four cores of a socket; lines of eight elements
-    lost = false_sharing.false_sharing_time(800, threads, 1, 8, transfer, 0.5)
+    lost = openmp.false_sharing_time(800, threads, 1, 8, transfer, 0.5)
     assert lost > 0
     assert shared.share - without.share == pytest.approx(lost)
     assert shared.stretched - without.stretched == pytest.approx(lost)
@@ -393,6 +391,6 @@ def test_random_iterations_of_a_dynamic_schedule_end_in_turns() -> None:
     plan = {"schedule": "dynamic", "chunk": 5}
     work = parallel(here, 100, 100, costs, **plan, iteration_cv=0.8)
     iteration = work.share * 8 / 100
-    assert work.stretched == pytest.approx(schedule.dynamic_time(100, iteration, 8, 5, spread=0.8))
+    assert work.stretched == pytest.approx(openmp.dynamic_time(100, iteration, 8, 5, spread=0.8))
     even = parallel(here, 100, 100, costs, **plan)
     assert work.stretched >= even.stretched

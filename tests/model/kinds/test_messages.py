@@ -10,11 +10,11 @@ from model.demo import machine, program
 
 from popmodel.errors import UsageError
 from popmodel.model.grammar.reading import SignatureError
-from popmodel.model.replayed.script import Script
-from popmodel.model.replayed.unroll import carry_out, outline
+from popmodel.model.script import Script
 from popmodel.model.signature.program import Signature
-from popmodel.model.signature.sentences import sentence
+from popmodel.model.signature.tables import sentence
 from popmodel.model.study import Study
+from popmodel.model.unroll import carry_out, outline
 from popmodel.prediction.prediction import predict
 from popmodel.simulator.program import Op
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine, program
 
-from popmodel.model.whole import program as whole_program
+from popmodel.model.full_program import whole
 from popmodel.network.network import PRESETS
 from popmodel.simulator import replay
 
@@ -138,7 +138,7 @@ def test_ranks_end_when_the_simulation_says(parts: list[list[Row]], processes: i
     network = PRESETS["alpha-beta"].with_(
         latency=LATENCY, bandwidth=BANDWIDTH, eager_threshold=float("inf")
     )
-    made = whole_program(signature, machine(), processes, 1)
+    made = whole(signature, machine(), processes, 1).program
     # to itself a message is no message of the simulation's network
     if (made.messages.sender == made.messages.receiver).any():
         return

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from model.demo import machine, program
 
 from popmodel.machine.profile import from_document
-from popmodel.model.performance import Model, prepare
-from popmodel.model.replayed.script import Script
-from popmodel.model.replayed.simulate import simulate
-from popmodel.model.replayed.unroll import outline
-from popmodel.model.run.course import RunCourse, closed_form
+from popmodel.model.run.delays import RunCourse, closed_form
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
+from popmodel.model.script import Script
 from popmodel.model.signature.program import Signature
+from popmodel.model.simulate import simulate
+from popmodel.model.tree import Model, prepare
+from popmodel.model.unroll import outline
 from popmodel.simulator.program import Op
 
 PERIODIC = """

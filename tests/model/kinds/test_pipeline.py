@@ -16,12 +16,12 @@ from model.wavefronts import Sweep, runtime
 
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
-from popmodel.model.performance import Model, prepare
-from popmodel.model.replayed.simulate import simulate
-from popmodel.model.run.course import RunCourse, closed_form
+from popmodel.model.run.delays import RunCourse, closed_form
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
+from popmodel.model.simulate import simulate
+from popmodel.model.tree import Model, prepare
 
 WORDS = {1: "forward", -1: "backward"}
 BYTES = 1000

@@ -15,13 +15,12 @@ from model.demo import ALPHA, BETA, exact, flat, machine, point, program, round_
 
 from popmodel.machine.profile import from_document
 from popmodel.model.kinds.halo import Neighbours
-from popmodel.model.kinds.p2p import PointToPoint
-from popmodel.model.kinds.shift import Shift
-from popmodel.model.performance import prepare
+from popmodel.model.kinds.p2p import PointToPoint, Shift
+from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
-from popmodel.model.run.point import ModelPoint
 from popmodel.model.terms import message
+from popmodel.model.tree import prepare
 from popmodel.network import point_to_point as p2p
 
 

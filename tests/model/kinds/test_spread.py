@@ -6,8 +6,8 @@ import pytest
 from model.demo import machine, program
 
 from popmodel.errors import UsageError
-from popmodel.model.changes import factors_of
 from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.terms.imbalance import expected_maximum

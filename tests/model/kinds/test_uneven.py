@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from model.demo import machine, program
 
-from popmodel.model.changes import factors_of
 from popmodel.model.grammar.reading import SignatureError
-from popmodel.model.replayed.script import Script
-from popmodel.model.replayed.unroll import carry_out, outline
+from popmodel.model.scale_factors import factors_of
+from popmodel.model.script import Script
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.terms.imbalance import expected_maximum
+from popmodel.model.unroll import carry_out, outline
 from popmodel.prediction.derivation import formula
 from popmodel.prediction.prediction import predict
 

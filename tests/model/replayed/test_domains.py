@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from model.demo import machine, program
 from numpy.typing import NDArray
 
-from popmodel.model.replayed.domains import Domains
+from popmodel.model.full_program import whole
+from popmodel.model.run.memory_domains import Domains
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.study import Study
 from popmodel.model.terms import memory
 from popmodel.model.terms.openmp import multithreading_efficiency
-from popmodel.model.whole import whole
 from popmodel.prediction.causes import causes
 from popmodel.prediction.derivation import formula
 
@@ -196,9 +196,9 @@ def test_half_of_the_processes_has_the_memory_while_the_others_compute() -> None
     study, placement = run(BESIDE)
     outcome = study.outcome(placement, study.sources())
     # two cores of a domain move 16 B for twice the iterations of an average process
-    moving = 2e6 * 16 * 2 / float(outcome.run.machine.bandwidth(2))
+    moving = 2e6 * 16 * 2 / float(outcome.machine.bandwidth(2))
     alone = 2e6 * 16 / 1e10 + 2e6 / 2e9
-    step = float(outcome.run.course.computing) / 30
+    step = float(outcome.course.computing) / 30
     assert max(moving, alone) <= step < 1.03 * alone
     assert outcome.agreement is not None
     # as if all four were at it
@@ -208,7 +208,7 @@ def test_half_of_the_processes_has_the_memory_while_the_others_compute() -> None
 
 def test_what_is_told_of_such_a_run_fits_together() -> None:
     study, placement = run(BESIDE)
-    found = study.outcome(placement, study.sources()).run
+    found = study.outcome(placement, study.sources())
     observed = found.modelled.aggregates
     processes = placement.processes
     assert observed["useful_max"] <= observed["ideal_runtime"] <= observed["runtime"]
@@ -225,7 +225,7 @@ def test_threads_bring_no_more_than_their_number_where_memory_is_left_to_others(
 ) -> None:
     study = Study(program(BESIDE.replace("serial", "parallel")), machine(), {}, 0, 0)
     placement = study.admit(8, threads)
-    found = study.outcome(placement, study.sources()).run.work
+    found = study.outcome(placement, study.sources()).work
     e_mt = multithreading_efficiency(float(found.single_thread), threads, float(found.parallel))
     assert 0.5 < e_mt <= 1
 
@@ -255,7 +255,7 @@ def test_its_formula_names_what_the_replay_changed() -> None:
 
 def test_the_whole_program_computes_as_predicted() -> None:
     study, placement = run(BESIDE)
-    predicted = study.outcome(placement, study.sources()).run
+    predicted = study.outcome(placement, study.sources())
     carried = whole(program(BESIDE), machine(), 8, 1)
     computed = carried.program.compute() / 1e9
     assert computed.max() == pytest.approx(float(predicted.course.computing), rel=1e-6)
@@ -274,7 +274,7 @@ def test_halves_that_do_the_same_in_different_items_share_the_memory_as_one_item
         text = f"[[program]]\nloop = {{ count = 30 }}\n{body}"
         text += '[[program.body]]\ncollective = { op = "barrier" }\n'
         study, placement = run(text)
-        return float(study.outcome(placement, study.sources()).run.course.runtime)
+        return float(study.outcome(placement, study.sources()).course.runtime)
 
     assert runtime(parts, "1e6") == pytest.approx(runtime([("all", "")], "2e6"))
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from model.demo import machine, program
 from model.kinds.test_operations import PERIODIC, model_of, steps
 
-from popmodel.model.replayed import simulate as simulating
-from popmodel.model.replayed.script import Script
-from popmodel.model.replayed.simulate import Simulation, simulate
-from popmodel.model.replayed.unroll import carry_out, outline, persistent_scores, transient_scores
-from popmodel.model.run.course import closed_form
+from popmodel.model import simulate as simulating
+from popmodel.model.run.delays import closed_form
 from popmodel.model.run.operations import NotUnrolled
+from popmodel.model.script import Script
 from popmodel.model.signature.program import Signature
+from popmodel.model.simulate import Simulation, simulate
 from popmodel.model.terms.imbalance import expected_maximum
+from popmodel.model.unroll import carry_out, outline, persistent_scores, transient_scores
 from popmodel.network.network import PRESETS
 from popmodel.prediction.prediction import predict
 from popmodel.simulator import replay

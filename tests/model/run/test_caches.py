@@ -12,10 +12,10 @@ from model.demo import exact, machine, program
 
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.grammar.reading import SignatureError
-from popmodel.model.performance import prepare
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.run.work import RunWork
+from popmodel.model.tree import prepare
 
 KIB = 1024
 

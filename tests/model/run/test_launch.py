@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from popmodel import shell
 from popmodel.errors import PopmodelError
 from popmodel.machine.quantity import Topology
-from popmodel.model.run.launch import launch_line, mpirun_line
-from popmodel.model.run.placement import Allocation, Placement, place
+from popmodel.model.run.placement import Allocation, Placement, launch_line, mpirun_line, place
 from popmodel.model.signatures import from_text
 
 NODES = Topology(4, 16, 2, 2, ())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.machine.quantity import Topology
-from popmodel.model.run import layout
+from popmodel.model.run.placement import close_layout, spread_layout
 
 TWO = Topology(1, 16, 2, 2, ())
 FOUR = Topology(1, 16, 2, 4, ())
@@ -26,20 +26,20 @@ FOUR = Topology(1, 16, 2, 4, ())
     ],
 )
 def test_spread_threads(per_node: int, threads: int, cores: list[list[int]]) -> None:
-    assert layout.spread(per_node, threads, TWO).cores.tolist() == cores
+    assert spread_layout(per_node, threads, TWO).cores.tolist() == cores
 
 
 def test_uneven_teams_are_bound_to_sockets() -> None:
     """12 gaps in 16 cores would put 8 threads on one socket."""
-    found = layout.spread(1, 12, TWO)
+    found = spread_layout(1, 12, TWO)
     assert (found.places, found.fullest(8)) == ("sockets", 6)
 
 
 def test_spread_threads_use_all_domains() -> None:
-    assert layout.spread(1, 4, FOUR).spanned(4).tolist() == [4]
-    assert layout.close(1, 4, FOUR).spanned(4).tolist() == [1]
-    assert layout.spread(2, 2, FOUR).spanned(4).tolist() == [2, 2]
-    assert layout.spread(2, 2, FOUR).fullest(4) == 1
+    assert spread_layout(1, 4, FOUR).spanned(4).tolist() == [4]
+    assert close_layout(1, 4, FOUR).spanned(4).tolist() == [1]
+    assert spread_layout(2, 2, FOUR).spanned(4).tolist() == [2, 2]
+    assert spread_layout(2, 2, FOUR).fullest(4) == 1
 
 
 def opened_up(cores: range, threads: int) -> list[int]:
@@ -60,7 +60,7 @@ def test_spread_layouts_are_what_openmp_does(
     topology = Topology(1, sockets * split * size, sockets, sockets * split, ())
     if per_node * threads > topology.cores_per_node:
         return
-    found = layout.spread(per_node, threads, topology)
+    found = spread_layout(per_node, threads, topology)
     used = found.cores.ravel().tolist()
     assert len(set(used)) == per_node * threads
     assert max(used) < topology.cores_per_node

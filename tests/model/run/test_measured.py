@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from model.demo import ALPHA, BETA, GAMMA, flat, program
 
 from popmodel.machine.profile import Profile, from_document
-from popmodel.model.run import measured
-from popmodel.model.run.measured import MeasuredShape
+from popmodel.model.run.collective_times import CARRIED, CARRIED_LAW, MeasuredShape, RunTeams
 from popmodel.model.run.messages import RunMessages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
-from popmodel.model.run.teams import RunTeams
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import interval, nominal
 from popmodel.prediction.causes import elasticities
@@ -49,7 +47,7 @@ def within(**more: Any) -> list[dict[str, Any]]:
 
 
 def teams(profile: Profile, processes: int, extent: tuple[int, ...] = ()) -> RunTeams:
-    known = {**profile.quantities, measured.LAW: measured.CARRIED}
+    known = {**profile.quantities, CARRIED_LAW: CARRIED}
     parameters = Parameters(profile, lambda path: known[path].value)
     return RunTeams(RunMessages(parameters, place(processes, 1, profile.topology)), extent)
 

@@ -13,7 +13,7 @@ from model.demo import machine, program
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
-from popmodel.model.run import nearest as choices
+from popmodel.model.run import feasible_splits
 from popmodel.model.run.placement import Allocation, ImpossibleSplit, place
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
@@ -218,9 +218,9 @@ def test_the_search_ends_soon(processes: int) -> None:
 
 def test_more_nodes_leave_more_room() -> None:
     topology = PRESET.topology
-    counts = list(choices.more_nodes(16, 4, topology, Allocation()))
+    counts = list(feasible_splits.more_nodes(16, 4, topology, Allocation()))
     assert counts == [4, 6, 8, 16]
     shares = [place(16, 4, topology, Allocation(nodes=count)).per_node for count in counts]
     assert shares == [4, 3, 2, 1]
-    assert list(choices.more_nodes(16, 4, topology, Allocation(nodes=8))) == [16]
-    assert list(choices.more_nodes(16, 32, topology, Allocation())) == []
+    assert list(feasible_splits.more_nodes(16, 4, topology, Allocation(nodes=8))) == [16]
+    assert list(feasible_splits.more_nodes(16, 32, topology, Allocation())) == []

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from model.two_sockets import machine, ratios
 
 from popmodel.machine import profile
-from popmodel.model.run import remote
+from popmodel.model.run.memory_domains import FIRST_TOUCH, UNBOUND, UNBOUND_LAW
+from popmodel.model.run.memory_domains import demand as asked_of_memory
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Allocation, ImpossibleSplit, place
 
 
 def parameters(known: profile.Profile) -> Parameters:
-    values = {**known.assumed, **known.quantities, remote.LAW: remote.UNBOUND}
+    values = {**known.assumed, **known.quantities, UNBOUND_LAW: UNBOUND}
     return Parameters(known, lambda path: values[path].value)
 
 
@@ -31,7 +32,7 @@ def demand(
     masters_only: bool = False,
 ) -> tuple[float, float, float]:
     where = place(*split, known.topology, Allocation(nodes=1, bind=bind))
-    found = remote.demand(where, parameters(known), touch, masters_only=masters_only)
+    found = asked_of_memory(where, parameters(known), touch, masters_only=masters_only)
     return found.served, float(found.slowdown), float(found.connections)  # type: ignore[arg-type]
 
 
@@ -61,14 +62,14 @@ def test_a_master_alone_uses_what_its_threads_touched() -> None:
 def test_remote_data_of_serial_parts_is_noted() -> None:
     about = parameters(TWO)
     where = place(1, 16, TWO.topology)
-    remote.demand(where, about, "master", masters_only=True)
+    asked_of_memory(where, about, "master", masters_only=True)
     assert not about.remarks
-    remote.demand(where, about, "threads", masters_only=True)
+    asked_of_memory(where, about, "threads", masters_only=True)
     assert any(one.startswith("serial parts use data in all memory") for one in about.remarks)
 
 
 def test_teams_within_a_domain_use_their_own() -> None:
-    for touch in remote.FIRST_TOUCH:
+    for touch in FIRST_TOUCH:
         for split in ((2, 8), (16, 1), (4, 4)):
             assert demand(TWO, split, touch)[1:] == (1, 0)
             assert demand(TWO, split, touch, masters_only=True)[1:] == (1, 0)
@@ -111,7 +112,7 @@ def test_what_the_profile_does_not_know_is_assumed_and_said() -> None:
     known = machine(2, 2)
     where = place(1, 16, known.topology)
     about = parameters(known)
-    found = remote.demand(where, about, "master", masters_only=False)
+    found = asked_of_memory(where, about, "master", masters_only=False)
     assert found.slowdown == pytest.approx(1 / 0.6)
     assert any("does not know the memory of other domains" in one for one in about.remarks)
     assert known.assumed["memory.remote.any.bandwidth"].origin == "assumed"
@@ -144,8 +145,8 @@ def test_shares_add_up_and_remote_is_never_faster(
     except ImpossibleSplit:
         return
     found = {
-        touch: remote.demand(where, parameters(known), touch, masters_only=masters_only)
-        for touch in remote.FIRST_TOUCH
+        touch: asked_of_memory(where, parameters(known), touch, masters_only=masters_only)
+        for touch in FIRST_TOUCH
     }
     busy = processes if masters_only else processes * threads
     for one in found.values():

@@ -6,7 +6,7 @@ import pytest
 from popmodel.errors import UsageError
 from popmodel.machine.profile import load
 from popmodel.model import signatures
-from popmodel.model.check.check import check
+from popmodel.model.check import check
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.prediction.prediction import predict
 

@@ -12,13 +12,10 @@ from popmodel.model import signatures as signature
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.collective import Collective
-from popmodel.model.kinds.loop import LoopItem
-from popmodel.model.kinds.p2p import PointToPoint
-from popmodel.model.kinds.parallel import Parallel
-from popmodel.model.kinds.serial import Serial
-from popmodel.model.kinds.shift import Shift
-from popmodel.model.signature.files import DEFAULT, bundled
+from popmodel.model.kinds.loops import LoopItem, Parallel, Serial
+from popmodel.model.kinds.p2p import PointToPoint, Shift
 from popmodel.model.signature.program import items
+from popmodel.model.signatures import DEFAULT, bundled
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 BODY = "[[program]]\nserial = { trip = 5 }\n"

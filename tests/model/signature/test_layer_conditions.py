@@ -9,8 +9,7 @@ from typing import TypeAlias
 import pytest
 
 from popmodel.model import signatures
-from popmodel.model.kinds.loop import LoopItem
-from popmodel.model.kinds.parallel import Parallel
+from popmodel.model.kinds.loops import LoopItem, Parallel
 
 LINE = 8  # elements
 WORD = 8  # bytes of an element

@@ -14,7 +14,7 @@ from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHA
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.collective import COMMUNICATORS
-from popmodel.model.kinds.parallel import Parallel, SharedWrites
+from popmodel.model.kinds.loops import Parallel, SharedWrites
 from popmodel.model.signature.tables import KEYS, key_of
 from popmodel.network.collectives import OPERATIONS, ROOTED
 

@@ -10,7 +10,7 @@ import pytest
 import sympy
 
 from popmodel.expressions.traced import TracedExpression
-from popmodel.model.terms.critical import random_round
+from popmodel.model.terms.openmp import random_round
 
 
 def simulate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.model.terms.false_sharing import false_sharing_time
+from popmodel.model.terms.openmp import false_sharing_time
 
 
 def shared_writes(elements: int, threads: int, chunk: int, line: int) -> float:

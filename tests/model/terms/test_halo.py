@@ -6,13 +6,13 @@ import itertools
 
 import pytest
 
-from popmodel.model.terms import halo, message
+from popmodel.model.terms import message
 
 
 def test_a_face_has_the_cells_of_the_other_dimensions() -> None:
-    assert halo.face_bytes([4, 5, 6], 1, 8) == [240, 192, 160]
-    assert halo.face_bytes([4, 5], 2, 8) == [80, 64]
-    assert halo.face_bytes([100], 3, 8) == [24]
+    assert message.face_bytes([4, 5, 6], 1, 8) == [240, 192, 160]
+    assert message.face_bytes([4, 5], 2, 8) == [80, 64]
+    assert message.face_bytes([100], 3, 8) == [24]
 
 
 @pytest.mark.parametrize("extent", [(1, 1), (2, 1), (2, 3), (3, 4), (1, 5)])
@@ -20,7 +20,7 @@ def test_a_face_has_the_cells_of_the_other_dimensions() -> None:
 def test_the_busiest_process_has_these_neighbours(
     extent: tuple[int, int], periodic: tuple[bool, bool]
 ) -> None:
-    for dim, count in enumerate(halo.neighbours(extent, periodic)):
+    for dim, count in enumerate(message.neighbours(extent, periodic)):
         sent = [0] * (extent[0] * extent[1])
         for by in (-1, 1):
             targets = message.grid_neighbours(extent, dim, by, periodic=periodic[dim])
@@ -30,4 +30,4 @@ def test_the_busiest_process_has_these_neighbours(
 
 
 def test_packing_copies_every_message_at_both_ends() -> None:
-    assert halo.packing_bytes([100, 50], [2, 1]) == 500
+    assert message.packing_bytes([100, 50], [2, 1]) == 500

@@ -11,7 +11,7 @@ import pytest
 import sympy
 
 from popmodel.expressions.traced import TracedExpression
-from popmodel.model.terms.schedule import dynamic_time, guided_chunks, guided_time
+from popmodel.model.terms.openmp import dynamic_time, guided_chunks, guided_time
 
 
 def simulate(chunks: Iterable[np.ndarray], threads: int, overhead: float) -> float:

@@ -6,7 +6,7 @@ import heapq
 
 import pytest
 
-from popmodel.model.terms.task import task_time
+from popmodel.model.terms.openmp import task_time
 
 
 def simulate(count: int, seconds: float, threads: int, create: float) -> float:

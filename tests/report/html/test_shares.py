@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from popmodel.model.run.observe import PARTS
+from popmodel.model.run.delays import PARTS
 from popmodel.report.html.shares import PageShare, shares
 
 

@@ -1,1 +1,0 @@
-"""What is wrong with a signature, what is doubtful in it, and what it says."""

@@ -1,0 +1,384 @@
+"""Errors of the model itself: of its laws, times that a signature lacks, speeds that drift."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from math import exp, hypot, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from popmodel.expressions.elementary import Value, maximum, numbers
+from popmodel.machine.quantity import Quantity, Topology, around
+from popmodel.model.posterior import RESIDUAL, Calibration, Drift
+from popmodel.model.run.extrapolation import MEASURED, RUNS, Reach
+from popmodel.model.run.placement import Placement
+from popmodel.model.run.work import RunWork
+from popmodel.model.symbols import (
+    LAWS,
+    LOOPS,
+    MESSAGES,
+    OF_MODEL,
+    OPENMP,
+    SERIAL,
+    WAITING,
+    ModelLaw,
+)
+from popmodel.model.uncertainty import Array, Draws, nominal, spread, widened
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+# The form of the model as draws: factors of its laws on the work of a process, noise of a profile.
+#
+# Every law has a factor in every draw (`popmodel.model.symbols`). A part of its error is the same
+# in all splits and cancels where they are compared; the rest is drawn anew for each split, by its
+# name, so that a difference between splits is never surer than the laws are.
+
+
+DISTURBED = 0.15
+"""Standard deviation that noise adds to the logarithm of a measured value: launches that differ by
+more than this are what the measurement calls noisy (`popmodel.bench.calibration.noise`)."""
+
+
+BEYOND = "beyond the runs"
+"""What stands in the name of the score of a law whose error grows with the distance from runs."""
+_TINY = 1e-300  # s; keeps a ratio of times of nothing defined
+
+
+@dataclass(frozen=True)
+class ModelForm:
+    """The factors of the laws in one split."""
+
+    # Factor of every law that gives a part of this run, wider the farther it is extrapolated.
+    quantities: Mapping[str, Quantity]
+    # Standard normal scores of these; empty without draws.
+    scores: Mapping[str, Array] = field(default_factory=dict)
+    # The factors themselves; empty without draws, unless runs have calibrated them.
+    factors: Mapping[str, Value] = field(default_factory=dict)
+    # Their part that all splits have in common, with its own variance.
+    common: Mapping[str, Value] = field(default_factory=dict)
+
+    def factor(self, path: str) -> Value:
+        """Return the factor of a law; 1 without draws, and where it gives nothing."""
+        return self.factors.get(path, 1.0)
+
+    @np.errstate(over="ignore", invalid="ignore")  # `observe` looks at what came of it
+    def applied(self, work: RunWork) -> RunWork:
+        """Return the work of a process with the factors of the laws of its parts."""
+        if not self.factors:
+            return work
+        loops, serial = self.factor(LOOPS.path), self.factor(SERIAL.path)
+        openmp = self.factor(OPENMP.path)
+        # a stated time is carried from where it was measured to here, as that of a loop is
+        master = (work.serial - work.stated) * serial + work.stated * loops
+        return replace(
+            work,
+            serial=master,
+            stated=work.stated * loops,
+            serial_cycles=work.serial_cycles * (master / maximum(work.serial, _TINY)),
+            share=work.share * loops,
+            stretched=work.stretched * loops,
+            awaiting=work.awaiting * loops,
+            region_cycles=work.region_cycles * loops,
+            # one thread is another split: only the common part of the error is the same there
+            single_thread=work.single_thread * self.common.get(LOOPS.path, 1.0),
+            overhead=work.overhead * openmp,
+            synchronising=work.synchronising * openmp,
+            waiting=work.waiting * self.factor(WAITING.path),
+            # what is carried far from a measured collective has a factor of its own
+            transfer=work.measured + (work.transfer - work.measured) * self.factor(MESSAGES.path),
+        )
+
+
+def laws_of_split(
+    split: str, work: RunWork, imbalance: Iterable[Value], reach: Iterable[Reach], drawn: Draws
+) -> ModelForm:
+    """Return the factors of the laws in one split."""
+    parts = {
+        LOOPS: (work.stretched, work.stated),
+        SERIAL: (work.serial - work.stated,),
+        OPENMP: (work.overhead,),
+        WAITING: (work.waiting, *imbalance),
+        MESSAGES: (work.transfer - work.measured,),
+    }
+    reach = list(reach)
+    found = {
+        law.path: _factor(law, split, reach, drawn)
+        for law, values in parts.items()
+        if any(numbers(value).any() for value in values)
+    }
+    drawn_ones = {path: one for path, one in found.items() if one.scores is not None}
+    return ModelForm(
+        {path: one.quantity for path, one in found.items()},
+        {path: one.scores for path, one in drawn_ones.items() if one.scores is not None},
+        {path: one.factor for path, one in drawn_ones.items()},
+        {path: one.common for path, one in drawn_ones.items()},
+    )
+
+
+class _Factor(NamedTuple):
+    """The factor of a law in a split, and the part of it that all splits have in common."""
+
+    quantity: Quantity
+    scores: Array | None = None
+    factor: Value = 1.0
+    common: Value = 1.0
+
+
+def _factor(law: ModelLaw, split: str, reach: Iterable[Reach], drawn: Draws) -> _Factor:
+    known = drawn.calibration
+    far = max((one.distance for one in reach if one.section in law.sections), default=0.0)
+    if known is not None and law.path in known.index:
+        away = max((one.distance for one in reach if one.section == RUNS), default=0.0)
+        return _calibrated(law, split, far, away, known, drawn)
+    quantity = law.at(far)
+    if not drawn.count:
+        return _Factor(quantity)
+    common = sqrt(1 - law.own) * drawn.scores(law.path)
+    scores = common + sqrt(law.own) * drawn.scores(f"{law.path} of {split}")
+    return _Factor(quantity, scores, spread(quantity, scores), spread(quantity, common))
+
+
+def _calibrated(
+    law: ModelLaw, split: str, far: float, away: float, known: Calibration, drawn: Draws
+) -> _Factor:
+    """Return the factor of a law that runs have calibrated.
+
+    What all splits have in common stays as it was learnt. What each has for itself is as large as
+    the runs left it (`own_deviation`). What grows with the distance from them is the same for all
+    splits that are as far: they leave the runs on the same way. Where the machine is extrapolated,
+    the error that the law has there by itself is added to what each has for itself.
+    """
+    shared = law.spread * sqrt(1 - law.own)
+    near = own_deviation(law, known.own)
+    farther = near * sqrt((law.deviation(away) / law.spread) ** 2 - 1)
+    own = sqrt(near**2 + law.deviation(far) ** 2 - law.spread**2)
+    common = shared * drawn.scores(law.path)
+    if farther:
+        common = common + farther * drawn.scores(f"{law.path} {BEYOND}")
+    whole = common + own * drawn.scores(f"{law.path} of {split}")
+    middle, shared_middle = exp(float(whole[0])), exp(float(common[0]))
+    left = shared * float(known.deviations[known.index[law.path]])
+    source = f"{law.source}; calibrated by {plural(len(known.runs), 'run')}"
+    ends = around(middle, hypot(left, own, farther))
+    quantity = Quantity(middle, *ends, OF_MODEL, source=source)
+    if not drawn.count:
+        return _Factor(quantity, whole[:1], middle, shared_middle)
+    return _Factor(quantity, whole, np.exp(whole), np.exp(common))
+
+
+def own_deviation(law: ModelLaw, known: float) -> float:
+    """Return the standard deviation of what a split has for itself of the error of a law."""
+    return (known if law is LOOPS else 1.0) * law.spread * sqrt(law.own)
+
+
+def split_label(
+    placement: Placement, values: Mapping[str, float], hull: Mapping[str, tuple[float, float]]
+) -> str:
+    """Name a run for what it has for itself of the errors of laws: its split.
+
+    And its parameters, as far as they differ between the runs that calibrated the laws.
+    """
+    varied = [
+        f", {name}={values[name]:g}"
+        for name, (low, high) in hull.items()
+        if low < high and name in values
+    ]
+    return "".join([f"{placement.processes} x {placement.threads}", *varied])
+
+
+def contrast(first: Mapping[str, Array], second: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the scores of laws by which one split differs from another."""
+    nothing = np.zeros(1)
+    return {
+        path: second.get(path, nothing) - first.get(path, nothing)
+        for path in LAWS
+        if path in first or path in second
+    }
+
+
+def disturbed(quantities: Mapping[str, Quantity], sections: Iterable[str]) -> dict[str, Quantity]:
+    """Return quantities, wider where their section of the profile was measured beside noise."""
+    noisy = set(sections)
+    return {
+        path: replace(widened(one, DISTURBED), source=f"{one.source}; wider: measured beside noise")
+        if path.partition(".")[0] in noisy and one.origin == MEASURED
+        else one
+        for path, one in quantities.items()
+    }
+
+
+# Times that a program may have and its signature does not name, in forms that physics suggests.
+#
+# A collective that nobody wrote down takes time in every step and grows with the logarithm of the
+# number of processes; a root that talks to all grows with that number. None of these terms is part
+# of a prediction unless measured runs ask for it (`popmodel.fit.calibrate`).
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A form of time that a signature may lack."""
+
+    name: str  # Of its score among the inputs
+    meaning: str  # For people
+    unit: str  # Of its amplitude: ``s`` or ``1``, a part of the time in loops
+    # Placement -> the number that the amplitude is multiplied by; 0 with one process, or thread.
+    shape: Callable[[Placement], float]
+    added: Callable[[RunWork, Value], RunWork]  # (work, amplitude times shape) -> the work with it
+    # (shape, factor) -> the shape with a factor more processes, or threads of each.
+    grown: Callable[[float, float], float]
+    is_fixed: bool  # Whether it takes as long where more processes, or threads, share the work
+    # Topology -> whether it has a shape in some run on the machine.
+    is_possible: Callable[[Topology], bool]
+
+
+def _of_messages(work: RunWork, each: Value) -> RunWork:
+    return replace(work, transfer=work.transfer + work.steps * each)
+
+
+def _of_loops(work: RunWork, part: Value) -> RunWork:
+    return replace(
+        work,
+        share=work.share * (1.0 + part),
+        stretched=work.stretched * (1.0 + part),
+        region_cycles=work.region_cycles * (1.0 + part),
+    )
+
+
+def _of_one_thread(work: RunWork, part: Value) -> RunWork:
+    """A part of the loops that one thread does while the others wait."""
+    return replace(work, stretched=work.stretched + work.single_thread * part)
+
+
+def _has_cores(machine: Topology) -> bool:
+    return machine.nodes * machine.cores_per_node > 1
+
+
+RESIDUALS: Mapping[str, Residual] = {
+    one.name: one
+    for one in (
+        Residual(
+            f"{RESIDUAL}log_processes",
+            "time of a step that grows with log2 P",
+            "s",
+            lambda at: math.log2(at.processes),
+            _of_messages,
+            lambda shape, factor: shape + math.log2(factor),
+            is_fixed=True,
+            is_possible=_has_cores,
+        ),
+        Residual(
+            f"{RESIDUAL}processes",
+            "time of a step that grows with P",
+            "s",
+            lambda at: at.processes - 1.0,
+            _of_messages,
+            lambda shape, factor: (shape + 1) * factor - 1,
+            is_fixed=True,
+            is_possible=_has_cores,
+        ),
+        Residual(
+            f"{RESIDUAL}nodes",
+            "time of a step for every node beyond the first",
+            "s",
+            lambda at: at.nodes - 1.0,
+            _of_messages,
+            lambda shape, factor: (shape + 1) * factor - 1,
+            is_fixed=True,
+            is_possible=lambda machine: machine.nodes > 1,
+        ),
+        Residual(
+            f"{RESIDUAL}domains",
+            "slower loops for every memory domain of a process beyond the first",
+            "1",
+            lambda at: at.domains_spanned - 1.0,
+            _of_loops,
+            lambda shape, _: max(shape, 1.0),
+            is_fixed=False,
+            is_possible=lambda machine: machine.domains > 1,
+        ),
+        Residual(
+            f"{RESIDUAL}serial",
+            "part of the loops that one thread does alone",
+            "1",
+            lambda at: 1.0 - 1.0 / at.threads,
+            _of_one_thread,
+            lambda shape, factor: 1.0 - (1.0 - shape) / factor,
+            is_fixed=True,
+            is_possible=lambda machine: machine.cores_per_node > 1,
+        ),
+    )
+}
+"""All terms by name."""
+
+
+def with_residuals(
+    work: RunWork, placement: Placement, drawn: Draws, units: Mapping[str, float]
+) -> RunWork:
+    """Return the work of a process with residual terms."""
+    for name, unit in units.items():
+        one = RESIDUALS[name]
+        if shape := one.shape(placement):
+            work = one.added(work, maximum(drawn.score(name), 0.0) * (unit * shape))
+    return work
+
+
+# How the speed of computing drifts with what a signature may not know: a walk without a law.
+#
+# A working set that begins to fit a cache, a clock that falls as more cores are busy: loops become
+# faster or slower by what no formula of the signature says. Over each doubling (of the work of a
+# thread in a step; of the busy cores of a memory domain) the logarithm of their time may change by
+# a normal amount, independent of the others. So runs tell of the doublings that they span, and
+# beyond them the spread grows with the square root of the distance, as that of a random walk.
+
+
+SIZE = "size"
+"""Drift with the work of a thread in a step."""
+ACTIVE = "active"
+"""Drift with the busy cores of a memory domain."""
+DRIFTS: Mapping[str, str] = {
+    SIZE: "drift of computing with the work of a thread in a step",
+    ACTIVE: "drift of computing with the busy cores of a memory domain",
+}
+
+
+def drift_places(work: RunWork, placement: Placement) -> dict[str, float]:
+    """Return where a run is along each drift, in doublings."""
+    step = (nominal(work.share) + nominal(work.serial)) / max(nominal(work.steps), 1.0)
+    found = {ACTIVE: math.log2(placement.active)}
+    return {SIZE: math.log2(step), **found} if step > 0 else found
+
+
+def doublings(kind: str, drift: Drift, at: float) -> Iterator[tuple[str, float]]:
+    """Return the doublings between the origin of a drift and a place along it."""
+    way = at - drift.origin
+    sign = "+" if way > 0 else "-"
+    for number in range(math.ceil(abs(way))):
+        yield f"{RESIDUAL}{kind}[{sign}{number + 1}]", min(abs(way) - number, 1.0)
+
+
+def drifted(
+    work: RunWork, placement: Placement, drawn: Draws, drifts: Mapping[str, Drift]
+) -> RunWork:
+    """Return the work of a process whose computing has drifted."""
+    where = drift_places(work, placement)
+    changes = [
+        drawn.score(name) * (part * drift.deviation)
+        for kind, drift in drifts.items()
+        if kind in where and drift.deviation
+        for name, part in doublings(kind, drift, where[kind])
+    ]
+    if not changes:
+        return work
+    factor: Value = np.exp(sum(changes))
+    return replace(
+        work,
+        serial=work.serial * factor,
+        stated=work.stated * factor,
+        share=work.share * factor,
+        stretched=work.stretched * factor,
+        serial_cycles=work.serial_cycles * factor,
+        region_cycles=work.region_cycles * factor,
+    )

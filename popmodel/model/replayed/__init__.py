@@ -1,1 +1,0 @@
-"""A signature carried out step by step and replayed."""

@@ -1,0 +1,283 @@
+"""What an average process does, item by item and in order: the program of a signature, unrolled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.expressions.elementary import Value
+from popmodel.model.kinds.item import Item
+from popmodel.model.run.context import ModelPoint
+from popmodel.model.run.delays import computation
+from popmodel.model.run.operations import Operations, OperationsBuilder, repetitions
+from popmodel.model.run.work import RunWork, UnevenWork
+from popmodel.model.scale_factors import SPREADS
+from popmodel.model.tree import ItemTree, TreeNode
+from popmodel.model.uncertainty import nominal
+from popmodel.values import dataclass
+
+Array = NDArray[np.float64]
+Place: TypeAlias = tuple[int, ...]
+"""Where a part of a program is: its position in every body around it, the outermost first."""
+Counts: TypeAlias = Mapping[Place, int]
+"""Iterations to carry out instead of all, by the place of the loop."""
+Common: TypeAlias = Mapping[str, Value]
+"""Spread of the work of items without their own, ``persistent_cv`` and ``transient_cv``."""
+
+
+class Own(NamedTuple):
+    """Computation of an average process in items with a spread of their own, s.
+
+    With the seconds by which a process is slower per standard deviation: in every step, and in
+    this one.
+    """
+
+    work: float = 0.0
+    lasting: float = 0.0
+    turns: float = 0.0
+
+    def plus(self, other: Own) -> Own:
+        """Return both together: the same processes are slow in all items."""
+        return Own(*(one + more for one, more in zip(self, other, strict=True)))
+
+    def times(self, factor: float) -> Own:
+        """Return it so many times, or in another unit."""
+        return Own(*(one * factor for one in self))
+
+
+class Memory(NamedTuple):
+    """What a computation of an average process has to do with others on its memory domain.
+
+    The seconds that these cost, if they have the same work; and bytes to and from memory.
+    """
+
+    crowding: float = 0.0
+    moved: float = 0.0
+
+    def plus(self, other: Memory) -> Memory:
+        """Return both together."""
+        return Memory(self.crowding + other.crowding, self.moved + other.moved)
+
+
+class ScriptList(NamedTuple):
+    """Computation of an item that processes share unevenly, in one or some of its executions."""
+
+    place: Place  # Of the item
+    seconds: float  # Of an average process, s
+    # Spreads of what is not known value by value.
+    persistent: float
+    transient: float
+    parts: tuple[UnevenWork, ...]  # How it differs
+    memory: Memory = Memory()  # Of all of it
+    executions: int = 1  # Of a loop that communicates nothing: how many are in it
+    overhead: float = 0.0  # Beside the work of an average process, and as unequal, s
+
+    @property
+    def is_known(self) -> bool:
+        """Whether some of it is known process by process."""
+        return any(part.ranks is not None for part in self.parts)
+
+    @property
+    def levels(self) -> Array:
+        """Work of every process over that of an average one, 1 for what is left to chance."""
+        found = np.zeros(1)
+        for part in self.parts:
+            found = found + part.share * (1.0 if part.ranks is None else part.ranks)
+        return found
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Computation of an average process, s."""
+
+    work: float  # The part that grows with its work, of items without a spread of their own
+    overhead: float  # What is the same for all processes
+    own: Own = Own()  # The part that grows with its work, of the other items
+    listed: tuple[ScriptList, ...] = ()  # That of which more is known than a spread
+    memory: Memory = Memory()  # Of all but the last
+
+
+@dataclass(frozen=True)
+class ScriptPart:
+    """A node of the tree of works with what the replay does with it."""
+
+    place: Place  # Where it is
+    every: float  # In how many turns of its loop it is executed once
+    # What it computes, communication included (packing); of a loop that communicates nothing.
+    compute: Compute
+    meeting: Operations | None = None  # What it communicates itself
+    count: int = 1  # Of a loop that communicates, its iterations
+    # Of a loop that communicates, its body; others are one computation.
+    inside: tuple[ScriptPart, ...] = ()
+
+    def operations(self, counts: Counts) -> float:
+        """Count the operations of all processes in one turn of the loop around it."""
+        if self.inside:
+            each = sum(part.operations(counts) for part in self.inside)
+            once: float = counts.get(self.place, self.count) * each
+        else:
+            once = 0 if self.meeting is None else self.meeting.program.operations
+        return once / self.every
+
+    def times(self, turn: int) -> int:
+        """How often it is executed in a turn of its loop, so that it is 1/every on average."""
+        return math.floor((turn + 1) / self.every + 1e-9) - math.floor(turn / self.every + 1e-9)
+
+
+Event: TypeAlias = Compute | int | ScriptPart
+"""A computation; a new step of a loop, by its number, in which other processes are slow; a
+communication."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """The parts of a program, each worked out once; made by `Script.of`."""
+
+    point: ModelPoint  # Where it is evaluated
+    parts: tuple[ScriptPart, ...]  # In order
+
+    @staticmethod
+    def of(tree: ItemTree, common: Common) -> Script:
+        """Work out every part of a program once."""
+        shared = _Shared(tree.point, common, _is_known_by_process(tree))
+        return Script(tree.point, _parts(shared, tree.nodes, ()))
+
+    def operations(self, counts: Counts) -> float:
+        """Count the operations of all processes."""
+        return sum(part.operations(counts) for part in self.parts)
+
+    def loops(self) -> Iterator[ScriptPart]:
+        """Return the loops that communicate, an outer one before those in it."""
+        waiting = list(self.parts)
+        while waiting:
+            part = waiting.pop(0)
+            if part.inside:
+                yield part
+                waiting = [*part.inside, *waiting]
+
+    def events(self, counts: Counts) -> Iterator[Event]:
+        """Return what an average process does, in order; what is before all loops is step 0."""
+        numbers = {loop.place: 1 + number for number, loop in enumerate(self.loops())}
+
+        def body(parts: tuple[ScriptPart, ...], turn: int) -> Iterator[Event]:
+            for part in parts:
+                for _ in range(part.times(turn)):
+                    yield from turns(part) if part.inside else _once(part)
+
+        def turns(loop: ScriptPart) -> Iterator[Event]:
+            meetings = [part for part in loop.inside if part.meeting is not None]
+            met = bool(meetings)
+            for turn in range(counts.get(loop.place, loop.count)):
+                if met:
+                    yield numbers[loop.place]
+                yield from body(loop.inside, turn)
+                # a step lasts until processes meet, as in the closed form
+                met = any(part.times(turn) for part in meetings)
+
+        yield 0
+        yield from body(self.parts, 0)
+
+
+def _once(part: ScriptPart) -> Iterator[Event]:
+    if part.meeting is None:
+        yield part.compute
+        return
+    half = Compute(part.compute.work / 2, part.compute.overhead / 2, part.compute.own.times(0.5))
+    yield half  # packing before, unpacking after
+    yield part
+    yield half
+
+
+def _is_known_by_process(tree: ItemTree) -> bool:
+    """Whether work is known process by process."""
+    return any(
+        part.ranks is not None for item, _ in tree.leaves() for part in item.uneven(tree.point)
+    )
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all parts have in common: where they are, their spread, whether memory is looked at."""
+
+    point: ModelPoint
+    common: Common
+    has_memory: bool
+
+
+def _parts(shared: _Shared, nodes: tuple[TreeNode, ...], around: Place) -> tuple[ScriptPart, ...]:
+    return tuple(_part(shared, node, (*around, index)) for index, node in enumerate(nodes))
+
+
+def _leaves(node: TreeNode) -> Iterator[tuple[Item, RunWork, float]]:
+    """Return the items without a body in a node: their work and executions in one of it."""
+    if not node.inside:
+        yield node.item, node.work, 1.0
+    for inner in node.inside:
+        times = node.item.repeats / inner.item.every
+        for item, work, executions in _leaves(inner):
+            yield item, work.times(times), executions * nominal(times)
+
+
+def _own(shared: _Shared, node: TreeNode) -> Own:
+    """Computation in items with a spread of their own, in one execution of a node."""
+    found = Own()
+    for item, work, _ in _leaves(node):
+        if item.own_spread and not item.uneven(shared.point):
+            seconds = nominal(computation(work))
+            found = found.plus(Own(1.0, *_spreads(item, shared.common)).times(seconds))
+    return found
+
+
+def _listed(shared: _Shared, node: TreeNode, place: Place) -> Iterator[ScriptList]:
+    """Computation in items of which more is known than a spread, in one execution of a node."""
+    for index, (item, work, executions) in enumerate(_leaves(node)):
+        if parts := item.uneven(shared.point):
+            seconds = nominal(computation(work))
+            spreads, turns = _spreads(item, shared.common), max(round(executions), 1)
+            memory = _memory(shared, item, work)
+            overhead = executions * nominal(item.measured_overhead)
+            yield ScriptList((*place, index), seconds, *spreads, parts, memory, turns, overhead)
+
+
+def _spreads(item: Item, common: Common) -> tuple[float, float]:
+    """Return the persistent and the transient spread of an item."""
+    cv = {**common, **item.own_spread}
+    persistent, transient = (nominal(cv.get(name, 0.0)) for name in SPREADS.values())
+    return persistent, transient
+
+
+def _memory(shared: _Shared, item: Item, work: RunWork) -> Memory:
+    """What some executions of an item have to do with others on the memory domain."""
+    crowding = nominal(item.crowding(shared.point)) if shared.has_memory else 0.0
+    if not crowding:
+        return Memory()
+    executions = nominal(computation(work)) / nominal(computation(item.work(shared.point)))
+    return Memory(crowding * executions, nominal(work.memory_bytes))
+
+
+def _part(shared: _Shared, node: TreeNode, place: Place) -> ScriptPart:
+    item = node.item
+    every = nominal(item.every)
+    if node.inside and node.communicates:
+        count = repetitions(item.repeats, item.name)
+        inside = _parts(shared, node.inside, place)
+        return ScriptPart(place, every, Compute(0.0, 0.0), None, count, inside)
+    work = 0.0 if item.computes_between else nominal(computation(node.work))
+    listed = () if item.communicates else tuple(_listed(shared, node, place))
+    own = _own(shared, node)
+    rest = work - own.work - sum(one.seconds for one in listed)
+    memory = Memory()
+    for leaf, done, _ in _leaves(node) if shared.has_memory else ():
+        if not leaf.uneven(shared.point):
+            memory = memory.plus(_memory(shared, leaf, done))
+    overhead = nominal(node.work.overhead) - sum(one.overhead for one in listed)
+    compute = Compute(rest, overhead, own, listed, memory)
+    if not item.communicates:
+        return ScriptPart(place, every, compute)
+    build = OperationsBuilder(shared.point.messages)
+    item.operations(shared.point, build)
+    return ScriptPart(place, every, compute, build.build())
