@@ -107,9 +107,6 @@ def test_what_was_written_is_on_the_disk_before_it_has_its_name(
 ENDED = """
 import os, signal, sys
 from popmodel import files
-from popmodel.api import study
-from popmodel.bench import run_directory
-from popmodel.bench.plan import BenchPlan
 with files.written(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()

@@ -363,17 +363,3 @@ def test_a_window_of_stretches_knows_where_it_lies_in_the_run(
     assert (again.states.end + shift).tolist() == inner.states.end.tolist()
     instants = np.arange(END)
     assert (again.pieces.moved(instants) + shift).tolist() == inner.pieces.moved(instants).tolist()
-
-
-def test_many_stretches_are_taken_in_one_pass(tmp_path: Path) -> None:
-    count = 20000
-    writer = TraceWriter([1, 1], duration=10 * count)
-    for process in (0, 1):
-        writer.state(process, 0, 0, 10 * count, 1)
-        writer.event(process, 0, 1, [(SEND, 1)])
-    trace = traced(tmp_path, writer)
-    begin = np.arange(count) * 10
-    part = splice(trace, begin, begin + 4)
-    assert part.duration == 4 * count
-    assert (part.states.end - part.states.begin).sum() == 2 * 4 * count
-    assert len(part.calls().entry) == 2 * count

@@ -32,18 +32,16 @@ def states(*ends: int, application: int = 1) -> str:
     )
 
 
-@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize(
-    "name", ["bt-mz.S.2x2", "comd.4", "cg.S.2", "epoch_4proc", "imagemagick_omp8"]
-)
+@pytest.mark.parametrize("name", ["bt-mz.S.2x2", "comd.4", "epoch_4proc"])
 def test_real_traces_that_are_cut(
-    tmp_path: Path, real_trace: Callable[[str], Path], name: str, part: float
+    tmp_path: Path, real_trace: Callable[[str], Path], name: str
 ) -> None:
     lines = gzip.decompress(real_trace(name).read_bytes()).splitlines(keepends=True)
-    text = b"".join(lines[: int(part * len(lines))])
-    ((found, _, line),) = warnings(tmp_path / "x.prv", text)
-    assert found.endswith("the file may be truncated")
-    assert line is None
+    for part in (0.1, 0.5, 0.9):
+        text = b"".join(lines[: int(part * len(lines))])
+        ((found, _, line),) = warnings(tmp_path / "x.prv", text)
+        assert found.endswith("the file may be truncated")
+        assert line is None
 
 
 def test_real_traces_that_are_whole() -> None:

@@ -51,7 +51,7 @@ def of(folder: Path, writer: TraceWriter) -> Trace:
     return read(folder / "x.prv")
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3)), min_size=1, max_size=4),
     st.booleans(),

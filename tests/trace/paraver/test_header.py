@@ -67,13 +67,6 @@ def test_headers_of_other_writers(line: str, header: Header) -> None:
     assert parse_header(START.replace("Paraver", "PARAVER") + line) == header
 
 
-def test_more_than_65535_tasks() -> None:
-    tasks = ",".join(["1:1"] * 70_000)
-    assert (
-        len(parse_header(f"{START}5_ns:1(1):1:70000({tasks}),0").applications[0].threads) == 70_000
-    )
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -26,37 +26,6 @@ def rows(table: object, *names: str) -> list[tuple]:
     return list(zip(*(getattr(table, name).tolist() for name in names), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("name", "threads", "states", "events", "messages", "communicators"),
-    [
-        ("bt-mz.S.2x2", [2, 2], 19853, 48740, 122, 3),
-        ("cg.S.2", [1, 1], 20191, 20236, 3360, 3),
-        ("comd.4", [1] * 4, 2223, 2595, 984, 5),
-        ("ft.S.4", [1] * 4, 215, 515, 0, 5),
-        ("is.S.4", [1] * 4, 345, 825, 3, 5),
-        ("mix.4", [1] * 4, 3815, 6582, 420, 7),
-        ("mixnbc.4", [1] * 4, 3895, 6725, 420, 7),
-        ("mixpers.4", [1] * 4, 3911, 6680, 440, 7),
-        ("mixrma.4", [1] * 4, 3951, 6860, 420, 7),
-    ],
-)
-def test_real_traces(
-    name: str, threads: list[int], states: int, events: int, messages: int, communicators: int
-) -> None:
-    trace = read(DATA / f"{name}.prv.gz")
-    assert trace.threads.tolist() == threads
-    assert trace.processes == len(threads)
-    assert trace.locations == sum(threads) == len(trace.states.offsets) - 1
-    assert len(trace.states.begin) == states
-    assert len(trace.records.events.time) == events
-    assert len(trace.messages.size) == messages
-    assert len(trace.communicators) == communicators
-    assert trace.communicators[1].tolist() == list(range(trace.processes))
-    assert trace.warnings == ()
-    assert trace.names is not None
-    assert len(trace.names) == trace.locations
-
-
 def test_a_record_of_each_kind_lands_in_its_columns(tmp_path: Path) -> None:
     text = (
         HEADER
