@@ -10,8 +10,7 @@ import pytest
 from popmodel.errors import UsageError
 from popmodel.expressions.elementary import numbers
 from popmodel.machine.profile import Profile, load
-from popmodel.model import model_error as residual
-from popmodel.model import signatures
+from popmodel.model import model_error, signatures
 from popmodel.model.posterior import TRUSTED, Calibration, Drift
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
@@ -148,7 +147,7 @@ def test_a_term_that_runs_may_hide_counts_in_choices_and_hardly_in_intervals(
         return drawn_only(numbers(run.modelled.runtime))
 
     hidden, shown = drawn(0.0), drawn(2.0)
-    monkeypatch.setattr(residual, "HIDDEN", 0.0)
+    monkeypatch.setattr(model_error, "HIDDEN", 0.0)
     likely = drawn(0.0)
     assert np.array_equal(shown, drawn(2.0))
     assert np.quantile(hidden, 0.95) < 1.15 * np.quantile(likely, 0.95)
