@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
+from popmodel.efficiency.evaluation import TERMS_FAMILY
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import FileError, PopmodelError
 from popmodel.expressions.elementary import Value, numbers
@@ -49,7 +49,7 @@ LOSSES = (
     "openmp_region_efficiency",
     "serial_region_efficiency",
 )
-"""Leaves of `FAMILY`, whose losses and the useful time add up to the runtime."""
+"""Leaves of `TERMS_FAMILY`, whose losses and the useful time add up to the runtime."""
 _BETWEEN = LOSSES[1:3]  # those that one process does not have
 _TOP = "parallel_efficiency"
 WILD = 0.7
@@ -81,7 +81,7 @@ def parts_of(run: MeasuredRow) -> tuple[Part, ...]:
 
     Parts that are all known add up to the runtime, which would count twice beside them.
     """
-    known = run.metrics.get(FAMILY, {})
+    known = run.metrics.get(TERMS_FAMILY, {})
     parts = []
     if _TOP in known:
         parts.append(Part(USEFUL, known[_TOP] * run.runtime, 1.0, 0.0))
@@ -100,7 +100,7 @@ def parts_of(run: MeasuredRow) -> tuple[Part, ...]:
 def _modelled_parts(run: ModelledObservables, names: Sequence[str], size: int) -> dict[str, Array]:
     """The parts of a modelled run, s; float64[size] each."""
     runtime = np.broadcast_to(numbers(run.runtime), (size,))
-    values = load_families()[FAMILY].evaluate_samples(run.aggregates, run.absent).values
+    values = load_families()[TERMS_FAMILY].evaluate_samples(run.aggregates, run.absent).values
     parts = {RUNTIME: runtime}
     for name in names:
         if name == USEFUL:

@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
-from popmodel.efficiency.evaluation import FamilyTerm
-from popmodel.efficiency.evaluation import terms as parts
+from popmodel.efficiency.evaluation import TERMS, TERMS_FAMILY, FamilyTerm, leaves, terms
 from popmodel.fit.baselines import BASELINES, baselines
 from popmodel.fit.samples import Sample
 from popmodel.machine.quantity import END
@@ -239,17 +237,17 @@ def by_term(splits: Iterable[Split]) -> tuple[ByTerm, ...]:
 
 
 def _compared(split: Split) -> ByTerm | None:
-    pairs = [pair for pair in split.runs if pair.run.metrics.get(FAMILY)]
+    pairs = [pair for pair in split.runs if pair.run.metrics.get(TERMS_FAMILY)]
     if not pairs:
         return None
     predicted = pairs[0].predicted.terms
     measured: list[Mapping[str, Any]] = [
-        parts.terms(pair.run.runtime, pair.run.metrics[FAMILY]) for pair in pairs
+        terms(pair.run.runtime, pair.run.metrics[TERMS_FAMILY]) for pair in pairs
     ]
     both = {name for name in predicted if all(name in one for one in measured)}
     runtime = sum(pair.run.runtime for pair in pairs) / len(pairs)
     found = []
-    for term in parts.leaves(dict.fromkeys(both)):
+    for term in leaves(dict.fromkeys(both)):
         one = predicted[term.name]
         times = tuple(float(each[term.name]) for each in measured)
         found.append(TermComparison(term, Repeated(times, one), runtime))
@@ -261,7 +259,7 @@ def errors_by_term(found: Iterable[ByTerm]) -> list[dict[str, Any]]:
 
     In the order of `popmodel.efficiency.evaluation.TERMS`.
     """
-    errors: dict[str, list[float]] = {term.name: [] for term in parts.TERMS}
+    errors: dict[str, list[float]] = {term.name: [] for term in TERMS}
     for split in found:
         if split.split.region.is_test:
             for compared in split.terms:

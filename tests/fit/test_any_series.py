@@ -170,8 +170,3 @@ def test_where_no_law_holds_nothing_is_projected() -> None:
     for row in carried(runs, [(4, 1)], "strong", 0).rows:
         assert (row.value, row.low, row.high) == (None, None, None)
         assert row.why.startswith("no law holds for the relative efficiency of the runtime: even")
-
-
-def test_what_no_law_holds_for_is_drawn_as_measured(tmp_path: Path) -> None:
-    found = project([table(tmp_path / "runs.csv", [(1, 25), (2, 12), (3, 113)])], [4])
-    assert "3 x 1, 0.221" in found.plot().svg

@@ -78,11 +78,6 @@ def test_formulas_with_the_same_counts_are_told_with_what_would_tell() -> None:
     assert any(note.endswith("would tell") for note in found.notes)
 
 
-def test_hints_come_first() -> None:
-    found = exact_law(counts(lambda p: p, (2, 4)), hints=["2*floor(log2(P))"])
-    assert found is not None and found.text == "2*floor(log2(P))"
-
-
 def test_a_multiple_of_a_likely_formula_comes_first_and_alone() -> None:
     samples = [
         Sample(a * b, 1, 4096 / b, {"P0": float(a), "P1": float(b)})
@@ -118,7 +113,3 @@ def test_a_single_count_is_assumed_to_stay() -> None:
 
 def test_counts_that_follow_no_formula_have_none() -> None:
     assert exact_law([Sample(p, 1, v) for p, v in ((2, 3), (4, 11), (8, 13), (16, 40))]) is None
-
-
-def test_one_configuration_with_two_counts_has_none() -> None:
-    assert exact_law([Sample(2, 1, 3), Sample(2, 1, 4)]) is None

@@ -116,18 +116,6 @@ def test_local_extents_of_a_grid_are_terms_like_any_other() -> None:
         found.at(64, 1)
 
 
-@given(
-    st.sampled_from(["1", "1/P", "1/P**(2/3)", "log2(P)", "P"]),
-    st.floats(1e-9, 1e9),
-    st.integers(0, 1000),
-)
-def test_one_term_is_recovered_from_noisy_points(form: str, scale: float, seed: int) -> None:
-    term = parse(form)
-    truth: Truth = lambda p, _: scale * float(term.evaluate({"P": p}))  # noqa: E731
-    found = law(measured(truth, (2, 4, 8, 16), noise=0.01, error=0.01, seed=seed), hints=[form])
-    assert found.at(16, 1).value == pytest.approx(truth(16, 1), rel=0.05)
-
-
 @given(st.floats(1e-6, 1e6), st.integers(0, 1000))
 def test_a_law_does_not_depend_on_the_unit(factor: float, seed: int) -> None:
     samples = measured(lambda p, _: 3 / p + 0.1, (1, 2, 4, 8), noise=0.03, error=None, seed=seed)
@@ -168,12 +156,6 @@ def test_one_point_does_not_tell_the_shares_of_two_terms() -> None:
     assert "the shares of 1/P + 1 are not known from one point: halves assumed" in found.notes
 
 
-def test_a_hint_that_is_0_at_the_only_point_is_passed_over() -> None:
-    found = law([Sample(1, 1, 2.0)], hints=["log2(P)"])
-    assert found.form == "1"
-    assert found.notes[0] == "log2(P) is 0 at the only point"
-
-
 def test_two_points_that_agree_with_the_hint_keep_it() -> None:
     found = law([Sample(4, 1, 1.0, {}, 0.02), Sample(16, 1, 0.26, {}, 0.02)], hints=["1/P"])
     assert (found.form, found.origin) == ("1/P", "fit")
@@ -191,10 +173,6 @@ def test_two_points_that_contradict_the_hint_give_it_a_second_term_that_is_assum
     assert far.low < 0.4 * 4 ** (-2 / 3) < far.high
     assert found.tells is not None
     assert any("would tell" in note for note in found.notes)
-
-
-def test_without_hints_the_simplest_form_near_two_points_is_taken() -> None:
-    assert law(measured(lambda p, _: 3 / p, (4, 16))).form == "1/P"
 
 
 def test_no_draw_of_a_share_makes_a_formula_negative() -> None:
@@ -229,13 +207,6 @@ def test_contradicting_repeats_are_said() -> None:
         Sample(4, 1, 0.6, {}, 0.01),
     ]
     assert law(samples).notes[0] == "P = 2, T = 1: values contradict each other: 1 and 1.5"
-
-
-def test_processes_and_threads_varied_together_leave_their_effects_open() -> None:
-    samples = [Sample(p, t, 8 / (p * t), {}, 0.01) for p, t in ((1, 4), (2, 2), (4, 1))]
-    found = law(samples)
-    assert found.tells is not None
-    assert found.tells["P"] * found.tells["T"] != 4
 
 
 def test_what_no_form_has_is_said_and_the_nearest_form_carries_it_in_its_interval() -> None:

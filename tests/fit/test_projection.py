@@ -11,7 +11,7 @@ from fit.series import Truth, drawn, measured, of_times, powers
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
-from popmodel.fit.projection import DERIVED, ProjectedRow, Projection, project
+from popmodel.fit.projection import ProjectedRow, Projection, project
 from popmodel.runs.measurement import MeasuredRow
 
 
@@ -46,21 +46,6 @@ def test_products_and_sums_hold_at_every_size() -> None:
         first = home.aggregates["useful_mean"] / home.runtime
         expected = speedup / (processes / 4) * first
         assert rows["mpi", "global_efficiency"].value == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("law", ["structural", "amdahl", "pipe"])
-def test_a_law_can_be_asked_for(law: str) -> None:
-    rows = values(project(series(drawn(3)), [(32, 1)], "strong", 0, law), 32)
-    assert {row.law for row in rows.values()} == {law, DERIVED}
-
-
-def test_targets_do_not_change_each_other() -> None:
-    runs = series(drawn(4))
-    alone = values(project(runs, [(32, 1)], "strong", 0), 32)
-    among = values(project(runs, [(8, 1), (32, 1), (64, 1)], "strong", 0), 32)
-    assert {key: row.value for key, row in alone.items()} == pytest.approx(
-        {key: row.value for key, row in among.items()}
-    )
 
 
 # -- where intervals end

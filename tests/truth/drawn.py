@@ -14,20 +14,13 @@ _FREEDOM = 5  # of Student's t: a stated 90 % interval holds the truth in about 
 
 @dataclass(frozen=True)
 class Stated:
-    """A number as people know it, and what it is.
+    """A number as people know it, and what it is."""
 
-    Attributes
-    ----------
-    value, low, high : float
-        What is stated: best estimate and the ends of a 90 % interval.
-    true : float
-        What the simulation uses.
-    """
-
+    # What is stated: best estimate and the ends of a 90 % interval.
     value: float
     low: float
     high: float
-    true: float
+    true: float  # What the simulation uses
 
     def measured(self, source: str) -> dict[str, Any]:
         """As a quantity of a machine profile."""

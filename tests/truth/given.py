@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
 from truth.measured import TruthRun
@@ -16,15 +15,6 @@ def write(one: Truth, folder: Path) -> tuple[Path, Path]:
     signature.write_text(one.signature)
     profile.write_text(json.dumps(one.profile))
     return signature, profile
-
-
-def table(runs: Iterable[TruthRun], metrics: bool = False) -> str:
-    """Return runs as CSV: sizes, the problem, seconds, on request the additive hybrid metrics."""
-    rows = [row(run, metrics) for run in runs]
-    heads = list(dict.fromkeys(name for one in rows for name in one))
-    lines = [",".join(heads)]
-    lines += [",".join(f"{one[name]:.7g}" if name in one else "" for name in heads) for one in rows]
-    return "\n".join(lines) + "\n"
 
 
 def row(run: TruthRun, metrics: bool = False) -> dict[str, float]:

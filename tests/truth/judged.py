@@ -61,18 +61,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Compared:
-    """A metric of a run that nobody had measured.
+    """A metric of a run that nobody had measured."""
 
-    Attributes
-    ----------
-    measured, mean : float
-        Of one run, and of the mean of many.
-    said, said_of_mean : Number
-        What was foretold of one run, and of the mean of many.
-    """
-
+    # Of one run, and of the mean of many.
     measured: float
     mean: float
+    # What was foretold of one run, and of the mean of many.
     said: Number
     said_of_mean: Number
 
@@ -84,29 +78,14 @@ class Compared:
 
 @dataclass(frozen=True)
 class Row:
-    """A run that nobody had measured, and what a method said of it.
+    """A run that nobody had measured, and what a method said of it."""
 
-    Attributes
-    ----------
-    method : str
-        Who foretold.
-    region : str
-        Of `REGIONS`.
-    size : (int, int)
-        Processes and threads.
-    measured : float
-        Runtime, s.
-    said : Number
-        Runtime that was foretold, with the interval for one run.
-    metrics : mapping of str to Compared
-        Of the additive hybrid family, by id; empty where nothing was foretold of them.
-    """
-
-    method: str
-    region: str
-    size: Configuration
-    measured: float
-    said: Number
+    method: str  # Who foretold
+    region: str  # Of `REGIONS`
+    size: Configuration  # Processes and threads
+    measured: float  # Runtime, s
+    said: Number  # Runtime that was foretold, with the interval for one run
+    # Of the additive hybrid family, by id; empty where nothing was foretold of them.
     metrics: Mapping[str, Compared]
 
     @property
@@ -117,24 +96,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Decision:
-    """A split that was taken.
+    """A split that was taken."""
 
-    Attributes
-    ----------
-    method : str
-        By whom.
-    size : (int, int)
-        Processes and threads.
-    announced : float or None
-        Expected loss that was announced.
-    found : float
-        By how much it takes longer than the fastest of all splits, noise left out.
-    """
-
-    method: str
-    size: Configuration
-    announced: float | None
-    found: float
+    method: str  # By whom
+    size: Configuration  # Processes and threads
+    announced: float | None  # Expected loss that was announced
+    found: float  # By how much it takes longer than the fastest of all splits, noise left out
 
 
 @dataclass(frozen=True)
@@ -201,19 +168,7 @@ def judged(
     only_runtimes: bool = False,
     methods: Sequence[str] = (CALIBRATED, AS_WRITTEN, *BASELINES),
 ) -> Verdict:
-    """Calibrate by the runs of a truth, and foretell those that were not made.
-
-    Parameters
-    ----------
-    one : Truth
-        The truth.
-    folder : Path
-        Where its files are written.
-    only_runtimes : bool
-        Whether nothing else was measured of the runs.
-    methods : sequence of str
-        Who foretells.
-    """
+    """Calibrate by the runs of a truth, and foretell those that were not made."""
     signature, profile = read(one, folder)
     runs = [measurement(one.run(*size), number) for number, size in enumerate(one.training())]
     if only_runtimes:
@@ -305,36 +260,17 @@ _USUAL_NOISE = 0.02
 
 @dataclass(frozen=True)
 class Poisoned:
-    """What one disturbed run does.
+    """What one disturbed run does."""
 
-    Attributes
-    ----------
-    named : bool
-        Whether it is suspected, and no other run is.
-    alarms : int
-        Runs that are suspected though nothing disturbed them, without the disturbed one.
-    moved : float
-        By how much it moves the runtime that is foretold, in half widths of the interval that the
-        undisturbed runs give.
-    """
-
-    named: bool
-    alarms: int
+    named: bool  # Whether it is suspected, and no other run is
+    alarms: int  # Runs that are suspected though nothing disturbed them, without the disturbed one
+    # By how much it moves the runtime that is foretold, in half widths of the interval that the
+    # undisturbed runs give.
     moved: float
 
 
 def poisoned(one: Truth, folder: Path, before: Calibrated) -> Poisoned:
-    """Calibrate with a run that took twice as long; foretell four times as many processes.
-
-    Parameters
-    ----------
-    one : Truth
-        The truth.
-    folder : Path
-        Where its files are written.
-    before : Calibrated
-        By the same runs, none of them disturbed.
-    """
+    """Calibrate with a run that took twice as long; foretell four times as many processes."""
     signature, profile = read(one, folder)
     clean = [one.run(*size) for size in one.training()]
     disturbed, where = one.poisoned(clean)
@@ -352,17 +288,10 @@ def poisoned(one: Truth, folder: Path, before: Calibrated) -> Poisoned:
 
 @dataclass(frozen=True)
 class Recovered:
-    """A constant that is known, and what a calibration says of it.
+    """A constant that is known, and what a calibration says of it."""
 
-    Attributes
-    ----------
-    true : float
-        Its value.
-    before, after : Number
-        As it was stated, and as the runs have left it.
-    """
-
-    true: float
+    true: float  # Its value
+    # As it was stated, and as the runs have left it.
     before: Number
     after: Number
 

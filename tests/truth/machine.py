@@ -18,47 +18,23 @@ OPENMP_THREADS = (1, 2, 4, 8, 16, 32)
 
 @dataclass(frozen=True)
 class Machine:
-    """A cluster of nodes with two sockets, each one memory domain.
+    """A cluster of nodes with two sockets, each one memory domain."""
 
-    Attributes
-    ----------
-    cores : int
-        Of a node.
-    clock : tuple of Stated
-        Hz, with one busy core of a node and with all.
-    overlap : Stated
-        Share of arithmetic and transfers that hide behind each other.
-    alone, full : Stated
-        Memory bandwidth of one core, and of a domain whose cores all ask for more, B/s.
-    saturation : str
-        Law in between: ``power``, or a key of `memory.OTHERS`.
-    sharpness : float
-        Of the law ``power``.
-    overheads : tuple of Stated
-        Of a parallel loop, s, at `OPENMP_THREADS`.
-    latency, per_byte : mapping of str to Stated
-        Of a message, s and s/B, by tier.
-    adapter : Stated
-        Seconds per byte through the network adapter of a node.
-    reduction : Stated
-        Seconds per byte of applying a reduction.
-    eager : float
-        Largest message, in bytes, that needs no receiver.
-    """
-
-    cores: int
-    clock: tuple[Stated, Stated]
-    overlap: Stated
+    cores: int  # Of a node
+    clock: tuple[Stated, Stated]  # Hz, with one busy core of a node and with all
+    overlap: Stated  # Share of arithmetic and transfers that hide behind each other
+    # Memory bandwidth of one core, and of a domain whose cores all ask for more, B/s.
     alone: Stated
     full: Stated
-    saturation: str
-    sharpness: float
-    overheads: tuple[Stated, ...]
+    saturation: str  # Law in between: ``power``, or a key of `memory.OTHERS`
+    sharpness: float  # Of the law ``power``
+    overheads: tuple[Stated, ...]  # Of a parallel loop, s, at `OPENMP_THREADS`
+    # Of a message, s and s/B, by tier.
     latency: dict[str, Stated]
     per_byte: dict[str, Stated]
-    adapter: Stated
-    reduction: Stated
-    eager: float
+    adapter: Stated  # Seconds per byte through the network adapter of a node
+    reduction: Stated  # Seconds per byte of applying a reduction
+    eager: float  # Largest message, in bytes, that needs no receiver
 
     @property
     def domain(self) -> int:

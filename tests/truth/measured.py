@@ -14,36 +14,24 @@ from truth.simulation import Happened, Size, Step, Times
 
 @dataclass(frozen=True)
 class TruthRun:
-    """A run as a trace of it would show it; times in s.
+    """A run as a trace of it would show it; times in s."""
 
-    Attributes
-    ----------
-    processes, threads, parameters
-        P, T and parameters of the problem.
-    runtime, ideal_runtime : float
-        With the network, and with one that costs nothing.
-    node : array of shape (P,)
-        Node of each process.
-    useful, omp_useful : array of shape (P, T)
-        User code of each thread, and the part of it in parallel regions.
-    serial_useful, in_openmp, in_mpi : array of shape (P,)
-        User code of the master outside of regions, regions, MPI calls.
-    imbalance : float
-        Busiest less average thread of each region, summed, mean over processes.
-    """
-
+    # P, T and parameters of the problem.
     processes: int
     threads: int
     parameters: Mapping[str, float]
+    # With the network, and with one that costs nothing.
     runtime: float
     ideal_runtime: float
-    node: Times
+    node: Times  # Node of each process
+    # User code of each thread, and the part of it in parallel regions.
     useful: Times
     omp_useful: Times
+    # User code of the master outside of regions, regions, MPI calls.
     serial_useful: Times
     in_openmp: Times
     in_mpi: Times
-    imbalance: float
+    imbalance: float  # Busiest less average thread of each region, summed, mean over processes
 
     @cached_property
     def aggregates(self) -> dict[str, float]:

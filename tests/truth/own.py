@@ -30,22 +30,13 @@ _END = 1.6448536269514715
 
 @dataclass(frozen=True)
 class Own:
-    """A program as its signature says, but for what its intervals leave open.
+    """A program as its signature says, but for what its intervals leave open."""
 
-    Attributes
-    ----------
-    stated : Truth
-        Signature and profile as people have them; its constants are the true ones.
-    signature, profile : Signature, Profile
-        What the predictions that stand for runs are made with.
-    constants : dict of str to float
-        Right values of the constants of the signature.
-    """
-
-    stated: Truth
+    stated: Truth  # Signature and profile as people have them; its constants are the true ones
+    # What the predictions that stand for runs are made with.
     signature: Signature
     profile: Profile
-    constants: dict[str, float]
+    constants: dict[str, float]  # Right values of the constants of the signature
 
     def run(self, processes: int, threads: int, repeat: int = 0) -> MeasuredRow:
         """Return a run: a prediction with noise."""

@@ -25,49 +25,22 @@ class Loop:
 
 @dataclass(frozen=True)
 class Program:
-    """A program, and what an analyst says of it.
+    """A program, and what an analyst says of it."""
 
-    Attributes
-    ----------
-    dimensions : int
-        Of the grid that processes share.
-    cells : int
-        Cells along each of them, N.
-    depth : int
-        Cells behind each of those, which no process shares.
-    shared : int
-        Leading dimensions whose cells threads share.
-    periodic : bool
-        Whether there are neighbours beyond the ends.
-    loops : tuple of Loop
-        Parallel loops of a step.
-    serial : Stated
-        Cycles of the master for each cell of a plane of its block, in every step.
-    variables : int
-        Values of a cell that neighbours need.
-    every : int
-        Steps from one sum over all processes to the next.
-    persistent, transient : Stated
-        Coefficients of variation of the work of processes, at `reference` processes.
-    reference : int
-        A number of processes.
-    growth : Stated
-        Exponent with which both grow with P.
-    """
-
-    dimensions: int
-    cells: int
-    depth: int
-    shared: int
-    periodic: bool
-    loops: tuple[Loop, ...]
-    serial: Stated
-    variables: int
-    every: int
+    dimensions: int  # Of the grid that processes share
+    cells: int  # Cells along each of them, N
+    depth: int  # Cells behind each of those, which no process shares
+    shared: int  # Leading dimensions whose cells threads share
+    periodic: bool  # Whether there are neighbours beyond the ends
+    loops: tuple[Loop, ...]  # Parallel loops of a step
+    serial: Stated  # Cycles of the master for each cell of a plane of its block, in every step
+    variables: int  # Values of a cell that neighbours need
+    every: int  # Steps from one sum over all processes to the next
+    # Coefficients of variation of the work of processes, at `reference` processes.
     persistent: Stated
     transient: Stated
-    reference: int
-    growth: Stated
+    reference: int  # A number of processes
+    growth: Stated  # Exponent with which both grow with P
 
     def grid(self, processes: int) -> tuple[int, ...]:
         """Return the processes along each dimension: smallest surface, most along the last."""

@@ -27,41 +27,22 @@ class Size:
 
 @dataclass(frozen=True)
 class Noise:
-    """What differs from run to run.
+    """What differs from run to run."""
 
-    Attributes
-    ----------
-    computing, messages : float
-        Factors on times.
-    pause : float
-        Part of the run for which one process is stopped.
-    at : float
-        When in the run, and where among the processes, from 0 to 1.
-    """
-
+    # Factors on times.
     computing: float = 1.0
     messages: float = 1.0
-    pause: float = 0.0
-    at: float = 0.5
+    pause: float = 0.0  # Part of the run for which one process is stopped
+    at: float = 0.5  # When in the run, and where among the processes, from 0 to 1
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a process with average work does in a step.
+    """What a process with average work does in a step."""
 
-    Attributes
-    ----------
-    serial : float
-        Seconds of its master outside of parallel regions.
-    useful : array of shape (loops, T)
-        Seconds of each thread in each region.
-    overhead : float
-        Seconds of OpenMP, all regions together.
-    """
-
-    serial: float
-    useful: Times
-    overhead: float
+    serial: float  # Seconds of its master outside of parallel regions
+    useful: Times  # Seconds of each thread in each region
+    overhead: float  # Seconds of OpenMP, all regions together
 
     @property
     def busiest(self) -> float:
@@ -76,41 +57,22 @@ class Step:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Messages with the neighbours in the grid, all at once.
+    """Messages with the neighbours in the grid, all at once."""
 
-    Attributes
-    ----------
-    partners : int array of shape (directions, P)
-        Ranks; the process itself where there is none.
-    seconds : array of shape (P,)
-        From the last partner's begin to the end.
-    needs_receiver : bool
-        Whether messages wait until the receiver has come.
-    """
-
-    partners: NDArray[np.int64]
-    seconds: Times
-    needs_receiver: bool
+    partners: NDArray[np.int64]  # Ranks; the process itself where there is none
+    seconds: Times  # From the last partner's begin to the end
+    needs_receiver: bool  # Whether messages wait until the receiver has come
 
 
 @dataclass(frozen=True)
 class Happened:
-    """What happened.
+    """What happened."""
 
-    Attributes
-    ----------
-    runtime, ideal : float
-        Seconds, and those with a network that costs nothing.
-    factors : array of shape (P,)
-        Sum over all steps of the relative work of each process.
-    paused : array of shape (P,)
-        Seconds for which processes were stopped, or did what the others waited for.
-    """
-
+    # Seconds, and those with a network that costs nothing.
     runtime: float
     ideal: float
-    factors: Times
-    paused: Times
+    factors: Times  # Sum over all steps of the relative work of each process
+    paused: Times  # Seconds for which processes were stopped, or did what the others waited for
 
 
 def step(machine: Machine, program: Program, terms: Terms, size: Size) -> Step:

@@ -18,54 +18,30 @@ class Terms:
     """Sizes of the terms; 0 where there is none.
 
     Those called shares are parts of the time of a step on two full nodes with one thread each.
-
-    Attributes
-    ----------
-    collective : float
-        Share of a collective in every step, at twice the cores of a node; grows with log2 P.
-    meets : bool
-        Whether all wait for each other in it.
-    shape : float
-        Of the gamma distribution of transient imbalance; 0 for a normal one.
-    boundary : float
-        Share of a delay of exchanges across the node boundary.
-    crossing : float
-        By how much a byte takes longer there than measured with one pair of nodes.
-    socket : float
-        By how much a team on two sockets computes more slowly.
-    root : float
-        Share of the work of rank 0 for all others in every step, at twice the cores of a node;
-        grows with P.
-    cache : float
-        Part of the traffic that stays in the cache once blocks are small.
-    nodes_to_fit : float
-        On how many full nodes half of that does.
-    clock : float
-        Part of the clock that is lost with all cores busy, beyond what was measured.
-    serial : float
-        Part of the work of each parallel region that the master does alone.
-    tasks : float
-        Tasks of all processes, which nobody divides further, for each core of sixteen nodes.
-    phase : float
-        Share of a phase of rank 0 in every step, for which all others wait, at twice the cores of
-        a node; grows with P.
-    adapter : float
-        By how much a byte takes longer through the adapter when all cores of a node send.
     """
 
+    # Share of a collective in every step, at twice the cores of a node; grows with log2 P.
     collective: float = 0.0
-    meets: bool = False
-    shape: float = 0.0
-    boundary: float = 0.0
+    meets: bool = False  # Whether all wait for each other in it
+    shape: float = 0.0  # Of the gamma distribution of transient imbalance; 0 for a normal one
+    boundary: float = 0.0  # Share of a delay of exchanges across the node boundary
+    # By how much a byte takes longer there than measured with one pair of nodes.
     crossing: float = 0.0
-    socket: float = 0.0
+    socket: float = 0.0  # By how much a team on two sockets computes more slowly
+    # Share of the work of rank 0 for all others in every step, at twice the cores of a node; grows
+    # with P.
     root: float = 0.0
-    cache: float = 0.0
-    nodes_to_fit: float = 1.0
+    cache: float = 0.0  # Part of the traffic that stays in the cache once blocks are small
+    nodes_to_fit: float = 1.0  # On how many full nodes half of that does
+    # Part of the clock that is lost with all cores busy, beyond what was measured.
     clock: float = 0.0
-    serial: float = 0.0
+    serial: float = 0.0  # Part of the work of each parallel region that the master does alone
+    # Tasks of all processes, which nobody divides further, for each core of sixteen nodes.
     tasks: float = 0.0
+    # Share of a phase of rank 0 in every step, for which all others wait, at twice the cores of a
+    # node; grows with P.
     phase: float = 0.0
+    # By how much a byte takes longer through the adapter when all cores of a node send.
     adapter: float = 0.0
 
     @property

@@ -31,26 +31,15 @@ _MEAN_OF = 4  # runs with other transient imbalance
 
 @dataclass(frozen=True)
 class Truth:
-    """A program on a machine, as it is and as people know it.
+    """A program on a machine, as it is and as people know it."""
 
-    Attributes
-    ----------
-    family : str
-        One of `FAMILIES`.
-    seed : int
-        Of everything that is random.
-    machine, program, terms : Machine, Program, Terms
-        As it is.
-    run_cv : float
-        Coefficient of variation of the time from run to run.
-    """
-
-    family: str
-    seed: int
+    family: str  # One of `FAMILIES`
+    seed: int  # Of everything that is random
+    # As it is.
     machine: Machine
     program: Program
     terms: Terms
-    run_cv: float
+    run_cv: float  # Coefficient of variation of the time from run to run
 
     @property
     def name(self) -> str:
@@ -157,15 +146,7 @@ class Truth:
 
 
 def truth(family: str, seed: int) -> Truth:
-    """Draw a truth.
-
-    Parameters
-    ----------
-    family : str
-        One of `FAMILIES`.
-    seed : int
-        Not negative; the same seed gives the same truth.
-    """
+    """Draw a truth."""
     rng = np.random.default_rng([terms.FAMILIES.index(family), seed])
     law = "power" if family == "shared" else str(rng.choice(["queue", "requests"]))
     machine = machines.draw(rng, law)

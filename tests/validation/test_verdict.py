@@ -49,15 +49,6 @@ def test_repeats_have_mean_and_standard_deviation(times: list[float]) -> None:
     assert document["runtime"]["least"] == min(times)
 
 
-def test_a_single_run_has_no_deviation() -> None:
-    (one,) = runs((2, 1.0, [1.0]))
-    assert one.runtime.deviation is None
-
-
-def test_splits_are_sorted_by_cores() -> None:
-    assert [one.processes for one in runs((8, 1.0, [1.0]), (2, 1.0, [1.0]))] == [2, 8]
-
-
 def test_parameters_tell_splits_apart() -> None:
     found = (*runs((2, 1.0, [1.0]), n=8.0), *runs((2, 1.0, [1.0]), n=9.0))
     assert varied(found) == ["N"]
