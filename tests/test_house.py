@@ -18,7 +18,7 @@ STATEMENTS = {
     "report": 8820,
     "model": 8075,
     "trace": 4510,
-    "signature": 3510,
+    "signature": 3485,
     "api": 3520,
     "bench": 3180,
     "tracer": 3165,

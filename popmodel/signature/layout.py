@@ -19,6 +19,7 @@ from popmodel.signature.outline import (
     numbered_names,
     paths,
     short_name,
+    team,
     timing,
 )
 from popmodel.signature.place_calls import (
@@ -31,7 +32,6 @@ from popmodel.signature.place_calls import (
 )
 from popmodel.signature.scaling_lists import ScalingGrid, general, grid_of, tidy
 from popmodel.signature.summary import LINES, by_frequency, exchange, is_read, shortened
-from popmodel.signature.threads import team
 from popmodel.structure.message_rows import PlaceTable
 from popmodel.structure.structure import FoundLoop, Leaf
 

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from popmodel.efficiency.measure import useful_times
+from popmodel.efficiency.regions import waiting_in
 from popmodel.structure.bursts import bursts, counted, regions, teams
+from popmodel.trace.caveats import delays
+from popmodel.trace.intervals import Intervals, alone, spread
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -359,6 +362,63 @@ def _events(structure: Structure, rows: Stretches, which: NDArray[np.bool_]) -> 
     order = np.argsort(every, kind="stable")
     wanted = key(rows.sequence[which].astype(np.int64), rows.place[which], rows.execution[which])
     return order[np.searchsorted(every[order], wanted)]
+
+
+def team(trace: Trace, structure: Structure, region: OutlinePoint) -> OutlineTeam:
+    """Return how the executions of a region spend their time, on average."""
+    rows = np.flatnonzero(structure.events.is_region)
+    every = trace.derived("times of regions", lambda trace: _times(trace, structure, rows))
+    mine = np.searchsorted(rows, region.event[region.event >= 0])
+    mean, busiest, wall, idle, waiting = (column[mine] for column in every)
+    useful, unused = float(mean.sum()), float(idle.sum())
+    # a process that does not execute it has no time in it: of all of them is the mean
+    executions = len(region.event) * (region.turns or region.most)
+    return OutlineTeam(
+        useful / executions,
+        float((busiest - mean).sum()) / useful if useful else 0.0,
+        float(np.maximum(wall - busiest, 0.0).sum()) / executions,
+        min(float(waiting.sum()) / unused, 1.0) if unused > 0 else 0.0,
+    )
+
+
+def _times(
+    trace: Trace, structure: Structure, event: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], ...]:
+    """Measure executions of regions as metrics are (`popmodel.efficiency.regions`), s.
+
+    Useful time of the average and of the busiest thread; time of the master outside MPI; time of
+    the average thread neither useful nor in MPI, and what of it is in barriers, critical sections
+    and locks.
+    """
+    measured, calls = useful_times(trace), trace.calls()
+    running = measured.running
+    every_call = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    waits = waiting_in(trace, running, every_call)
+    bounds = np.asarray(trace.process_offsets, dtype=np.int64)
+    process = structure.events.sequence[event]
+    threads = np.diff(bounds)[process]
+    starts = np.cumsum(threads) - threads
+    which, location = spread(bounds[process], threads)
+    first, last = structure.events.begin[event], structure.events.end[event]
+    begin, end = first[which], last[which]
+    busy = running.inside(location, begin, end) - delays(trace).inside(location, begin, end)
+    busy, delayed = np.maximum(busy, 0), structure.events.delayed[event]
+    useful = np.maximum(busy - measured.apart.inside(location, begin, end), 0)
+    in_calls = alone([every_call], [running]).inside(location, begin, end)
+    waiting = waits.inside(location, begin, end) + running.waits.inside(location, begin, end)
+    idle = np.maximum(end - begin - delayed[which] - busy - in_calls, 0)
+
+    def average(times: NDArray[np.int64]) -> NDArray[np.float64]:
+        mean: NDArray[np.float64] = np.add.reduceat(times, starts) / (threads * _NS)
+        return mean
+
+    return (
+        average(useful),
+        np.maximum.reduceat(useful, starts) / _NS,
+        (last - first - in_calls[starts] - delayed) / _NS,
+        average(idle),
+        average(waiting),
+    )
 
 
 # -- what it is called
