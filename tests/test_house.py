@@ -22,7 +22,7 @@ STATEMENTS = {
     "api": 3520,
     "bench": 3180,
     "tracer": 3165,
-    "simulator": 2538,
+    "simulator": 2534,
     "cli": 2260,
     "efficiency": 1984,
     "structure": 3710,

@@ -179,8 +179,7 @@ def _contradictions(
 # reference run, ``parallel efficiency * (1 - computation scaling)``. So losses by waiting and by a
 # slower computation can be compared. Each is handed down the tree of its family: the parts of a sum
 # lose what they lack to 1, the parts of a product share by their logarithms (logarithmic mean
-# Divisia
-# index: Ang, Energy Policy 32, 2004), which adds up exactly and ranks factors by size.
+# Divisia index: Ang, Energy Policy 32, 2004), which adds up exactly and ranks factors by size.
 
 
 _LEAST = 1e-300  # an efficiency of 0 has no logarithm
@@ -306,8 +305,7 @@ def _mean(value: float) -> float:
 #
 # Losses of that family add up, so its leaves times the runtime are seconds that add up to it
 # (popmodel/efficiency/families/hybrid-additive.toml). Useful time holds arithmetic and memory
-# traffic
-# alike: times alone do not tell them apart.
+# traffic alike: times alone do not tell them apart.
 
 
 TERMS_FAMILY = "hybrid-additive"

@@ -279,7 +279,7 @@ class CallTotals:
         waiting, replayed = None, set()
         if ideal is not None:
             program, execution = ideal
-            waiting = execution.spent
+            waiting = execution.time_in_calls
             replayed = set(distinct(program.call_code[program.call]).tolist())
         found: dict[tuple[str, int], tuple[int, float, float | None]] = {}
         for (name, site), time in self.totals["time"].items():

@@ -379,9 +379,8 @@ def over_nodes(
 #
 # Written ``OPERATION=NAME``, or with sizes up to which an algorithm is taken,
 # ``allreduce=recursive_doubling:8KiB,ring``: recursive doubling up to 8 KiB, a ring above. The size
-# is the m of the closed forms (`popmodel.network.collectives`): the vector of a process for bcast,
-# reduce, allreduce, scan and reduce_scatter, its block for gather, scatter and allgather, its block
-# for one peer for alltoall.
+# is the m of the closed forms: the vector of a process for bcast, reduce, allreduce, scan and
+# reduce_scatter, its block for gather, scatter and allgather, its block for one peer for alltoall.
 
 
 # carried out in replays, without a closed form of their own
@@ -465,13 +464,11 @@ def _in_bytes(size: float) -> str:
 # members. The sizes are those with which Dimemas' simulated times come out (shown in
 # ``tests/simulator/test_dimemas.py``): Bcast pays no size on its way in; the others pay the mean of
 # what is sent and received. Reduce has one stage and no factor: every member pays for what it
-# sends,
-# and the root leaves when all have. Where members have different sizes and nobody is the root
-# (Alltoallv), those of the member that arrives last count.
+# sends, and the root leaves when all have. Where members have different sizes and nobody is the
+# root (Alltoallv), those of the member that arrives last count.
 #
 # Dimemas reads other factors and sizes from a file of collective operations; `Fans` are these.
-# Reduce
-# does not follow them there, nor here.
+# Reduce does not follow them there, nor here.
 
 
 FACTORS = {"0": "none", "CTE": "constant", "LIN": "linear", "LOG": "logarithmic"}

@@ -285,7 +285,7 @@ class SequenceCalls:
     """The calls of a trace by sequence, and what each kind of them does.
 
     A process is a sequence, that of its master; where other threads call MPI, these are further
-    ones, behind those of the processes (`popmodel.simulator.calls`).
+    ones, behind those of the processes.
     """
 
     # Of the trace, those of a sequence one after the other; with threads, what holds these too.

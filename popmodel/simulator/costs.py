@@ -289,7 +289,7 @@ _READINGS: Mapping[str, Mapping[str, Rule]] = {
 
 @dataclass(frozen=True)
 class Charges:
-    """Costs of messages and collectives, by class (`popmodel.simulator.costs`); times in ns.
+    """Costs of messages and collectives, by class; times in ns.
 
     Rows of messages beyond the program's own are for those of its collectives.
     """

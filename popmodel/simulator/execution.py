@@ -36,7 +36,7 @@ class Execution:
     operations: int
     # float64[places, names] or None: Time in the calls of each place and name, s; None if it was
     # not asked for.
-    spent: NDArray[np.float64] | None = None
+    time_in_calls: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         size = (

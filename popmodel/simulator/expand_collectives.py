@@ -231,10 +231,9 @@ def _swap(to: int, source: int, part: float, back: float | None = None) -> Itera
 # A program whose collectives are messages of its own, for algorithms that post several at once.
 #
 # The compiled engine carries a collective out one exchange after the other
-# (`popmodel.simulator.algorithms`), which is all that most algorithms ask for. Those of
-# `popmodel.simulator.expand_collectives` have several messages under way at a time: their
-# operations are
-# written into the program. Collectives that are alike share one template.
+# (`popmodel.simulator.algorithms`), which is all that most algorithms ask for. Those of SMPI have
+# several messages under way at a time: their operations are written into the program. Collectives
+# that are alike share one template.
 
 
 _RECEIVES = (Op.RECEIVE, Op.POST, Op.WAIT_RECEIVE)

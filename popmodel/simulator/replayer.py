@@ -331,15 +331,15 @@ class Replayer:
         )
 
     def _contended(self, network: Network, places: NDArray[np.int32] | None) -> Execution:
-        program, spent = self.program, None
+        program, in_calls = self.program, None
         moments = self._shared(network, moments=places is not None)
         if places is not None:  # time in the calls of each place and name, s
             names, rows = len(program.call_name), int(places.max(initial=0)) + 1
             place = places[program.call] if len(places) else np.int32(0)
             row = place * names + program.call_code[program.call]
-            spent = np.bincount(row, moments.end - moments.begin, rows * names)
-            spent = spent.reshape(rows, names) / _NS
-        return self._execution(network, moments.last, program.offsets[1:], spent)
+            time = np.bincount(row, moments.end - moments.begin, rows * names)
+            in_calls = time.reshape(rows, names) / _NS
+        return self._execution(network, moments.last, program.offsets[1:], in_calls)
 
     def _on(self, mapping: RankMapping) -> Replayer:
         """The same program with its processes on other nodes."""
@@ -419,13 +419,13 @@ class Replayer:
         network: Network,
         end: NDArray[np.float64],
         stuck_at: NDArray[np.int64],
-        spent: NDArray[np.float64] | None = None,
+        in_calls: NDArray[np.float64] | None = None,
     ) -> Execution:
         if (error := stopped(self.program, stuck_at, end)) is not None:
             raise error
         program = self.program
         compute = (self._compute * self._cpu(network) / _NS)[: program.processes]
-        return Execution(network, program.latest(end / _NS), compute, program.operations, spent)
+        return Execution(network, program.latest(end / _NS), compute, program.operations, in_calls)
 
 
 # Replaying a program on a network whose links messages share, in order of time.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class OutputCourse:
+class ClockCourse:
     """How the time of a process in the trace becomes its time in the replay."""
 
     # int64[2 K + 2]: Its begin, the entry and the exit of each of its K calls, and its end, ns: in
@@ -44,9 +44,9 @@ class OutputCourse:
         passed = np.clip(time - begin, 0, length)
         new = np.diff(self.after)[stretch]
         scaled = np.minimum((passed * (new / np.maximum(length, 1))).astype(np.int64), new)
-        moved = np.where(length == new, passed, np.where(passed == length, new, scaled))
+        retimed = np.where(length == new, passed, np.where(passed == length, new, scaled))
         # What took no time happens at its begin, however long it takes now.
-        found: NDArray[np.int64] = self.after[stretch] + np.where(length == 0, 0, moved)
+        found: NDArray[np.int64] = self.after[stretch] + np.where(length == 0, 0, retimed)
         return found
 
     def begins(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -63,7 +63,7 @@ class OutputCourse:
 
 
 @dataclass(frozen=True)
-class MovedCalls:
+class RetimedCalls:
     """Calls of the analysed part of a run, in the time of its replay."""
 
     row: NDArray[np.int64]  # int64[n]: Of each call among those of the whole run, ascending
@@ -72,7 +72,7 @@ class MovedCalls:
     # int64[n]: ns.
     entry: NDArray[np.int64]
     exit: NDArray[np.int64]
-    courses: list[OutputCourse]  # Of each process
+    courses: list[ClockCourse]  # Of each process
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -80,7 +80,9 @@ class MovedCalls:
         return np.array([course.after[-1] for course in self.courses], np.int64)
 
 
-def move_calls(trace: Trace, program: Program, end: NDArray[np.float64], cpu: float) -> MovedCalls:
+def retimed_calls(
+    trace: Trace, program: Program, end: NDArray[np.float64], cpu: float
+) -> RetimedCalls:
     """Find when the calls of a run begin and end in a replay."""
     whole = trace.whole or trace
     masters = np.asarray(whole.process_offsets[:-1], np.int64)
@@ -92,7 +94,13 @@ def move_calls(trace: Trace, program: Program, end: NDArray[np.float64], cpu: fl
         kept[program.call] = True
     row = np.flatnonzero(kept)
     offsets = np.searchsorted(row, np.append(calls.offsets[masters], len(calls)))
-    clock = _OutputClock(trace, pieces)
+    disabled = trace.records.in_state(TRACING_DISABLED)
+
+    def clock(time: NDArray[np.int64], master: int) -> NDArray[np.int64]:
+        """Times of the whole run in its analysed part, without tracing-disabled time."""
+        here = pieces.moved(time)
+        return here - disabled.before(np.full(len(here), master), here)
+
     until = np.full(len(calls), np.iinfo(np.int64).min)  # the last operation of each call
     last = np.flatnonzero(np.append(np.diff(program.call) != 0, True)[: len(program.call)])
     until[program.call[last]] = _rounded(end[last])
@@ -114,12 +122,12 @@ def move_calls(trace: Trace, program: Program, end: NDArray[np.float64], cpu: fl
         finish = int(_scaled(np.array([over]), cpu)[0]) + int(waited[-1] if len(rows) else 0)
         measured = int(clock(whole.ends()[process : process + 1], master)[0])
         courses.append(
-            OutputCourse(
+            ClockCourse(
                 _bounds(trace.begin, before[0], before[1], measured),
                 _bounds(0, entry[mine], exit_[mine], finish),
             )
         )
-    return MovedCalls(row, offsets.astype(np.int64), entry, exit_, courses)
+    return RetimedCalls(row, offsets.astype(np.int64), entry, exit_, courses)
 
 
 def _bounds(
@@ -142,29 +150,13 @@ def _scaled(time: NDArray[np.int64] | NDArray[np.float64], cpu: float) -> NDArra
     return _rounded(np.asarray(time * cpu, np.float64))
 
 
-class _OutputClock:
-    """Times of the whole run in its analysed part, without tracing-disabled time."""
-
-    def __init__(self, trace: Trace, pieces: TracePieces) -> None:
-        self._pieces = pieces
-        self._disabled = trace.records.in_state(TRACING_DISABLED)
-
-    def __call__(self, time: NDArray[np.int64], master: int) -> NDArray[np.int64]:
-        moved = self._pieces.moved(time)
-        return moved - self._disabled.before(np.full(len(moved), master), moved)
-
-
 # The trace that a replayed run would have left.
 #
 # Calls of MPI have the times of the replay, and the state in them that tracers write; messages
-# leave
-# and arrive when they do there. All else (computing, OpenMP, regions, counters) is that of the
-# measured run and moves with the time outside MPI of its process
-# (`popmodel.simulator.trace_output`):
-# threads that work while their master is in MPI are stretched or shortened with it. In a part of a
-# run, collectives that not all members call there have communicators of their own, so that the
-# trace
-# is complete in itself.
+# leave and arrive when they do there. All else (computing, OpenMP, regions, counters) is that of
+# the measured run and moves with the time outside MPI of its process: threads that work while their
+# master is in MPI are stretched or shortened with it. In a part of a run, collectives that not all
+# members call there have communicators of their own, so that the trace is complete in itself.
 
 
 _ALLTOALL, _INIT = COLLECTIVES.index("alltoall"), COLLECTIVES.index("init")
@@ -179,11 +171,11 @@ def replayed(
 ) -> Trace:
     """Return the trace of a replay."""
     whole = trace.whole or trace
-    moved = move_calls(trace, program, end, cpu)
+    retimed = retimed_calls(trace, program, end, cpu)
     communicators, number = communicators_of_callers(whole.communicators, program)
-    calls = _calls(whole, program, moved, number)
+    calls = _calls(whole, program, retimed, number)
     process = whole.process_of_location()
-    ends = moved.ends
+    ends = retimed.ends
     return dataclasses.replace(
         trace,
         application=1,
@@ -192,10 +184,10 @@ def replayed(
         end=int(ends.max(initial=0)),
         communicators=communicators,
         records=RecordColumns(
-            _states(trace, moved, calls),
+            _states(trace, retimed, calls),
             calls,
-            _messages(whole, program, moved, begin, end),
-            _others(trace, moved),
+            _messages(whole, program, retimed, begin, end),
+            _others(trace, retimed),
             ends[process],
         ),
         warnings=(),
@@ -207,15 +199,15 @@ def replayed(
 
 
 def _calls(
-    whole: Trace, program: Program, moved: MovedCalls, number: NDArray[np.int64]
+    whole: Trace, program: Program, retimed: RetimedCalls, number: NDArray[np.int64]
 ) -> CallTable:
     """The calls in the time of the replay, with the communicators that their collectives have."""
     calls = whole.calls()
     masters = np.asarray(whole.process_offsets[:-1], np.int64)
     counts = np.zeros(whole.locations, np.int64)
-    counts[masters] = np.diff(moved.offsets)
+    counts[masters] = np.diff(retimed.offsets)
     new = np.full(len(calls), -1, np.int64)
-    new[moved.row] = np.arange(len(moved.row))
+    new[retimed.row] = np.arange(len(retimed.row))
     told = calls.collectives
     kept = np.flatnonzero(new[told.call] >= 0)
     communicator = np.zeros(len(calls), np.int64)
@@ -248,17 +240,17 @@ def _calls(
     )
     return CallTable(
         offsets_of(counts),
-        moved.entry,
-        moved.exit,
-        calls.name[moved.row],
+        retimed.entry,
+        retimed.exit,
+        calls.name[retimed.row],
         calls.names,
         calls.group,
         arguments,
     )
 
 
-def _states(trace: Trace, moved: MovedCalls, calls: CallTable) -> States:
-    """States outside MPI, moved, and those in calls."""
+def _states(trace: Trace, retimed: RetimedCalls, calls: CallTable) -> States:
+    """States outside MPI, retimed, and those in calls."""
     states = trace.states
     disabled = trace.records.in_state(TRACING_DISABLED)
     in_call = np.array([state_of(*each) for each in zip(calls.group, calls.names, strict=True)])
@@ -268,7 +260,7 @@ def _states(trace: Trace, moved: MovedCalls, calls: CallTable) -> States:
     for location in range(trace.locations):
         rows = slice(int(states.offsets[location]), int(states.offsets[location + 1]))
         master = int(trace.process_offsets[process[location]])
-        course = moved.courses[process[location]]
+        course = retimed.courses[process[location]]
         begin, end = (
             each - disabled.before(np.full(len(each), master), each)
             for each in (states.begin[rows], states.end[rows])
@@ -314,7 +306,7 @@ def _around_calls(
 def _messages(
     whole: Trace,
     program: Program,
-    moved: MovedCalls,
+    retimed: RetimedCalls,
     begin: NDArray[np.float64],
     end: NDArray[np.float64],
 ) -> MessageTable:
@@ -326,17 +318,17 @@ def _messages(
     calls = whole.calls()
     masters = np.asarray(whole.process_offsets[:-1], np.int64)
     new = np.empty(len(calls), np.int64)
-    new[moved.row] = np.arange(len(moved.row))
+    new[retimed.row] = np.arange(len(retimed.row))
     send = _operations(program, Op.SEND, Op.ISEND)
     post = _operations(program, Op.POST, Op.RECEIVE)
     wait = _operations(program, Op.WAIT_RECEIVE, Op.RECEIVE)
     m = np.flatnonzero((send >= 0) & (post >= 0) & (wait >= 0))
     send, post, wait = send[m], post[m], wait[m]
-    logical_send = moved.entry[new[program.call[send]]]
+    logical_send = retimed.entry[new[program.call[send]]]
     posted = new[program.call[post]]
     apart = np.array([action_of(*each) for each in zip(calls.group, calls.names, strict=True)])
     is_apart = apart[calls.name[program.call[post]]] == Action.IRECEIVE
-    physical_receive = moved.exit[new[program.call[wait]]]
+    physical_receive = retimed.exit[new[program.call[wait]]]
     blocking = program.kind[send] == Op.SEND
     left = np.where(
         blocking, np.minimum(end[send], np.maximum(begin[send], begin[post])), end[send]
@@ -353,7 +345,7 @@ def _messages(
         receiver[order].astype(np.int32),
         logical_send[order],
         physical_send[order],
-        np.where(is_apart, moved.exit[posted], moved.entry[posted])[order],
+        np.where(is_apart, retimed.exit[posted], retimed.entry[posted])[order],
         physical_receive[order],
         program.messages.size[m][order],
         program.messages.tag[m][order],
@@ -369,8 +361,8 @@ def _operations(program: Program, *kinds: Op) -> NDArray[np.int64]:
     return found
 
 
-def _others(trace: Trace, moved: MovedCalls) -> Others:
-    """Other events of the part, moved; what was open when it begins is opened there."""
+def _others(trace: Trace, retimed: RetimedCalls) -> Others:
+    """Other events of the part, retimed; what was open when it begins is opened there."""
     whole = trace.whole or trace
     others = whole.records.others()
     events = others.events
@@ -380,7 +372,7 @@ def _others(trace: Trace, moved: MovedCalls) -> Others:
     rows = np.flatnonzero(inside | _open_before(others, location, int(pieces.begin[0])))
     calls = whole.calls()
     kept = np.zeros(len(calls) + 1, np.int64)  # calls before each that are kept
-    kept[moved.row + 1] = 1
+    kept[retimed.row + 1] = 1
     kept = np.cumsum(kept)
     turn, where = others.turn[rows], location[rows]
     call = calls.offsets[where] + turn // 2
@@ -393,7 +385,7 @@ def _others(trace: Trace, moved: MovedCalls) -> Others:
     time -= disabled.before(masters[process], time)
     is_master = masters[process] == where
     bounds = np.searchsorted(process, np.arange(whole.processes + 1))
-    for p, course in enumerate(moved.courses):
+    for p, course in enumerate(retimed.courses):
         mine = slice(int(bounds[p]), int(bounds[p + 1]))
         time[mine] = np.where(
             is_master[mine],

@@ -154,8 +154,8 @@ def replayed_slices(
 #
 # A process of the run is one there, with its threads; regions hold calls of MPI, and states stand
 # between these. Messages are flows from call to call. The ideal replay follows as further
-# processes,
-# with 0 where the run begins. Times are in microseconds with three decimals: whole nanoseconds.
+# processes, with 0 where the run begins. Times are in microseconds with three decimals: whole
+# nanoseconds.
 #
 # The format: "Trace Event Format", Google, the JSON Object Format; of its events complete ones (X),
 # metadata (M) and flows (s, f).

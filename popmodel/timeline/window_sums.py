@@ -119,9 +119,8 @@ def _each(begin: NDArray[np.int64], end: NDArray[np.int64]) -> Intervals:
 # Times of threads between equal steps, whose differences give the efficiencies of any window.
 #
 # Everything that is summed here grows with the window alone: what lies in a window is the
-# difference
-# of two running sums, exact to the nanosecond, and equals what `popmodel.efficiency.measure` finds
-# in that part of the trace.
+# difference of two running sums, exact to the nanosecond, and equals what
+# `popmodel.efficiency.measure` finds in that part of the trace.
 
 
 BY: Mapping[str, str] = {

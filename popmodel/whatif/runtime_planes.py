@@ -97,18 +97,16 @@ def shares(path: CriticalPath, network: Network) -> PlaneShares:
 #
 # Latency and time per byte are those of the longest distance that messages go: between nodes, or
 # inside the node of a run on one; a network without tiers has one latency and one bandwidth for
-# all.
-# Where they depend on the size of a message, another latency is added to that of all sizes, and
-# another time per byte scales that of all sizes. Computing takes a factor of its time on the
-# network
-# itself. So the runtime is convex and piecewise linear in all three.
+# all. Where they depend on the size of a message, another latency is added to that of all sizes,
+# and another time per byte scales that of all sizes. Computing takes a factor of its time on the
+# network itself. So the runtime is convex and piecewise linear in all three.
 
 
 _NOTHING = 1e-12  # of the runtime: what rounding leaves of a path without overheads
 _LEAST = 1e-12  # of the time per byte: what costs nothing at all cannot be told to be paid
 
 
-def moved(network: Network, latency: float, gap: float, slower: float = 1.0) -> Network:
+def network_at(network: Network, latency: float, gap: float, slower: float = 1.0) -> Network:
     """Return a network with another latency and time per byte over its longest distance."""
     network, tiers = network.with_(cpu_factor=network.cpu_factor / slower), network.tiers
     if tiers is None:
@@ -174,7 +172,7 @@ class Runtimes:
         asked = [(*point, 1.0)[:3] for point in points]
         new = [point for point in dict.fromkeys(asked) if point not in self._heights]
         if new:
-            runs = self._replayer.scenarios([moved(self._network, *point) for point in new])
+            runs = self._replayer.scenarios([network_at(self._network, *point) for point in new])
             self._heights |= {point: run.runtime for point, run in zip(new, runs, strict=True)}
         return [self._heights[point] for point in asked]
 
@@ -192,7 +190,7 @@ class Runtimes:
                 (touch.runtime, touch.by_latency if along == "latency" else touch.by_gap)
                 for touch in touches
             ]
-        networks = [moved(self._network, *point) for point in points]
+        networks = [network_at(self._network, *point) for point in points]
         slopes = self._replayer.slopes(networks, "right", along)
         runtimes = zip(points, slopes, strict=True)
         self._heights |= {(*point, 1.0): runtime for point, (runtime, _) in runtimes}
@@ -221,7 +219,7 @@ class Runtimes:
         point = latency, gap, slower
         key = (point, along, from_right)
         if key not in self._touches:
-            network = moved(self._network, *point)
+            network = network_at(self._network, *point)
             path = self._replayer.path(network, "right" if from_right else "left", along)
             made_of = shares(path, network)
             far = made_of.distances[-1]
@@ -258,8 +256,7 @@ class RuntimeCurve:
 # The runtime over latency, 1/bandwidth and computing at once: the greatest of a few planes.
 #
 # Each plane is a chain of computing, messages and overheads of the run, as long as the chain is:
-# its
-# computing, the latencies and the bytes that it pays, and what depends on none of them.
+# its computing, the latencies and the bytes that it pays, and what depends on none of them.
 
 
 @dataclass(frozen=True)

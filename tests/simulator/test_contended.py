@@ -449,8 +449,8 @@ def test_scenarios_with_and_without_shared_links_are_single_replays() -> None:
 def test_time_in_calls_is_found_on_shared_links() -> None:
     program = all_to(2, 2, 10**6)
     found = replay(program, ONE_EACH, places=np.empty(0, np.int32))
-    assert found.spent is not None
-    names = {op.name.lower(): row for op, row in zip(Op, found.spent[0], strict=True)}
+    assert found.time_in_calls is not None
+    names = {op.name.lower(): row for op, row in zip(Op, found.time_in_calls[0], strict=True)}
     assert names["receive"] == pytest.approx(2.001e-3)
     assert names["isend"] == 0
 

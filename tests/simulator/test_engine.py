@@ -188,10 +188,10 @@ def test_the_compiled_engine_agrees_with_the_plain_one(program: Program, network
         return
     found = replay(program, network, places=places)
     assert found.end.tolist() == (np.array(end) / 1e9).tolist()
-    assert found.spent is not None
-    spent = np.zeros(found.spent.shape)
+    assert found.time_in_calls is not None
+    spent = np.zeros(found.time_in_calls.shape)
     np.add.at(spent, (places[program.call], program.call), of_operations)
-    assert found.spent * 1e9 == pytest.approx(spent, rel=1e-12)
+    assert found.time_in_calls * 1e9 == pytest.approx(spent, rel=1e-12)
 
 
 @given(programs(), networks())

@@ -21,7 +21,7 @@ from popmodel.simulator.program import NONE_UNEVEN, Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace import read
 from popmodel.whatif.piecewise_linear import LinearPieces, pieces
-from popmodel.whatif.runtime_planes import RuntimeCurve, Runtimes, moved, runtime_planes
+from popmodel.whatif.runtime_planes import RuntimeCurve, Runtimes, network_at, runtime_planes
 
 OWN = ("bt-mz.S.2x2", "cg.S.2", "comd.4", "ft.S.4", "is.S.4", "mix.4", "mixnbc.4", "mixpers.4")
 SHARED = ("epoch_4proc", "lu.S.4", "mg.S.4")
@@ -156,22 +156,22 @@ TWO_TIERS = Network(
 
 
 def test_between_nodes_latency_and_time_per_byte_change_for_all_sizes_alike() -> None:
-    changed = moved(TWO_TIERS, 5e-6, 6e-10)
+    changed = network_at(TWO_TIERS, 5e-6, 6e-10)
     assert changed.tiers is not None
     assert changed.tiers.between is not None
     assert changed.tiers.within == TIERS.within
     assert [one.alpha for one in changed.tiers.between.classes] == pytest.approx([5e-6, 4e-6])
     assert [one.beta for one in changed.tiers.between.classes] == pytest.approx([8e-10, 6e-10])
-    same = moved(TWO_TIERS, 2e-6, 1 / TWO_TIERS.bandwidth)
+    same = network_at(TWO_TIERS, 2e-6, 1 / TWO_TIERS.bandwidth)
     assert same == TWO_TIERS
 
 
 def test_networks_on_which_no_bandwidth_or_latency_can_change_are_refused() -> None:
     free = replace(TIERS, between=Tier((SizeClass(None, 1e-6, 0.0),), 4096))
     with pytest.raises(UsageError, match="the sizes of messages cost nothing"):
-        moved(TWO_TIERS.with_(tiers=free), 1e-6, 1e-9)
+        network_at(TWO_TIERS.with_(tiers=free), 1e-6, 1e-9)
     with pytest.raises(UsageError, match="Dimemas charge one latency for all distances"):
-        moved(TWO_TIERS.with_(rules="dimemas"), 1e-6, 1e-9)
+        network_at(TWO_TIERS.with_(rules="dimemas"), 1e-6, 1e-9)
 
 
 def test_derivatives_on_tiers_are_differences() -> None:
@@ -187,7 +187,7 @@ def test_derivatives_on_tiers_are_differences() -> None:
     found = runtimes.touch(latency, gap)
 
     def runtime(latency: float, gap: float) -> float:
-        return replay(program, moved(TWO_TIERS, latency, gap)).runtime
+        return replay(program, network_at(TWO_TIERS, latency, gap)).runtime
 
     more = 1e-3
     by_latency = (runtime(latency * (1 + more), gap) - found.runtime) / (latency * more)
@@ -256,7 +256,7 @@ def test_the_runtime_is_convex_and_does_not_fall(
 ) -> None:
     between = tuple(x + share * (y - x) for x, y in zip(one, other, strict=True))
     more = tuple(map(max, one, other))
-    networks = [moved(network, *point) for point in (one, other, between, more)]
+    networks = [network_at(network, *point) for point in (one, other, between, more)]
     first, second, middle, most = (run.runtime for run in Replayer(program).scenarios(networks))
     assert middle <= (first + share * (second - first)) * (1 + 1e-12)
     assert max(first, second) <= most * (1 + 1e-12)
@@ -285,7 +285,7 @@ def test_pieces_of_random_programs_are_their_runtime(program: Program, network: 
     ]
     for found, point, high in over:
         places = [high * k / 20 for k in range(21)]
-        runs = replayer.scenarios([moved(network, *point(at)) for at in places])
+        runs = replayer.scenarios([network_at(network, *point(at)) for at in places])
         for at, run in zip(places, runs, strict=True):
             assert found(at) == pytest.approx(run.runtime, rel=1e-9, abs=1e-15)
 
@@ -296,7 +296,7 @@ def test_planes_of_random_programs_are_their_runtime(
 ) -> None:
     busy = network.with_(send_overhead=0.3e-6, receive_overhead=0.2e-6)
     found = runtime_planes(Runtimes(Replayer(program), busy), *RANGES, error=1e-3)
-    runtime = replay(program, moved(busy, *point)).runtime
+    runtime = replay(program, network_at(busy, *point)).runtime
     assert found.error <= 1e-3
     assert found(*point) <= runtime * (1 + 1e-11) + 1e-15
     assert found(*point) >= runtime * (1 - found.error - 1e-11)

@@ -16,7 +16,7 @@ from popmodel.simulator import from_trace
 from popmodel.simulator.program import NONE_UNEVEN
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace.selection import focused
-from popmodel.whatif.runtime_planes import Runtimes, moved, runtime_planes
+from popmodel.whatif.runtime_planes import Runtimes, network_at, runtime_planes
 
 DATA = Path(__file__).parent.parent / "data"
 OWN = sorted(path.name for path in DATA.glob("*.prv.gz"))
@@ -54,7 +54,7 @@ def test_planes_are_as_near_as_they_say_at_fresh_points(
     points = [
         tuple(low + (high - low) * generator.random() for low, high in RANGES) for _ in range(80)
     ]
-    runs = replayer.scenarios([moved(network, *point) for point in points])
+    runs = replayer.scenarios([network_at(network, *point) for point in points])
     for point, run in zip(points, runs, strict=True):
         assert -1e-11 <= 1 - found(*point) / run.runtime <= found.error + 1e-11
 
