@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.machine import profile
-from popmodel.model.full_program import program
+from popmodel.model.run.call_costs import program
 from popmodel.model.signatures import from_text
 from popmodel.signature import signature_from
 from popmodel.signature.compare_replay import carried_out
