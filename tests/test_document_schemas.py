@@ -16,7 +16,7 @@ from popmodel.errors import FileError
 
 TRACE = str(Path(__file__).parent / "data" / "is.S.4.prv.gz")
 
-OPEN = r"\.facts\.roots|^reference\.settings|^tuned"
+OPEN = r"\.facts\.roots|^reference\.settings"
 """Where anything may stand: ranks or formulas, and what the page does not have."""
 
 

@@ -37,7 +37,7 @@ STATEMENTS = {
     "timeline": 906,
     "study": 1035,
     "expressions": 680,
-    "prediction": 1700,
+    "prediction": 1635,
     "kernel": 20,
 }
 MOST_FILES = 499

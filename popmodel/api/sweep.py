@@ -77,7 +77,6 @@ def sweep(
     bind: str = "close",
     max_memory: float | str | None = None,
     efficiency: float | None = None,
-    tune: str | None = None,
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
     step: Step | None = None,
@@ -110,8 +109,6 @@ def sweep(
         Memory limit per process: bytes, or text such as ``"2GiB"``.
     efficiency : float, optional
         Parallel efficiency to keep, if `cores` is left out.
-    tune : str, optional
-        Parameter of the application to optimise.
     draws, seed : int, optional
         Draws of the uncertain inputs behind intervals and probabilities, and their seed.
     step : callable, optional
@@ -170,7 +167,6 @@ def sweep(
         allocation=allocation_of(nodes, cores_per_node, bind),
         max_memory=limit,
         efficiency=efficiency,
-        tune=tune,
         draws=whole_number("draws", draws, 0),
         seed=whole_number("seed", seed, 0),
         step=step,

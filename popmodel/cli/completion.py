@@ -148,10 +148,6 @@ def _parameters(ctx: Any) -> list[str]:
         return []
 
 
-def _tunable(ctx: Any) -> list[str]:
-    return [name.removesuffix("=") for name in _parameters(ctx)]
-
-
 def _presets(_: Any) -> list[str]:
     return _stems(PACKAGE / "machine" / "presets", ".json")
 
@@ -208,7 +204,6 @@ _KNOWN: Mapping[tuple[str, str], tuple[Values | None, Sequence[str]]] = {
     ("", "fail_under"): (_thresholds, ()),
     ("", "formula"): (_formulas, ()),
     ("", "set_"): (_parameters, ()),
-    ("", "tune"): (_tunable, ()),
     ("", "what_if"): (_what_if, ()),
     ("", "imbalance"): (_spreads, ()),
     ("calibrate", "runs"): (None, (*TRACES, *TABLES)),

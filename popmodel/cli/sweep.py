@@ -39,7 +39,6 @@ EXAMPLES = (
     "popmodel sweep --cores 64 --what-if latency=0.5x,bandwidth=2x",
     "popmodel sweep app.toml --machine m.json --cores 128 --max-memory 2GiB",
     "popmodel sweep --efficiency 0.8",
-    "popmodel sweep app.toml --cores 64 --tune blocks",
     "popmodel sweep --cores 32,64,128 -o sweep.svg",
 )
 
@@ -74,14 +73,6 @@ def command(
             metavar="E",
             help="Instead of --cores: find the largest number of cores with at least this "
             "parallel efficiency, such as 0.8.",
-        ),
-    ] = None,
-    tune: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Find the best value of a parameter that divides the work, such as a number of "
-            "blocks, for the recommended split.",
         ),
     ] = None,
     format: DrawnFormatOption = None,
@@ -119,7 +110,6 @@ def command(
             bind=binding(bind),
             max_memory=None if max_memory is None else size("--max-memory", max_memory),
             efficiency=goal_efficiency,
-            tune=tune,
             step=step,
         )
     goal.write(found.to_dict(), VIEWS, found.files, lambda: _report(found.impossible))

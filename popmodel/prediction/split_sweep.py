@@ -1,4 +1,4 @@
-"""All splits of some cores, the number of cores that is worth its cost, and a tuned parameter.
+"""All splits of some cores, and the number of cores that is worth its cost.
 
 The model has steps (threads that do not share a loop evenly, grids that fit badly): a number of
 nodes that divides well may keep an efficiency that many smaller ones do not. So of few numbers each
@@ -12,16 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from typing import Any
 
-import numpy as np
-
-from popmodel.errors import UsageError, did_you_mean
+from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
-from popmodel.model.run.placement import WHOLE, Allocation, Placement, launch_line, mpirun_line
+from popmodel.model.run.placement import WHOLE, Allocation, launch_line, mpirun_line
 from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import REPLAY, Study
-from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL, Draws, Estimate, nominal
-from popmodel.plain import document, fields_of
+from popmodel.model.study import Study
+from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
+from popmodel.plain import document
 from popmodel.prediction.prediction import study_of, subject
 from popmodel.prediction.split_choice import (
     Impossible,
@@ -30,7 +28,6 @@ from popmodel.prediction.split_choice import (
     SplitChoice,
     choose,
     divisors,
-    evaluate,
     evaluate_all,
     impossible,
     is_compared,
@@ -68,29 +65,6 @@ class LargestSplit:
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """The best value of a parameter of the application for one split."""
-
-    name: str  # The parameter
-    split: tuple[int, int]  # Processes and threads
-    # Its value, and the one with the least runtime.
-    now: float
-    best: float
-    change: Estimate  # Runtime with the best value over that with the value now, minus 1
-    # What all values are compared by: replays, or the closed form where the value now has none.
-    source: str
-    tried: tuple[float, float]  # Least and largest value that were tried and are possible
-    # Least and largest of the tried values around the best one whose runtime is no more than
-    # `AS_GOOD` above the least.
-    good: tuple[float, float]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the value as JSON types."""
-        cores = self.split[0] * self.split[1]
-        return {"name": self.name, "cores": cores, **fields_of(self)}
-
-
-@dataclass(frozen=True)
 class SplitSweep:
     """All splits of some numbers of cores; made by `sweep`."""
 
@@ -104,8 +78,6 @@ class SplitSweep:
     refused: tuple[Refused, ...]  # Splits that are not possible, with the reason
     impossible: tuple[Impossible, ...]  # Numbers of cores of which none is
     largest: LargestSplit | None  # Why this number of cores, if it was searched
-    # Best value of a parameter for each of the choices; empty if none was asked for.
-    tuned: tuple[Tuned, ...]
     # The runs that the signature was learnt from, `Study.learnt`; None without any.
     learnt: Mapping[str, Any] | None
     included: tuple[str, ...]  # What the intervals and probabilities include, `Study.included`
@@ -149,7 +121,6 @@ class SplitSweep:
             ],
             growth=growth(self.choices),
             largest=self.largest,
-            tuned=self.tuned,
             assumptions=sorted({text for one in candidates for text in one.assumptions}),
             **({} if self.learnt is None else {"learnt": self.learnt}),
             intervals={"level": LEVEL, "include": self.included},
@@ -185,22 +156,15 @@ def sweep(
     allocation: Allocation = WHOLE,
     max_memory: float | None = None,
     efficiency: float | None = None,
-    tune: str | None = None,
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
     step: Step | None = None,
     trusted: bool = True,
 ) -> SplitSweep:
     """Evaluate every split of some cores into P processes with T threads, P T = cores."""
-    changes, known = dict(what_if or {}), dict(settings or {})
-
-    def study_with(more: Mapping[str, float]) -> Study:
-        values = {**known, **more}
-        return study_of(signature, profile, values, draws, seed, factors_of(changes), allocation)
-
-    study = study_with({})
-    if tune is not None:
-        _parameter(study, tune)  # a wrong name is told before the work
+    changes = dict(what_if or {})
+    factors = factors_of(changes)
+    study = study_of(signature, profile, settings or {}, draws, seed, factors, allocation)
     largest: LargestSplit | None = None
     if cores is None:
         if efficiency is None:
@@ -232,13 +196,6 @@ def sweep(
     scores = study.scores(drawn)
     trusted = trusted and not study.doubts
     choices = tuple(choose(mine, profile.topology, scores, trusted=trusted) for mine in judged)
-    tuned = tuple(
-        tuned_parameter(
-            study, tune, choice.taken.placement, lambda value: study_with({tune: value}), max_memory
-        )
-        for choice in choices
-        if tune is not None
-    )
     return SplitSweep(
         signature,
         profile,
@@ -249,7 +206,6 @@ def sweep(
         tuple(refused),
         tuple(without),
         largest,
-        tuned,
         study.learnt(),
         study.included,
         draws,
@@ -377,121 +333,3 @@ class _Counts:
 def _powers(limit: int) -> list[int]:
     """Powers of two below a limit."""
     return [2**n for n in range((limit - 1).bit_length())]
-
-
-# How to set a parameter of an application: the value with which a split takes the least time.
-
-
-AS_GOOD = 0.01
-"""Values of a parameter that are no more than this part slower than the best are as good."""
-LEAST_GAIN = 0.001
-"""A parameter stays as it is if no value is faster by more than this part: replays are no finer."""
-_RANGE = 1000.0  # a parameter is searched from its value over this to its value times this
-_COARSE = 31  # values tried first: the runtime may have several valleys
-_SAME_WORK = 1e-9
-
-
-def tuned_parameter(
-    study: Study,
-    name: str,
-    placement: Placement,
-    with_value: Callable[[float], Study],
-    max_memory: float | None = None,
-) -> Tuned:
-    """Find the value of a parameter of the application that gives one split the least runtime.
-
-    Values around the one now are tried, evenly spaced on a logarithmic scale; between the
-    neighbours of the best one the minimum is searched (golden section and parabolas). A parameter
-    whose value is a whole number gets a whole number. Runtimes are those that predictions show;
-    values of which nothing can be replayed are not tried where the value now has a replay.
-    """
-    now, split = _parameter(study, name), (placement.processes, placement.threads)
-    whole = now == round(now)
-    amount = _work(study, placement)
-    known: dict[float, float] = {}
-    source = study.outcome(placement, study.sources(draws=0)).source
-
-    def split_of(study: Study, drawn: Draws, max_memory: float | None = None) -> SplitCandidate:
-        return evaluate(study, drawn, *split, max_memory, replayed=source == REPLAY)
-
-    def runtime(value: float) -> float:
-        """The runtime, infinite where the value is not possible or cannot be compared."""
-        if value not in known:
-            other = with_value(value)
-            try:
-                change = abs(_work(other, placement) / amount - 1)
-                one = split_of(other, other.sources(draws=0), max_memory)
-            except UsageError:
-                known[value] = math.inf
-                return math.inf
-            if change > _SAME_WORK:
-                raise UsageError(
-                    f"{name} changes the amount of work of {study.signature.name}: less work is "
-                    "always faster",
-                    "tune a parameter that only divides the work, such as a number of blocks",
-                )
-            known[value] = one.runtime.value if one.source == source else math.inf
-        return known[value]
-
-    _explore(runtime, now, whole=whole)
-    tried = [value for value, time in known.items() if math.isfinite(time)]
-    allowed = sorted(value for value in tried if not whole or value == round(value))
-    # of values that are as good, the one nearest to what it is now
-    best = min(allowed, key=lambda value: (known[value], abs(math.log(value / now))))
-    if known[best] >= known[now] * (1 - LEAST_GAIN):
-        best = now
-    limit, at = known[best] * (1 + AS_GOOD), allowed.index(best)
-    below = [best, *takewhile(lambda value: known[value] <= limit, reversed(allowed[:at]))]
-    above = [best, *takewhile(lambda value: known[value] <= limit, allowed[at + 1 :])]
-    before, after = (split_of(one, one.sources()) for one in (with_value(now), with_value(best)))
-    return Tuned(
-        name,
-        split,
-        now,
-        best,
-        ratio(after, before, less=1),
-        source,
-        (min(tried), max(tried)),
-        (below[-1], above[-1]),
-    )
-
-
-def _explore(runtime: Callable[[float], float], now: float, *, whole: bool) -> None:
-    """Evaluate values around the one now, then those around the best of them."""
-    from scipy.optimize import minimize_scalar
-
-    lowest = max(now / _RANGE, 1.0) if whole else now / _RANGE
-    grid = np.geomspace(lowest, now * _RANGE, _COARSE)
-    values = sorted({float(round(value)) if whole else float(value) for value in grid} | {now})
-    at = int(np.argmin([runtime(value) for value in values]))
-    low, high = values[max(at - 1, 0)], values[min(at + 1, len(values) - 1)]
-    if not math.isfinite(max(runtime(low), runtime(high))):
-        return
-    minimum = minimize_scalar(
-        lambda logarithm: runtime(math.exp(logarithm)),
-        bounds=(math.log(low), math.log(high)),
-        method="bounded",
-        options={"xatol": 1e-4},
-    )
-    near = math.exp(minimum.x)
-    if whole:
-        for value in {math.floor(near), math.ceil(near)}:
-            runtime(float(value))
-
-
-def _parameter(study: Study, name: str) -> float:
-    """Value of a parameter of the application."""
-    if name not in study.params:
-        known = ", ".join(study.params) or "none"
-        raise UsageError(
-            f"{study.signature.name} has no parameter {name!r} to tune",
-            did_you_mean(name, study.params, f"its parameters: {known}"),
-        )
-    return study.params[name].value
-
-
-def _work(study: Study, placement: Placement) -> float:
-    """The amount of work: operations, or the time that they take where none are counted."""
-    work = study.run(placement, study.sources(draws=0)).work
-    flops = nominal(work.flops)
-    return flops or nominal(work.serial + work.single_thread) or 1.0

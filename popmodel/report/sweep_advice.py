@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from popmodel.prediction.prediction import OUTSIDE
 from popmodel.prediction.split_choice import SURE, WITHIN
-from popmodel.prediction.split_sweep import LEAST_GAIN
 from popmodel.report.figures import percent
 from popmodel.report.splits import Entry
 from popmodel.report.splits import name as split_name
@@ -51,9 +50,6 @@ def advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
         text = _default(default, choice, by_split)
         lines.append((heading, text.replace("recommended", "the same") if is_doubted else text))
         heading = ""
-    lines += [
-        ("tuned", _tuned(one)) for one in document["tuned"] if one["cores"] == choice["cores"]
-    ]
     lines.append(("replay", _replayed(choice["checked"])))
     matters = choice["doubt"] is not None or not choice["indifferent"]
     if sure and matters and len(_compared(choice, document)) > 1:
@@ -188,19 +184,6 @@ def largest(document: Document) -> str:
     if beyond["cores"] is None:
         return f"{text}; the machine has no more cores"
     return f"{text}; {count(beyond['cores'])} cores have {percent(beyond['parallel_efficiency'])} %"
-
-
-def _tuned(one: Entry) -> str:
-    """The best value of a parameter; one at the end of what was tried is no minimum."""
-    name, best, now = one["name"], one["best"], one["now"]
-    if best == now:
-        return f"{name} = {now:g} stays: no value is more than {100 * LEAST_GAIN:g} % faster"
-    text = f"{name} = {best:.6g} (now {now:g}): runtime {_change(one['change'])}"
-    least, most = one["tried"]
-    if best in (least, most):
-        return f"{text}; the {'smallest' if best == least else 'largest'} value tried"
-    low, high = one["good"]
-    return text if low == high else f"{text}; {low:.4g} .. {high:.4g} are within 1 %"
 
 
 def growth(one: Entry) -> str:

@@ -91,7 +91,6 @@ VALUES = [
     ("popmodel predict --set ", ["N=", "steps="]),
     ("popmodel signature check cannon --set ", ["N=", "w="]),
     ("popmodel predict --formula run", ["runtime"]),
-    ("popmodel sweep --tune s", ["steps"]),
     ("popmodel replay run.prv --network d", ["dimemas"]),
     ("popmodel replay run.prv --collectives r", ["rooted"]),
     ("popmodel validate stencil3d runs.csv --fail-under ", ["coverage="]),

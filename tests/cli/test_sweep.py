@@ -350,33 +350,6 @@ def test_one_core_keeps(popmodel: Call, few_nodes: str, tmp_path: Path) -> None:
     assert "\nlargest  1 core keeps a parallel efficiency of 99 %: 1 x 1, the fastest split" in told
 
 
-def test_a_parameter_is_tuned(shown: Call, tmp_path: Path) -> None:
-    path = tmp_path / "wave.toml"
-    path.write_text(WAVE)
-    words = ("sweep", str(path), "--cores", "4", "--tune", "blocks")
-    status, out, err = shown(*words)
-    assert (status, err) == (0, "")
-    told = " ".join(out[out.index("tuned  ") : out.index("replay")].split())
-    assert re.fullmatch(
-        r"tuned blocks = \d+ \(now 2\): runtime -\d+\.\d %( \(.*\))?; "
-        r"\d+ \.\. \d+ are within 1 %",
-        told,
-    )
-    (best,) = re.findall(r"blocks = (\d+)", told)
-    again = shown(*words, "--set", f"blocks={best}")[1]
-    assert f"blocks = {best} stays: no value is more than 0.1 % faster\n" in again
-    document = json.loads(shown(*words, "--format", "json")[1])
-    (tuned,) = document["tuned"]
-    assert (tuned["name"], tuned["now"], tuned["best"]) == ("blocks", 2, float(best))
-
-
-def test_the_end_of_what_was_tried_is_no_minimum(popmodel: Call, tmp_path: Path) -> None:
-    path = tmp_path / "wave.toml"
-    path.write_text(WAVE.replace("[decomp]", '[limits]\nrequire = ["blocks <= 4"]\n[decomp]'))
-    out = popmodel("sweep", str(path), "--cores", "4", "--tune", "blocks")[1]
-    assert "; the largest value tried" in " ".join(out.split())
-
-
 def test_another_machine_can_be_tried(popmodel: Call) -> None:
     out = popmodel(*RUN, "--what-if", "latency=0.5x,bandwidth=2")[1]
     assert "what if  latency 0.5x, bandwidth 2x\n" in out
@@ -396,11 +369,6 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
             ("sweep", "--efficiency", "80"),
             "--efficiency: must be above 0 and at most 1, not '80'",
             "try --efficiency 0.8 or --efficiency 80%",
-        ),
-        (
-            (*RUN, "--tune", "step"),
-            "stencil3d has no parameter 'step' to tune",
-            "did you mean steps?",
         ),
         (
             ("sweep", "--cores", "2000000000"),

@@ -64,7 +64,7 @@ def splits(status: str) -> dict[str, Any]:
         },
     }
     found = [one(4, 0.67, "inside"), one(2, 0.33, status)]
-    return {"choices": [choice], "candidates": found, "tuned": []}
+    return {"choices": [choice], "candidates": found}
 
 
 def test_nothing_is_sure_beyond_what_was_measured() -> None:
