@@ -6,7 +6,7 @@ import re
 
 from console import ROOT
 
-from popmodel.machine.parameters import REGISTER
+from popmodel.machine.register import REGISTER
 
 PAGE = ROOT / "popmodel" / "docs" / "json.md"
 

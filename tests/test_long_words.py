@@ -22,7 +22,7 @@ from popmodel import predict, project
 from popmodel.documents import parse_json, parse_toml, read_text
 from popmodel.errors import PopmodelError
 from popmodel.expressions import parse
-from popmodel.host.probe import explain
+from popmodel.machine.host.launcher import explain
 from popmodel.network import dimemas_cfg
 from popmodel.network.collectives import read_fans
 from popmodel.trace import read

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,20 +25,6 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-
-bool within_limit(int file, size_t more)
-{
-    struct rlimit limit;
-    struct stat is;
-    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return true;
-    if (fstat(file, &is) != 0)
-        return false;
-    if ((uint64_t)is.st_size + more <= limit.rlim_cur)
-        return true;
-    errno = EFBIG;
-    return false;
-}
 
 /* Reserves the blocks of the file up to `size`. */
 static bool reserve(int file, uint64_t offset, size_t more)

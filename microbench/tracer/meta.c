@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -128,6 +130,20 @@ void line_numbers(struct line *line, const char *key, const int *values, size_t 
         line_raw(line, digits);
     }
     line_raw(line, n ? "]" : "[]");
+}
+
+bool within_limit(int file, size_t more)
+{
+    struct rlimit limit;
+    struct stat is;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return true;
+    if (fstat(file, &is) != 0)
+        return false;
+    if ((uint64_t)is.st_size + more <= limit.rlim_cur)
+        return true;
+    errno = EFBIG;
+    return false;
 }
 
 /* Appends all of it, or as much as the file system takes; the descriptor lives as long as this. */

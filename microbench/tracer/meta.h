@@ -40,6 +40,10 @@ void line_string(struct line *, const char *bytes);
 void note(const char *text);
 void notes_write(void);
 
+/* Whether a file may grow by so much: the limit of the shell (ulimit -f) is a signal otherwise, and
+ * that signal would end the program. Sets errno. */
+bool within_limit(int file, size_t more);
+
 /* One line on standard error, in one write. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,47 +21,12 @@
 #include "meta.h"
 
 #define META_RESERVED (64 << 10)
-#define MOST_ARGUMENTS ((size_t)16 << 10)
-#define MOST_HOOKS 8
 #define MOST_NAMESAKES 1000
 
-_Atomic int phase = DORMANT;
-_Atomic int watch = 0;
-void (*put_counters)(struct thread *, uint64_t time);
-void (*put_rest)(struct thread *, uint64_t time);
-__thread struct thread *this_thread __attribute__((tls_model("initial-exec")));
-struct process process;
-
 static __thread bool ended; /* this thread has, though destructors of its may still run */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t at_thread_end;
 static struct thread *threads;
 static unsigned thread_count;
-static hook *start_hooks[MOST_HOOKS];
-
-void process_lock(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-void process_unlock(void)
-{
-    pthread_mutex_unlock(&lock);
-}
-
-void at_start(hook *one)
-{
-    int i = 0;
-    while (i < MOST_HOOKS - 1 && start_hooks[i])
-        i++;
-    start_hooks[i] = one;
-}
-
-static void run_start_hooks(void)
-{
-    for (int i = 0; i < MOST_HOOKS && start_hooks[i]; i++)
-        start_hooks[i]();
-}
 
 /* Reads up to `size` - 1 bytes of a file and ends them with a zero; -1 if it cannot be read. */
 static ssize_t read_small(const char *path, char *to, size_t size)
@@ -79,20 +43,6 @@ static ssize_t read_small(const char *path, char *to, size_t size)
     return got < 0 ? -1 : (ssize_t)length;
 }
 
-static void tell_arguments(struct line *line)
-{
-    char *arguments = malloc(MOST_ARGUMENTS);
-    ssize_t length = arguments ? read_small("/proc/self/cmdline", arguments, MOST_ARGUMENTS) : -1;
-    line_key(line, "argv");
-    line_raw(line, "[");
-    for (ssize_t i = 0; i < length; i += (ssize_t)strlen(arguments + i) + 1) {
-        line_raw(line, i ? "," : "");
-        line_string(line, arguments + i);
-    }
-    line_raw(line, "]");
-    free(arguments);
-}
-
 static uint64_t realtime(void)
 {
     struct timespec time;
@@ -102,9 +52,6 @@ static uint64_t realtime(void)
 
 static void tell_start(void)
 {
-    char exe[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[length > 0 ? length : 0] = '\0';
     /* Processes of one boot have one CLOCK_MONOTONIC, whatever their hosts are called. */
     char boot[64];
     ssize_t known = read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
@@ -116,8 +63,6 @@ static void tell_start(void)
     line_text(&line, "host", process.host);
     line_text(&line, "boot", known > 0 ? boot : NULL);
     line_number(&line, "pid", getpid());
-    line_text(&line, "exe", exe);
-    tell_arguments(&line);
     line_number(&line, "monotonic", (int64_t)now());
     line_number(&line, "realtime", (int64_t)realtime());
     line_end(&line);
@@ -386,10 +331,7 @@ void process_end(const char *reason)
     this_thread = NULL;
     ended = true;
     /* exit() may be called by a signal's handler that interrupted one who holds the lock. */
-    struct timespec patience;
-    clock_gettime(CLOCK_REALTIME, &patience);
-    patience.tv_sec += 1;
-    if (pthread_mutex_timedlock(&lock, &patience) != 0)
+    if (!process_try_lock())
         return;
     if (atomic_exchange(&phase, OVER) == RECORDING) {
         uint64_t time = now();

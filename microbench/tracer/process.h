@@ -36,10 +36,7 @@ void process_share(int processes);
 /* Called at the start, before any record; set by constructors of those that need it. */
 typedef void hook(void);
 void at_start(hook *);
-
-/* Whether a file may grow by so much: the limit of the shell (ulimit -f) is a signal otherwise, and
- * that signal would end the program. Sets errno. */
-bool within_limit(int file, size_t more);
+void run_start_hooks(void);
 
 /* buffer.c: the first window of a thread's file, and the end of the file. */
 void buffer_open(struct thread *);
@@ -47,6 +44,7 @@ void buffer_close(struct thread *);
 
 /* Held by those who change which files there are, or where a thread's window is. */
 void process_lock(void);
+bool process_try_lock(void); /* within a second */
 void process_unlock(void);
 
 #endif

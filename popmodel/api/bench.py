@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from popmodel.plain import document
 
 if TYPE_CHECKING:
-    from popmodel.bench.measurement import Tools
+    from popmodel.machine.bench.bench_plan import Tools
 
 
 def built(tools: Tools) -> dict[str, Any]:
@@ -22,8 +22,8 @@ def built(tools: Tools) -> dict[str, Any]:
 
 def doctor(launcher: str | None = None) -> dict[str, Any]:
     """Check whether this machine can be measured, ``popmodel/doctor/1``."""
-    from popmodel.bench.doctor import examine, measurable
-    from popmodel.host import hardware
+    from popmodel.machine.bench.doctor_checks import examine, measurable
+    from popmodel.machine.host import hardware
 
     machine = hardware.here()
     checks = examine(machine, launcher)

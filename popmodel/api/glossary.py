@@ -14,7 +14,8 @@ from typing import Any
 
 from popmodel.efficiency.explain import plain
 from popmodel.efficiency.family import AGGREGATES
-from popmodel.machine import register, remeasure
+from popmodel.machine import register
+from popmodel.machine.profile import measuring_anew
 from popmodel.model import symbols
 from popmodel.model.scale_factors import REMEDIES
 from popmodel.values import dataclass
@@ -131,7 +132,7 @@ def _of_the_model() -> Iterator[Word]:
 
 def _symbol(symbol: symbols.ModelSymbol, name: str, also: tuple[str, ...] = ()) -> Word:
     topic = TOPICS["machine" if symbol.source == "machine" else "model"]
-    measure = (remeasure.first(name) if symbol.source == "machine" else None) or ""
+    measure = (measuring_anew(name) if symbol.source == "machine" else None) or ""
     return Word(name, topic, symbol.meaning, symbol.unit, also, measure=measure)
 
 

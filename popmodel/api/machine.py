@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from popmodel.api.inputs import ProfileLike, profile_of
-from popmodel.machine import findings
+from popmodel.machine import profile_findings as findings
 from popmodel.plain import document
 
 

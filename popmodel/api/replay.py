@@ -33,8 +33,8 @@ from popmodel.api.results import Result
 from popmodel.api.shared import Counts, TopologyLike
 from popmodel.api.written import check_writable
 from popmodel.errors import ReplayError, UsageError
-from popmodel.machine.comparison import network_lacks, network_of
 from popmodel.machine.profile import Profile
+from popmodel.machine.profile_comparison import network_lacks, network_of
 from popmodel.network.network import Network
 from popmodel.plain import document
 from popmodel.report.networks import differences

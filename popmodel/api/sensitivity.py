@@ -33,7 +33,7 @@ from popmodel.api.results import Result
 from popmodel.api.tolerances import Tolerance, limits, told
 from popmodel.efficiency.measure import runtime
 from popmodel.errors import UsageError
-from popmodel.machine.comparison import network_lacks, network_of
+from popmodel.machine.profile_comparison import network_lacks, network_of
 from popmodel.network.network import Network, describe
 from popmodel.plain import document, fields_of, plain
 from popmodel.report.sensitivity import VIEWS, conclusion

@@ -35,7 +35,7 @@ from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.bench.suite import Progress
+    from popmodel.machine.bench.suite import Progress
     from popmodel.study.executor import Tell
     from popmodel.tracer.library import Library
 

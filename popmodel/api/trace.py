@@ -6,27 +6,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.plain import document
-from popmodel.tracer.summary import USUAL, TracingCosts, not_seen, overhead
+from popmodel.tracer.conversion import RECORD_COST, not_seen, overhead
 
 if TYPE_CHECKING:
+    from popmodel.tracer.conversion import Merged
     from popmodel.tracer.library import Library
-    from popmodel.tracer.merge import Merged
 
 _NS = 1e-9
 
 
-def traced(
-    runs: Sequence[Merged], *, raw: str | None, cost: TracingCosts | None, notes: Sequence[str] = ()
-) -> dict[str, Any]:
+def traced(runs: Sequence[Merged], *, raw: str | None, notes: Sequence[str] = ()) -> dict[str, Any]:
     """Return all runs of a command, ``popmodel/trace/1``: the first, with the others in it."""
-    first, *others = (_traced(run, raw, USUAL if cost is None else cost, notes) for run in runs)
+    first, *others = (_traced(run, raw, notes) for run in runs)
     return {**first, "others": others}
 
 
-def _traced(
-    run: Merged, raw: str | None, costs: TracingCosts, notes: Sequence[str]
-) -> dict[str, Any]:
-    share = overhead(run, costs)
+def _traced(run: Merged, raw: str | None, notes: Sequence[str]) -> dict[str, Any]:
+    share = overhead(run)
     return document(
         "popmodel/trace/1",
         trace=run.path,
@@ -50,8 +46,7 @@ def _traced(
             "share": share.middle,
             "low": share.low,
             "high": share.high,
-            "per_record": costs.record.middle,
-            "measured": costs.measured,
+            "per_record": RECORD_COST.middle,
         },
         spawned=run.spawned,
         caveats=run.crowding,

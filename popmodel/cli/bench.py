@@ -14,10 +14,10 @@ from popmodel.cli.options import ForceOption, FormatOption, choice, output_optio
 from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
-    from popmodel.bench.measurement import MeasurementRequest, Tools
-    from popmodel.bench.run_directory import StoredMeasurement
-    from popmodel.bench.suite import Failure
     from popmodel.cli.output import OutputTarget
+    from popmodel.machine.bench.bench_plan import MeasurementRequest, Tools
+    from popmodel.machine.bench.run_directory import StoredMeasurement
+    from popmodel.machine.bench.suite import Failure
 
 EXAMPLES = (
     "popmodel bench -o machine.json",
@@ -102,8 +102,8 @@ def command(
     Measures cores, memory, OpenMP and MPI as applications use them. An interrupted measurement
     resumes when the same command is run again.
     """
-    from popmodel.bench import plan
-    from popmodel.bench.measurement import MeasurementRequest
+    from popmodel.machine.bench import bench_plan
+    from popmodel.machine.bench.bench_plan import MeasurementRequest
     from popmodel.machine.parameter import PARTS
 
     page, profile = _targets(ctx.obj, format, output, force=force)
@@ -125,7 +125,7 @@ def command(
         )
     request = MeasurementRequest(
         mode="full" if full else "quick",
-        parts=PARTS if only is None else plan.parts(only),
+        parts=PARTS if only is None else bench_plan.parts(only),
         ranks=None if ranks is None else whole_number("--ranks", ranks),
         nodes=1 if nodes is None else whole_number("--nodes", nodes),
         launcher=launcher,
@@ -182,8 +182,8 @@ def _folders(words: Sequence[str]) -> list[Path]:
 
 def _build(request: MeasurementRequest, page: OutputTarget | None) -> None:
     from popmodel.api.bench import built
-    from popmodel.bench.measurement import tools
-    from popmodel.host import hardware
+    from popmodel.machine.bench.bench_plan import tools
+    from popmodel.machine.host import hardware
     from popmodel.report.bench import BUILT
 
     if page is None:
@@ -200,13 +200,13 @@ def _write_script(
     partly: bool,
     force: bool,
 ) -> None:
-    from popmodel.bench import job_script, run_directory
-    from popmodel.bench.measurement import make_plan, open_run, tools
     from popmodel.cli.streams import remark, warn_of_packaged, write_out
-    from popmodel.host import hardware
+    from popmodel.machine.bench import run_directory, suite
+    from popmodel.machine.bench.bench_plan import make_plan, tools
+    from popmodel.machine.host import hardware
     from popmodel.shell import join, quote, visible
 
-    choice("--script", system, job_script.SYSTEMS)
+    choice("--script", system, suite.SYSTEMS)
     output = Path("machine.json") if profile is None or profile.path is None else profile.path
     machine = hardware.here()
     made = make_plan(request, machine)
@@ -214,8 +214,8 @@ def _write_script(
     warn_of_packaged(using.mpi)
     folder = run_directory.beside(output, request.parts if partly else ())
     with run_directory.held(folder):
-        run = open_run(folder, made, using.identity, force=force, keep=False)
-        path = job_script.write(
+        run = run_directory.open_run(folder, made, using.identity, force=force, keep=False)
+        path = suite.write_script(
             run, using.programs, output=str(output), launcher=request.launcher or "srun"
         )
     write_out(f"{visible(str(path))}\n")
@@ -232,25 +232,25 @@ def _measure(
     *,
     partly: bool,
 ) -> None:
-    from popmodel.bench import collect, measurement, run_directory
     from popmodel.cli.streams import remark
-    from popmodel.host import hardware
     from popmodel.machine import profile as profiles
+    from popmodel.machine.bench import bench_plan, collect, run_directory
+    from popmodel.machine.host import hardware
 
     file = None if profile is None else profile.path
     force = any(target is not None and target.force for target in (page, profile))
     kept = profiles.load(file).document if partly and file is not None and file.exists() else None
     machine = hardware.here()
-    made = measurement.make_plan(request, machine)
-    using = measurement.tools(request, machine.usable_cores)
+    made = bench_plan.make_plan(request, machine)
+    using = bench_plan.tools(request, machine.usable_cores)
     parts = request.parts if partly else ()
-    folder = measurement.default_folder(parts)
+    folder = run_directory.default_folder(parts)
     if file is not None:
         folder = run_directory.beside(file, parts)
     with run_directory.held(folder):
         if file is None and not force:
             _keep_earlier(folder)
-        run = measurement.open_run(
+        run = run_directory.open_run(
             folder,
             made,
             using.identity,
@@ -275,8 +275,8 @@ def _measure(
 
 def _keep_earlier(folder: Path) -> None:
     """Make way for a new measurement where nobody named a place, without losing the last one."""
-    from popmodel.bench import run_directory
     from popmodel.cli.streams import remark
+    from popmodel.machine.bench import run_directory
 
     found = run_directory.find(folder)
     if found is not None and found.is_completed:
@@ -287,8 +287,8 @@ def _keep_earlier(folder: Path) -> None:
 
 def _finish(run: StoredMeasurement, using: Tools) -> list[Failure]:
     """Do what is left of a measurement, which may be nothing; give the launches given up."""
-    from popmodel.bench import suite
     from popmodel.cli.streams import remark
+    from popmodel.machine.bench import suite
 
     if run.is_completed:
         remark(f"already measured, samples in {run.folder}: use --force to measure again")
@@ -298,9 +298,9 @@ def _finish(run: StoredMeasurement, using: Tools) -> list[Failure]:
 
 def _follow(run: StoredMeasurement, begin: Any) -> list[Failure]:
     """Do what is left of a measurement, drawing how far it is."""
-    from popmodel.bench import run_directory, suite
     from popmodel.cli.progress import ProgressLine
     from popmodel.cli.streams import remark
+    from popmodel.machine.bench import run_directory, suite
     from popmodel.report.bench import progress_line
     from popmodel.units import format_time
 
@@ -370,7 +370,7 @@ def _collect(
     page: OutputTarget | None,
     profile: OutputTarget | None,
 ) -> None:
-    from popmodel.bench import collect
+    from popmodel.machine.bench import collect
 
     document, paths = collect.collect(folders)
     _warn_of_shortfalls(document)

@@ -45,7 +45,7 @@ def command(
     """Show, compare or check machine profiles."""
     from popmodel.api.machine import check, show
     from popmodel.cli.output import target
-    from popmodel.machine.checks import ProfileError
+    from popmodel.machine.profile_schema import ProfileError
 
     goal = target(ctx.obj, output, format, force=force)
     which = choice("machine", action, ACTIONS)

@@ -11,7 +11,7 @@ from popmodel.errors import PopmodelError
 from popmodel.shell import visible
 
 if TYPE_CHECKING:
-    from popmodel.host.toolchain import Mpi
+    from popmodel.machine.host.toolchain import Mpi
 
 
 def write_out(text: str) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from popmodel.api.study import Watch
-    from popmodel.bench.suite import Progress
     from popmodel.cli.output import OutputTarget
     from popmodel.cli.progress import ProgressLine
+    from popmodel.machine.bench.suite import Progress
     from popmodel.study.plan import StudyRequest
 
 

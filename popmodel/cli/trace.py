@@ -181,7 +181,7 @@ def command(
     from popmodel.cli.trace_merge import merge
     from popmodel.cli.trace_prepare import build, print_environment, write_script
     from popmodel.cli.trace_run import trace
-    from popmodel.tracer.environment import LOCKS, OPENMP, Settings
+    from popmodel.tracer.commands import LOCKS, OPENMP, Settings
 
     settings = Settings(
         counters=counters,
@@ -274,7 +274,7 @@ def _recorded_window(text: str | None, *, after_init: bool) -> str | None:
 
 
 def _kinds(text: str | None) -> tuple[str, ...]:
-    from popmodel.tracer.environment import LEAVE_OUT
+    from popmodel.tracer.commands import LEAVE_OUT
 
     given = [] if text is None else [each.strip() for each in text.split(",")]
     return tuple(dict.fromkeys(choice("--leave-out", each, LEAVE_OUT) for each in given))

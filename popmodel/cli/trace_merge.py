@@ -10,7 +10,7 @@ from popmodel.cli.trace_target import checked, merging
 from popmodel.errors import PopmodelError, UsageError
 
 if TYPE_CHECKING:
-    from popmodel.tracer.merge import Merged
+    from popmodel.tracer.conversion import Merged
 
 
 def merge(
@@ -38,7 +38,7 @@ def merge(
     name = output or f"{raw.absolute().name.removesuffix(raw_directory.SUFFIX)}.prv.gz"
     with as_exits():
         runs, notes = merged(raw, checked(name, force=force), force=force)
-    goal.write(traced(runs, raw=str(raw), cost=None, notes=notes), VIEWS)
+    goal.write(traced(runs, raw=str(raw), notes=notes), VIEWS)
 
 
 def merged(
@@ -51,8 +51,8 @@ def merged(
     """
     from popmodel.cli.progress import ProgressLine
     from popmodel.cli.streams import remark
-    from popmodel.tracer.merge import merge_runs
-    from popmodel.tracer.symbols import SourceLines
+    from popmodel.tracer.conversion import merge_runs
+    from popmodel.tracer.symbol_table import SourceLines
 
     line, lines = ProgressLine(), SourceLines()
 

@@ -10,7 +10,7 @@ from popmodel.cli.trace_target import DEFAULT, checked, merging, target_of, trac
 from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
-    from popmodel.tracer.environment import Settings
+    from popmodel.tracer.commands import Settings
 
 
 def build(
@@ -36,7 +36,7 @@ def print_environment(
     from popmodel.cli.streams import remark, write_out
     from popmodel.shell import join, quote
     from popmodel.tracer import raw_directory
-    from popmodel.tracer.environment import variables
+    from popmodel.tracer.commands import variables
 
     target = checked(output or DEFAULT, force=force)
     library = tracer(None)

@@ -16,10 +16,8 @@ from popmodel.cli.trace_target import shown, target_of, tracer
 from popmodel.errors import PopmodelError
 
 if TYPE_CHECKING:
-    from popmodel.tracer.commands import TracedCommand
-    from popmodel.tracer.environment import Settings
+    from popmodel.tracer.commands import Settings, TracedCommand
     from popmodel.tracer.library import Library
-    from popmodel.tracer.summary import TracingCosts
 
 
 def trace(
@@ -34,8 +32,7 @@ def trace(
     """Run a command; its output and its exit status are its own."""
     from popmodel.files import as_exits
     from popmodel.tracer import raw_directory
-    from popmodel.tracer.commands import refuse_as_rank, understand
-    from popmodel.tracer.environment import place, variables
+    from popmodel.tracer.commands import place, refuse_as_rank, understand, variables
     from popmodel.tracer.run import run
 
     refuse_as_rank()
@@ -105,25 +102,9 @@ def _finish(
             notes += ("no OpenMP: the runtime is statically linked",)
     if not keep_raw:
         _remove(raw)
-    found = traced(
-        runs, raw=shown(raw) if keep_raw else None, cost=_cost(library, target), notes=notes
-    )
+    found = traced(runs, raw=shown(raw) if keep_raw else None, notes=notes)
     style = terminal_style(sys.stderr)
     _say(TABLE.render(stamped(found, arguments), VIEWS, style))
-
-
-def _cost(library: Library, target: Path) -> TracingCosts | None:
-    from popmodel.cli.streams import remark
-    from popmodel.tracer.summary import measured_by
-
-    why = library.without_cost
-    if library.cost is not None:
-        try:
-            return measured_by(library.cost, target.absolute().parent, os.environ)
-        except (PopmodelError, OSError) as error:  # the trace is made, and is worth more than this
-            why = str(error)
-    remark(f"the tracing overhead was not measured here: {why}")
-    return None
 
 
 def _remove(raw: Path) -> None:
@@ -177,7 +158,7 @@ def _nothing(command: TracedCommand, status: int, settings: Settings) -> Popmode
 
 
 def _built_in(command: TracedCommand) -> list[str]:
-    from popmodel.tracer.symbols import built_in
+    from popmodel.tracer.symbol_table import built_in
 
     return [] if command.program is None else built_in(str(command.program))
 

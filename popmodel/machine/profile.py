@@ -1,6 +1,6 @@
 """The machine profile: load, check, look up and save what is known about a machine.
 
-The format is JSON, schema ``popmodel/machine/1``; `popmodel.machine.schema` lists every key. What
+The format is JSON, schema ``popmodel/machine/1``; `profile_schema` lists every key. What
 a profile does not contain is unknown: asking for it is an error, never a silent default.
 """
 
@@ -10,22 +10,20 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
-from popmodel import files
+from popmodel import files, shell
 from popmodel.documents import Bundled, parse_json, read_text
 from popmodel.errors import PopmodelError
-from popmodel.machine import remeasure
-from popmodel.machine.checks import ProfileError, UnreadableProfile, check_document
-from popmodel.machine.parameter import DISTANCES, TIERS
-from popmodel.machine.parameters import REGISTER
+from popmodel.machine.parameter import DISTANCES, NODE_PARTS, TIERS
+from popmodel.machine.profile_schema import ProfileError, UnreadableProfile, check_document
 from popmodel.machine.quantity import Cache, Quantity, Topology
-from popmodel.machine.register import find
+from popmodel.machine.register import REGISTER, find, part_of
 from popmodel.units import format_size, format_time, plural
 from popmodel.values import cut, dataclass
 
@@ -99,7 +97,7 @@ class Profile:
         if reason is not None:
             return MissingQuantity(f"{problem}: {reason}", "add it to the profile, with its source")
         hint = "add it to the profile, with its source"
-        if measure := remeasure.command(self, path):
+        if measure := measuring(self, path):
             hint += f", or measure it: {measure}"
         return MissingQuantity(problem, hint)
 
@@ -394,12 +392,13 @@ def from_document(
 ) -> Profile:
     """Check a profile given as JSON types and give it as a `Profile`."""
     quantities = check_document(document, path)
-    topology = _topology(document["topology"])
+    topology = topology_of(document["topology"])
     name = str(document.get("name", Path(path).stem))
     return Profile(name, path, is_preset, topology, document, quantities)
 
 
-def _topology(table: Mapping[str, Any]) -> Topology:
+def topology_of(table: Mapping[str, Any]) -> Topology:
+    """Return the hardware that the table ``topology`` of a profile describes."""
     return Topology(
         nodes=table.get("nodes", 1),
         cores_per_node=table["cores_per_node"],
@@ -411,3 +410,64 @@ def _topology(table: Mapping[str, Any]) -> Topology:
         ),
         memory_per_node=table.get("memory_per_node"),
     )
+
+
+# The command that measures a quantity of a profile again, ready to be pasted.
+#
+# In a profile that is a file, the command replaces the part with the quantity; it is to be run on
+# that machine. A preset stays as it is: the command measures a machine of the user's own. The
+# network between nodes needs a job on two nodes.
+
+
+OWN = "machine.json"
+"""Where the profile of the user's own machine is written."""
+
+_BETWEEN_NODES = ("net.inter", "net.nic_G")
+
+
+def measuring(profile: Profile, path: str) -> str | None:
+    """Return the command that measures a quantity."""
+    part = part_of(path)
+    if part is None:
+        return None
+    beginning = re.compile(re.escape(path.partition(".classes")[0]) + r"(?!\w)")
+    origins = {one.origin for name, one in profile.quantities.items() if beginning.match(name)}
+    longer = ["--full"] if "measured" in origins else []  # quicker has been done
+    between_nodes = part not in NODE_PARTS and (
+        path.startswith(_BETWEEN_NODES) or "inter" in profile.tiers()
+    )
+    nodes = ["--script", "slurm", "--nodes", "2"] if between_nodes else []
+    file = PurePath(profile.path)
+    if profile.is_preset or file.suffix.lower() != ".json":
+        return shell.join(["popmodel", "bench", *longer, *nodes, "-o", OWN])
+    if between_nodes:  # a part of the profile only: the other nodes' would be lost
+        new = file.with_name(f"{file.stem}-new.json")
+        return shell.join(["popmodel", "bench", *longer, *nodes, "-o", _argument(new)])
+    words = ["popmodel", "bench", *longer, "--only", part, "-o", _argument(file), "--force"]
+    return shell.join(words)
+
+
+def measuring_first(profile: Profile, paths: Iterable[str]) -> str | None:
+    """Return the command for the first quantity that a benchmark measures, or None."""
+    found = (measuring(profile, path) for path in paths)
+    return next((one for one in found if one is not None), None)
+
+
+def measuring_anew(path: str) -> str | None:
+    """Return the command that measures a quantity in a new profile of one's own, all parts at
+    once.
+    """
+    if part_of(path) is None:
+        return None
+    nodes = ["--script", "slurm", "--nodes", "2"] if path.startswith(_BETWEEN_NODES) else []
+    return shell.join(["popmodel", "bench", *nodes, "-o", OWN])
+
+
+def measured_file(command: str) -> str:
+    """Return the file, as a word of a shell, that such a command writes."""
+    return command.partition(" -o ")[2].removesuffix(" --force")
+
+
+def _argument(path: PurePath) -> str:
+    """The path in a form that is not read as an option."""
+    return f"./{path}" if str(path).startswith("-") else str(path)

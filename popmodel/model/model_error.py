@@ -39,7 +39,7 @@ from popmodel.values import dataclass
 
 DISTURBED = 0.15
 """Standard deviation that noise adds to the logarithm of a measured value: launches that differ by
-more than this are what the measurement calls noisy (`popmodel.bench.calibration.noise`)."""
+more than this are what the measurement calls noisy."""
 
 
 BEYOND = "beyond the runs"

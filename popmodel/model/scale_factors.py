@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from popmodel.machine.parameters import REGISTER
+from popmodel.machine.register import REGISTER
 
 
 class ChangeGroup(NamedTuple):

@@ -16,8 +16,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import Mode, against, of_masters
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value
-from popmodel.machine import remeasure
-from popmodel.machine.profile import Profile
+from popmodel.machine.profile import Profile, measuring_first
 from popmodel.machine.quantity import Quantity
 from popmodel.model.run.delays import ModelledObservables
 from popmodel.model.run.extrapolation import MEASURED, RUNS, Reach, measured_ranges, reaches
@@ -389,7 +388,7 @@ def predict(
         remedies=remedies(study, placement, lost, agreement) if advice else {},
         elasticities=elasticities(study, placement, agreement=agreement) if advice else (),
         doubtful=doubtful,
-        measure=remeasure.first_command(profile, doubtful),
+        measure=measuring_first(profile, doubtful),
         model_form=study.model_form(placement, agreement),
         agreement=agreement,
         not_replayed=run.why_not,

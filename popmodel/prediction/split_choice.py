@@ -25,8 +25,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions import ExpressionError
 from popmodel.expressions.elementary import Value, numbers
-from popmodel.machine import remeasure
-from popmodel.machine.profile import MissingQuantity, Profile
+from popmodel.machine.profile import MissingQuantity, Profile, measuring_first
 from popmodel.machine.quantity import Topology
 from popmodel.model.model_error import contrast
 from popmodel.model.run.feasible_splits import divisors as all_divisors
@@ -352,7 +351,7 @@ class SplitChoice:
             if doubt is None
             else {
                 **doubt._asdict(),
-                "command": remeasure.first_command(profile, doubt.inputs),
+                "command": measuring_first(profile, doubt.inputs),
             },
             "launch": launch_line(self.taken.placement, program),
             "launch_mpirun": mpirun_line(self.taken.placement, program),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.machine import findings
 from popmodel.machine import profile as profiles
+from popmodel.machine import profile_findings as findings
 from popmodel.machine.parameter import Parameter, is_free
-from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
+from popmodel.machine.register import REGISTER
 from popmodel.report.blocks import Facts, Section, TableBlock, TableRow, heads, texts, titled
 from popmodel.report.machine_values import (
     figure,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from popmodel.machine.findings import KINDS
+from popmodel.machine.profile_findings import KINDS
 from popmodel.report.blocks import Facts, Section, titled
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import plural

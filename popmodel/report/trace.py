@@ -107,10 +107,9 @@ def _counters(document: Document) -> str:
 def _overhead(document: Document) -> str:
     given = document["overhead"]
     number = plural(document["records"], "record")
-    how = "measured here" if given["measured"] else "typical value"
     each = format_time(given["per_record"], digits=2)
     share = _percent(given["low"], given["high"])
-    return f"{share} of the runtime: {number} at about {each} each ({how})"
+    return f"{share} of the runtime: {number} at about {each} each"
 
 
 def _percent(low: float, high: float) -> str:

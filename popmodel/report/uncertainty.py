@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from popmodel.machine.profile import measured_file
 from popmodel.machine.register import part_of
-from popmodel.machine.remeasure import file_of
 from popmodel.model.model_error import RESIDUALS
 from popmodel.model.symbols import LAWS, label
 from popmodel.report.blocks import CommandBlock, NoteBlock, Role, Section
@@ -42,7 +42,11 @@ def about(path: str) -> list[str]:
 
 def how_to(command: str, machine: Mapping[str, Any]) -> str:
     """What stands above the command that measures an input of a machine."""
-    return f"measure, then add --machine {file_of(command)}:" if machine["preset"] else "measure:"
+    return (
+        f"measure, then add --machine {measured_file(command)}:"
+        if machine["preset"]
+        else "measure:"
+    )
 
 
 def measuring(command: str | None, machine: Mapping[str, Any]) -> Section:

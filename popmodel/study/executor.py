@@ -23,12 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from popmodel import files, shell
-from popmodel.bench import job_script, measurement, run_directory
-from popmodel.bench.measurement import MeasurementRequest as Benchmarks
 from popmodel.errors import PopmodelError
-from popmodel.host import hardware
-from popmodel.host.launch import start
-from popmodel.host.probe import LaunchError, meaningful, quote
+from popmodel.machine.bench import bench_plan, run_directory, suite
+from popmodel.machine.bench.bench_plan import MeasurementRequest as Benchmarks
+from popmodel.machine.host import hardware
+from popmodel.machine.host.launcher import LaunchError, meaningful, quote, start
 from popmodel.machine.parameter import PARTS
 from popmodel.shell import filled
 from popmodel.study.machine import PROFILE
@@ -57,11 +56,10 @@ from popmodel.trace.caveats import waiting
 from popmodel.trace.selection import focused
 from popmodel.tracer import raw_directory
 from popmodel.tracer import run as script
-from popmodel.tracer.commands import TracedCommand, understand
-from popmodel.tracer.environment import Settings, place, variables
+from popmodel.tracer.commands import Settings, TracedCommand, place, understand, variables
+from popmodel.tracer.conversion import merge_runs
 from popmodel.tracer.library import Library
-from popmodel.tracer.merge import merge_runs
-from popmodel.tracer.symbols import SourceLines
+from popmodel.tracer.symbol_table import SourceLines
 from popmodel.units import format_time, plural
 
 Tell = Callable[[str], None]
@@ -541,12 +539,12 @@ def _benchmarks(folder: Path, cores: int) -> str:
     """Write the benchmarks of a node, and give the lines of the job that run them."""
     request = Benchmarks("quick", PARTS, ranks=cores, launcher="srun")
     machine = hardware.here()
-    made = measurement.make_plan(request, machine)
-    using = measurement.tools(Benchmarks("quick", PARTS), max(machine.usable_cores, 2))
+    made = bench_plan.make_plan(request, machine)
+    using = bench_plan.tools(Benchmarks("quick", PARTS), max(machine.usable_cores, 2))
     samples = run_directory.beside(folder / PROFILE)
     with run_directory.held(samples):
-        run = measurement.open_run(samples, made, using.identity, force=True, keep=False)
-        path = job_script.write(run, using.programs, output=str(folder / PROFILE))
+        run = run_directory.open_run(samples, made, using.identity, force=True, keep=False)
+        path = suite.write_script(run, using.programs, output=str(folder / PROFILE))
     return _BENCH.format(samples=shell.quote(samples.name), script=shell.quote(path.name))
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from popmodel import provenance
-from popmodel.bench import collect, measurement, run_directory, suite
-from popmodel.bench.measurement import MeasurementRequest
 from popmodel.files import write_text
-from popmodel.host import conditions, hardware
 from popmodel.machine import profile as profiles
+from popmodel.machine.bench import bench_plan, collect, run_directory, suite
+from popmodel.machine.bench.bench_plan import MeasurementRequest
+from popmodel.machine.host import conditions, hardware
 from popmodel.machine.parameter import PARTS
 from popmodel.machine.profile import Profile
 from popmodel.plain import plain
@@ -127,11 +127,11 @@ def measure(
     """Measure this machine in the quick mode, or go on with that, and write its profile."""
     request = MeasurementRequest("quick", PARTS)
     machine = hardware.here()
-    made = measurement.make_plan(request, machine)
-    using = measurement.tools(request, machine.usable_cores)
+    made = bench_plan.make_plan(request, machine)
+    using = bench_plan.tools(request, machine.usable_cores)
     folder = run_directory.beside(path)
     with run_directory.held(folder):
-        run = measurement.open_run(folder, made, using.identity, force=True, keep=True)
+        run = run_directory.open_run(folder, made, using.identity, force=True, keep=True)
         failures: Sequence[suite.Failure] = ()
         if not run.is_completed:
             failures = suite.measure(run, suite.starter(using.programs, using.mpi), progress)

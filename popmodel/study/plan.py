@@ -28,8 +28,8 @@ from scipy.special import stdtrit
 
 from popmodel import shell
 from popmodel.errors import UsageError, did_you_mean
-from popmodel.host import hardware
 from popmodel.machine import profile
+from popmodel.machine.host import hardware
 from popmodel.model import signatures
 from popmodel.model.run.placement import ImpossibleSplit
 from popmodel.model.signature.program import Signature, check_requirements, names

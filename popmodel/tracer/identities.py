@@ -15,11 +15,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.trace.calls import FOUND_NOTHING
+from popmodel.trace.codes import Event
 from popmodel.trace.regions import readable
 from popmodel.tracer.meta import Communicator, Function, Meta, TracedSite
 from popmodel.tracer.raw import Process
-from popmodel.tracer.records import SITE_SHIFT
-from popmodel.tracer.symbols import SymbolPlace, demangle
+from popmodel.tracer.raw_records import INCOMPLETE, SITE_SHIFT, known_calls
+from popmodel.tracer.symbol_table import SymbolPlace, demangle
 from popmodel.values import dataclass
 
 WORLD, SELF = 1, 2
@@ -27,6 +29,18 @@ WORLD, SELF = 1, 2
 
 Locate = Callable[[str, Sequence[int]], Sequence[SymbolPlace]]
 """From a module and offsets in it to functions and source lines."""
+
+
+class ProcessNumbers(dict[int, int]):
+    """Numbers by what a process calls its own; what it never described gets one when it is met."""
+
+    def __init__(self, known: Mapping[int, int], unknown: Callable[[int], int]) -> None:
+        super().__init__(known)
+        self._unknown = unknown
+
+    def __missing__(self, own: int) -> int:
+        self[own] = number = self._unknown(own)
+        return number
 
 
 @dataclass
@@ -82,13 +96,10 @@ class Functions:
     _numbers: dict[tuple[str, str | int], int] = field(default_factory=dict)
     _known: list[Function] = field(default_factory=list)
 
-    def of_process(self, meta: Meta) -> dict[int, int]:
+    def of_process(self, meta: Meta) -> ProcessNumbers:
         """Numbers by address in a process."""
-        return {address: self._number(each) for address, each in sorted(meta.functions.items())}
-
-    def unknown(self, address: int) -> int:
-        """Number of a function that its process never described."""
-        return self._number(Function(None, "", address))
+        known = {address: self._number(each) for address, each in sorted(meta.functions.items())}
+        return ProcessNumbers(known, lambda address: self._number(Function(None, "", address)))
 
     def locate(self, locate: Locate) -> None:
         """Find the names and the source lines of all functions."""
@@ -96,10 +107,7 @@ class Functions:
         for number, place in enumerate(found):
             self.names[number] = place.function or self.names[number]
             self.lines[number] = place.line or ""
-        self._tell_apart()
-
-    def _tell_apart(self) -> None:
-        """Regions of one function have its name: without their lines they need another sign."""
+        # Regions of one function have its name: without their lines they need another sign.
         same = Counter(zip(self.names, self.lines, strict=True))
         for number, (name, line) in enumerate(zip(list(self.names), self.lines, strict=True)):
             if not line and same[name, line] > 1:
@@ -188,34 +196,39 @@ class Names:
 
     numbers: dict[str, int] = field(default_factory=dict)
 
-    def of_process(self, meta: Meta) -> Mapping[int, int]:
+    def of_process(self, meta: Meta) -> ProcessNumbers:
         """Numbers by the ids of a process."""
-        return {own: self.number(text) for own, text in sorted(meta.names.items())}
+        known = {own: self._number(text) for own, text in sorted(meta.names.items())}
+        return ProcessNumbers(known, lambda own: self._number(f"region {own}"))
 
-    def number(self, text: str) -> int:
-        """Number of a name."""
+    def _number(self, text: str) -> int:
         return self.numbers.setdefault(text, len(self.numbers) + 1)
 
 
-class FunctionsOf(dict[int, int]):
-    """Functions of a process by address; one that it never described gets a number, too."""
-
-    def __init__(self, known: Mapping[int, int], all_: Functions) -> None:
-        super().__init__(known)
-        self._all = all_
-
-    def __missing__(self, address: int) -> int:
-        self[address] = number = self._all.unknown(address)
-        return number
-
-
-class RegionsOf(dict[int, int]):
-    """The user's regions of a process by id."""
-
-    def __init__(self, known: Mapping[int, int], all_: Names) -> None:
-        super().__init__(known)
-        self._all = all_
-
-    def __missing__(self, own: int) -> int:
-        self[own] = number = self._all.number(f"region {own}")
-        return number
+def names_of_values(
+    called: NDArray[np.int64], functions: Functions, names: Names, sites: Sites
+) -> Mapping[Event, Mapping[int, str]]:
+    """Names of the values of events that are others in every run."""
+    values: dict[Event, dict[int, str]] = {}
+    for number in np.flatnonzero(called).tolist():
+        call = known_calls()[number]
+        of_group = values.setdefault(call.event, {0: "Outside MPI"})
+        # Two calls share a number where Extrae has one for both: the plain name is kept.
+        of_group.setdefault(call.value, f"MPI_{call.name}")
+        if call.may_miss:
+            of_group[call.value + INCOMPLETE] = f"MPI_{call.name}{FOUND_NOTHING}"
+    running = {0: "End", **dict(enumerate(functions.names, start=1))}
+    for event in (Event.OUTLINED, Event.TASK, Event.NEW_TASK):
+        values[event] = running
+    if any(functions.lines):
+        lines = enumerate(zip(functions.lines, functions.names, strict=True), start=1)
+        values[Event.OUTLINED_LINE] = {0: "End"} | {
+            number: f"{line or '?:0'} ({name})" for number, (line, name) in lines
+        }
+    if sites.lines:
+        values[Event.CALLER] = {0: "End", **dict(enumerate(sites.functions, start=1))}
+        values[Event.CALLER_LINE] = {0: "End", **dict(enumerate(sites.lines, start=1))}
+    values[Event.USER_REGION] = {0: "End"} | {
+        number: text for text, number in names.numbers.items()
+    }
+    return values

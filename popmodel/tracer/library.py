@@ -2,23 +2,27 @@
 
 A library built for one make of MPI does not work with another: handles and constants differ. The
 MPI of a command is the one that its program is linked with, or that of its launcher, where they are
-installed with a compiler wrapper; else the one that `popmodel.host.toolchain` finds.
+installed with a compiler wrapper; else the one that `popmodel.machine.host.toolchain` finds.
+
+Compute nodes often have no compiler: what `popmodel trace --build-only` has built on a login node
+is found there in the cache, by a file beside each library that says what it is for.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from popmodel.errors import PopmodelError
-from popmodel.host.build import build, build_tracer
-from popmodel.host.processes import output_of
-from popmodel.host.toolchain import (
+from popmodel import files
+from popmodel.machine.host.build import PROGRAMS, TRACER, build_tracer, is_as_built, tracer_sources
+from popmodel.machine.host.processes import output_of
+from popmodel.machine.host.toolchain import (
     MPI_COMPILERS,
     Compiler,
     Mpi,
@@ -26,12 +30,11 @@ from popmodel.host.toolchain import (
     find_compiler,
     find_mpi,
 )
-from popmodel.tracer import prebuilt as kept
-from popmodel.tracer.commands import TracedCommand, is_dynamic
-from popmodel.tracer.environment import refuse_unloadable
+from popmodel.tracer.commands import TracedCommand, is_dynamic, refuse_unloadable
 from popmodel.values import dataclass
 
 _PATIENCE = 60.0  # seconds for the loader to look at all libraries, over a slow network
+_MADE_FOR = "made-for.json"  # beside a library: what it is for
 _LEVELS = 4  # folders above a library, of which one has a bin: lib, lib64, lib/x86_64-linux-gnu
 _SUFFIXES: Mapping[str, str] = {"Open MPI": "openmpi", "Hydra": "mpich"}
 """Ends of names by which Debian tells several makes of MPI in one folder: mpicc.mpich."""
@@ -45,9 +48,6 @@ class Library:
     compiler: Compiler  # What linked it
     mpi: Mpi | None  # The MPI that it is for; None if it observes OpenMP only
     without_mpi: str | None = None  # Why it is for none
-    # The program that measures what recording costs (`popmodel.tracer.summary`).
-    cost: Path | None = None
-    without_cost: str | None = None  # Why there is none
 
 
 def find_or_build(
@@ -62,11 +62,15 @@ def find_or_build(
     linked = None if command is None else _linked_with(command, environment)
     try:
         return _built(command, linked, environment, on_build)
-    except ToolchainError:
-        if _has_compiler(environment):
-            raise
+    except ToolchainError as error:
+        try:
+            find_compiler(None, environment)
+        except ToolchainError:
+            pass
+        else:
+            raise error from None
         # On a node without a compiler: what was built for it on another one.
-        there = kept.find(
+        there = _prebuilt(
             None if linked is None else _is_open_mpi(linked),
             environment,
             for_mpi=linked is not None or (command is not None and command.is_launcher),
@@ -74,16 +78,7 @@ def find_or_build(
         if there is None:
             raise
         refuse_unloadable(there.path, "set POPMODEL_CACHE_DIR to another directory")
-        no_cost = None if there.cost else "there is no compiler on this machine"
-        return Library(there.path, there.compiler, there.mpi, None, there.cost, no_cost)
-
-
-def _has_compiler(environment: Mapping[str, str]) -> bool:
-    try:
-        find_compiler(None, environment)
-    except ToolchainError:
-        return False
-    return True
+        return there
 
 
 def _built(
@@ -110,13 +105,67 @@ def _built(
     name = "programs without MPI" if mpi is None else mpi.name
     path = build_tracer(compiler, mpi, own, on_build and partial(on_build, name))
     refuse_unloadable(path, "set POPMODEL_CACHE_DIR to another directory")
-    cost, no_cost = None, None
+    library = Library(path, compiler, mpi, why)
+    _say_made_for(library)
+    return library
+
+
+def _say_made_for(library: Library) -> None:
+    """Say beside a library what it is for, where that can be written."""
+    mpi = library.mpi
+    said = {
+        "sources": tracer_sources(),
+        "compiler": library.compiler.version,
+        "mpi": None if mpi is None else [mpi.library, mpi.version],
+    }
+    path = library.path.with_name(_MADE_FOR)
+    text = json.dumps(said, allow_nan=False)
     try:
-        cost = build("trace-cost", compiler, own)
-    except PopmodelError as error:  # a program can be traced without it
-        no_cost = error.message
-    kept.keep(kept.Kept(path, compiler, mpi, cost))
-    return Library(path, compiler, mpi, why, cost, no_cost)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            files.write_text(path, text)
+    except OSError:
+        pass  # a cache that can be read only: it serves those who have a compiler
+
+
+def _prebuilt(
+    open_mpi: bool | None, environment: Mapping[str, str], *, for_mpi: bool
+) -> Library | None:
+    """Find the library of this popmodel that was built last."""
+    if environment.get("MPICC") or environment.get("CC"):
+        return None
+    fitting = []
+    for built, library in _all_prebuilt():
+        if library.mpi is None:
+            fits = not for_mpi and open_mpi is None
+        else:
+            fits = open_mpi is None or (library.mpi.library == "Open MPI") == open_mpi
+        if fits:
+            # One for an MPI serves a program without; the other way round it does not.
+            fitting.append((library.mpi is not None, built, library))
+    return max(fitting, key=lambda each: each[:2])[2] if fitting else None
+
+
+def _all_prebuilt() -> Iterator[tuple[float, Library]]:
+    """Libraries of this popmodel in the cache, and when each was built."""
+    sources = tracer_sources()
+    for path in sorted((files.cache_folder() / PROGRAMS).glob(f"*/{_MADE_FOR}")):
+        library = path.with_name(TRACER)
+        if files.doubt_of_cache(PROGRAMS, path.parent.name) or not is_as_built(library):
+            continue
+        try:
+            if files.doubt_of_file(path.stat()):
+                continue
+            said = json.loads(path.read_text(encoding="utf-8"))
+            if said["sources"] != sources:
+                continue
+            compiler = Compiler((), str(said["compiler"]), "")
+            mpi = None
+            if said["mpi"] is not None:
+                make, version = map(str, said["mpi"])
+                mpi = Mpi(compiler, (), make, version, identity="", origin="user")
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # it is as if there were none
+        yield library.stat().st_mtime, Library(library, compiler, mpi)
 
 
 def _linked_with(command: TracedCommand, environment: Mapping[str, str]) -> Path | None:

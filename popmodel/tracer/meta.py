@@ -1,13 +1,13 @@
-"""How many threads of a run have how many processors."""
+"""What a traced process wrote about itself: one JSON object a line, one line an event."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from popmodel.documents import (
     Items,
@@ -24,49 +24,19 @@ from popmodel.documents import (
     shown,
 )
 from popmodel.errors import TraceError
+from popmodel.machine.host.hardware import parse_cpu_list
 from popmodel.trace.tables import TraceWarning
-from popmodel.tracer.records import LATEST
+from popmodel.tracer.raw_records import LATEST
 from popmodel.values import dataclass
 
 Cpus = frozenset[int]
 """Processors of a host that a thread may use."""
 
-_RANGES = re.compile(r"\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*")
-
-
-def parse(text: str) -> Cpus:
-    """Read processors such as ``0-3,8``; none where the text is none of the kind."""
-    if not _RANGES.fullmatch(text):
-        return frozenset()
-    found: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return frozenset(found)
-
-
-def sharing(threads: Iterable[tuple[str, Cpus]]) -> dict[tuple[str, Cpus], int]:
-    """How many threads may use no other processors than these, by host and processors."""
-    numbers = Counter(threads)
-    return {
-        (host, cpus): sum(
-            number
-            for (other, theirs), number in numbers.items()
-            if other == host and theirs and theirs <= cpus
-        )
-        for host, cpus in numbers
-    }
-
-
-# What a traced process wrote about itself: one JSON object a line, one line an event.
-
-
 AGAIN = "copy the raw directory again, or trace the run again"
 VERSION = 2
 
 
-@dataclass(frozen=True)
-class Communicator:
+class Communicator(NamedTuple):
     """A communicator as one of its processes knows it."""
 
     hash: str  # Of the world ranks of its members
@@ -79,8 +49,7 @@ class Communicator:
     intercommunicator: bool = False  # Whether it joins two groups
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(NamedTuple):
     """A function that OpenMP made of a region: what the dynamic linker knows of its address."""
 
     name: str | None
@@ -88,20 +57,17 @@ class Function:
     offset: int
 
 
-@dataclass(frozen=True)
-class TracedSite:
+class TracedSite(NamedTuple):
     """Where a call of MPI returns to."""
 
     module: str
     offset: int
 
 
-@dataclass(frozen=True)
-class Exchange:
+class Exchange(NamedTuple):
     """Round trips between a process and the one whose clock counts."""
 
     when: str  # ``init`` or ``finalize``
-    reference: str  # Host of the other
     # Sent and received here, and the other's time between; ns of each one's own clock.
     round_trips: tuple[tuple[int, int, int], ...]
 
@@ -118,8 +84,6 @@ class Meta:
     realtime: int  # The same instant in ns since 1970
     # What the clock belongs to: the start of the system, or the host where that is not known.
     boot: str
-    executable: str = ""
-    arguments: tuple[str, ...] = ()
     # In MPI_COMM_WORLD; None in a process without MPI.
     rank: int | None = None
     size: int | None = None
@@ -141,7 +105,6 @@ class Meta:
     counters: tuple[str, ...] = ()
     no_counters: str | None = None
     openmp: str | None = None
-    openmp_runtime: str = ""
     # Threads whose records end early, as the disk was full, and since when, ns.
     lost_from: dict[int, int] = field(default_factory=dict)
     # Those of them that did so because the user wanted no more.
@@ -169,9 +132,8 @@ def read_meta(path: Path) -> tuple[Meta | None, list[TraceWarning]]:
             if meta is None:
                 meta = _start(path, kind, event)
             elif kind in _EVENTS:
-                shape, take = _EVENTS[kind]
-                take(meta, shape.read(event))
-            elif kind not in _IGNORED:
+                _take(meta, kind, _EVENTS[kind].read(event))
+            elif kind != "finalize":  # the end of MPI is the call of MPI_Finalize
                 meta.notes[f"events of unknown kind {kind!r}"] += 1
         except ShapeError as error:
             problem = f"damaged line: {error}"
@@ -222,7 +184,7 @@ _START = _event(
         "monotonic": _TIME,
         "realtime": _TIME,
     },
-    {"exe": Optional(Text()), "boot": Optional(Text()), "argv": Items(Text())},
+    {"boot": Optional(Text())},
 )
 
 
@@ -242,131 +204,85 @@ def _start(path: Path, kind: str, event: Mapping[str, Any]) -> Meta:
         pid=read["pid"],
         begin=read["monotonic"],
         realtime=read["realtime"],
-        executable=read.get("exe") or "",
         boot=read.get("boot") or read["host"],
-        arguments=tuple(read.get("argv", ())),
     )
 
 
-def _mpi(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.rank, meta.size = event["rank"], event["size"]
-    meta.library = event.get("library") or ""
-    meta.job = event.get("job") or ""
-    meta.spawned = bool(event.get("spawned"))
-    if event["rank"] >= event["size"]:
-        raise ShapeError(f"is {event['rank']} of {event['size']}", "rank")
-
-
-def _communicator(meta: Meta, event: Mapping[str, Any]) -> None:
-    members = event.get("members")
-    meta.communicators[event["id"]] = Communicator(
-        hash=event["hash"],
-        ordinal=event["ordinal"],
-        size=event["size"],
-        rank=event["rank"],
-        members=None if members is None else tuple(members),
-        intercommunicator="remote_size" in event or "remote" in event,
-    )
-
-
-def _function(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.functions[event["address"]] = Function(
-        name=event["name"], module=event.get("module") or "", offset=event.get("offset") or 0
-    )
-
-
-def _site(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.sites[event["number"]] = TracedSite(event.get("module") or "", event["offset"])
-
-
-def _thread(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.cpus[event["number"]] = parse(event.get("cpus") or "")
-
-
-def _usage(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.usage[event["thread"]] = event["used"], event["waited"]
-
-
-def _name(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.names[event["id"]] = event["text"]
-
-
-def _clock(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.exchanges.append(Exchange(event["when"], event["with"], tuple(event["round_trips"])))
-
-
-def _counters(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.counters = tuple(event.get("names", ()))
-    meta.no_counters = None if meta.counters else event.get("why", "unknown")
-
-
-def _openmp(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.openmp = event["how"]
-    meta.openmp_runtime = event.get("runtime") or ""
-
-
-def _full(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.lost_from[event["thread"]] = event["lost_from"]
-    if event.get("limited"):
-        meta.limited.add(event["thread"])
-
-
-def _end(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.end = event["time"]
-    meta.reason = event.get("reason", "")
-    meta.records = event["records"]
-
-
-def _note(meta: Meta, event: Mapping[str, Any]) -> None:
-    # It is written when first seen and, with its count, at the end.
-    text = event["text"]
-    meta.notes[text] = max(meta.notes[text], event.get("count", 1))
-
-
-_EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] = {
-    "mpi": (
-        _event(
-            {"rank": _SMALL, "size": _SMALL},
-            {"library": Optional(Text()), "job": Optional(Text()), "spawned": WholeShape(0, 1)},
-        ),
-        _mpi,
+_EVENTS: Mapping[str, Shape] = {
+    "mpi": _event(
+        {"rank": _SMALL, "size": _SMALL},
+        {"library": Optional(Text()), "job": Optional(Text()), "spawned": WholeShape(0, 1)},
     ),
-    "communicator": (
-        _event(
-            {"id": _SMALL, "hash": Text(), "ordinal": _SMALL, "size": _SMALL, "rank": WholeShape()},
-            {"members": Optional(Items(_SMALL))},
-        ),
-        _communicator,
+    "communicator": _event(
+        {"id": _SMALL, "hash": Text(), "ordinal": _SMALL, "size": _SMALL, "rank": WholeShape()},
+        {"members": Optional(Items(_SMALL))},
     ),
-    "function": (
-        _event(
-            {"address": _Address(), "name": Optional(Text())},
-            {"module": Optional(Text()), "offset": Optional(_Address())},
-        ),
-        _function,
+    "function": _event(
+        {"address": _Address(), "name": Optional(Text())},
+        {"module": Optional(Text()), "offset": Optional(_Address())},
     ),
-    "site": (
-        _event({"number": _SMALL, "offset": _Address()}, {"module": Optional(Text())}),
-        _site,
+    "site": _event({"number": _SMALL, "offset": _Address()}, {"module": Optional(Text())}),
+    "thread": _event({"number": _SMALL}, {"cpus": Optional(Text())}),
+    "usage": _event({"thread": _SMALL, "used": _TIME, "waited": _TIME}),
+    "name": _event({"id": _SMALL, "text": Text()}),
+    "clock": _event(
+        {"when": Text(), "with": Text(), "round_trips": Items(RowShape(_TIME, _TIME, _TIME))}
     ),
-    "thread": (_event({"number": _SMALL}, {"cpus": Optional(Text())}), _thread),
-    "usage": (_event({"thread": _SMALL, "used": _TIME, "waited": _TIME}), _usage),
-    "name": (_event({"id": _SMALL, "text": Text()}), _name),
-    "clock": (
-        _event(
-            {
-                "when": Text(),
-                "with": Text(),
-                "round_trips": Items(RowShape(_TIME, _TIME, _TIME)),
-            }
-        ),
-        _clock,
-    ),
-    "counters": (_event({}, {"names": Items(Text()), "why": Text()}), _counters),
-    "openmp": (_event({"how": Text()}, {"runtime": Optional(Text())}), _openmp),
-    "full": (_event({"thread": _SMALL, "lost_from": _TIME}, {"limited": WholeShape(0, 1)}), _full),
-    "end": (_event({"time": _TIME, "records": _Records()}, {"reason": Text()}), _end),
-    "note": (_event({"text": Text()}, {"count": WholeShape(0)}), _note),
+    "counters": _event({}, {"names": Items(Text()), "why": Text()}),
+    "openmp": _event({"how": Text()}, {"runtime": Optional(Text())}),
+    "full": _event({"thread": _SMALL, "lost_from": _TIME}, {"limited": WholeShape(0, 1)}),
+    "end": _event({"time": _TIME, "records": _Records()}, {"reason": Text()}),
+    "note": _event({"text": Text()}, {"count": WholeShape(0)}),
 }
-# The end of MPI is the call of MPI_Finalize.
-_IGNORED = {"finalize"}
+
+
+def _take(meta: Meta, kind: str, event: Mapping[str, Any]) -> None:
+    """Note what an event says of its process."""
+    match kind:
+        case "mpi":
+            meta.rank, meta.size = event["rank"], event["size"]
+            meta.library = event.get("library") or ""
+            meta.job = event.get("job") or ""
+            meta.spawned = bool(event.get("spawned"))
+            if event["rank"] >= event["size"]:
+                raise ShapeError(f"is {event['rank']} of {event['size']}", "rank")
+        case "communicator":
+            members = event.get("members")
+            meta.communicators[event["id"]] = Communicator(
+                hash=event["hash"],
+                ordinal=event["ordinal"],
+                size=event["size"],
+                rank=event["rank"],
+                members=None if members is None else tuple(members),
+                intercommunicator="remote_size" in event or "remote" in event,
+            )
+        case "function":
+            module, offset = event.get("module") or "", event.get("offset") or 0
+            meta.functions[event["address"]] = Function(event["name"], module, offset)
+        case "site":
+            meta.sites[event["number"]] = TracedSite(event.get("module") or "", event["offset"])
+        case "thread":
+            meta.cpus[event["number"]] = frozenset(parse_cpu_list(event.get("cpus") or ""))
+        case "usage":
+            meta.usage[event["thread"]] = event["used"], event["waited"]
+        case "name":
+            meta.names[event["id"]] = event["text"]
+        case "clock":
+            trips = tuple(event["round_trips"])
+            meta.exchanges.append(Exchange(event["when"], trips))
+        case "counters":
+            meta.counters = tuple(event.get("names", ()))
+            meta.no_counters = None if meta.counters else event.get("why", "unknown")
+        case "openmp":
+            meta.openmp = event["how"]
+        case "full":
+            meta.lost_from[event["thread"]] = event["lost_from"]
+            if event.get("limited"):
+                meta.limited.add(event["thread"])
+        case "end":
+            meta.end = event["time"]
+            meta.reason = event.get("reason", "")
+            meta.records = event["records"]
+        case "note":  # it is written when first seen and, with its count, at the end
+            text = event["text"]
+            meta.notes[text] = max(meta.notes[text], event.get("count", 1))

@@ -14,17 +14,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
+from enum import IntEnum
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import among
 from popmodel.errors import TraceError
 from popmodel.trace.caveats import ABORTED, CUT, FULL, KILLED, LIMITED
 from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
-from popmodel.tracer.records import (
+from popmodel.tracer.raw_records import (
     HEADER,
     IS_KIND,
     LATEST,
@@ -44,8 +47,7 @@ _APART = 10**9  # ns by which clocks of hosts may differ
 _ONE_EACH = "trace each run into a separate directory"
 
 
-@dataclass(frozen=True)
-class MatchCandidate:
+class RankFiles(NamedTuple):
     """A process with records."""
 
     meta: Meta
@@ -53,70 +55,58 @@ class MatchCandidate:
     last: int  # Its last sign of life, on the clock of its host
 
     @property
-    def begin(self) -> int:
-        """When it began, ns since 1970."""
-        return self.meta.realtime
-
-    @property
     def end(self) -> int:
         """When it was last there, ns since 1970."""
         return self.meta.realtime + max(self.last - self.meta.begin, 0)
 
-
-@dataclass
-class _RawRun:
-    by_rank: dict[int, MatchCandidate] = field(default_factory=dict)
-
-    def may_have(self, one: MatchCandidate) -> bool:
-        """Whether a process was there while all others were."""
-        return all(
-            one.begin <= other.end + _APART and other.begin <= one.end + _APART
-            for other in self.by_rank.values()
-        )
+    def is_with(self, other: RankFiles) -> bool:
+        """Whether two processes may have been there at a time."""
+        return self.meta.realtime <= other.end + _APART and other.meta.realtime <= self.end + _APART
 
 
-def split(folder: Path, found: Sequence[MatchCandidate]) -> list[list[MatchCandidate]]:
+def split(folder: Path, found: Sequence[RankFiles]) -> list[list[RankFiles]]:
     """Processes of each run by rank, the runs in the order of their start."""
-    worlds: dict[tuple[str, int | None, bool], list[_RawRun]] = {}
-    for one in sorted(found, key=lambda each: (each.begin, each.meta.host, each.meta.pid)):
+    worlds: dict[tuple[str, int | None, bool], list[dict[int, RankFiles]]] = {}
+    for one in sorted(found, key=_start):
         meta = one.meta
         rank = meta.rank
         assert rank is not None
         runs = worlds.setdefault((meta.job, meta.size, meta.spawned), [])
         for run in runs:
-            if rank not in run.by_rank and (meta.job or run.may_have(one)):
-                run.by_rank[rank] = one
+            if rank not in run and (meta.job or all(map(one.is_with, run.values()))):
+                run[rank] = one
                 break
         else:
             for run in runs:
-                other = run.by_rank.get(rank)
-                if other is not None and one.begin < other.end:
-                    raise _at_a_time(folder, other.meta, meta)
-            runs.append(_RawRun({rank: one}))
+                if rank in run and meta.realtime < run[rank].end:
+                    raise _at_a_time(folder, run[rank].meta, meta)
+            runs.append({rank: one})
     made = [run for runs in worlds.values() for run in runs]
-    made.sort(key=lambda run: min(each.begin for each in run.by_rank.values()))
-    return [[run.by_rank[rank] for rank in sorted(run.by_rank)] for run in made]
+    made.sort(key=lambda run: min(each.meta.realtime for each in run.values()))
+    return [[run[rank] for rank in sorted(run)] for run in made]
+
+
+def _start(one: RankFiles) -> tuple[int, str, int]:
+    """When a process began, ns since 1970; host and number of those at once."""
+    return one.meta.realtime, one.meta.host, one.meta.pid
 
 
 def _at_a_time(folder: Path, one: Meta, other: Meta) -> TraceError:
     who = f"process {one.pid} on {one.host} and process {other.pid} on {other.host}"
     if one.size == 1:
+        # What an MPI says of itself can be pages long.
+        library = " ".join(other.library.replace("\n", " ").partition(",")[0].split()[:4])
         return TraceError(
             folder,
             f"{who} were each alone in MPI_COMM_WORLD",
             hint=f"if one launcher started them, use the mpirun of the program's MPI "
-            f"({_short(other.library)}); otherwise {_ONE_EACH}",
+            f"({library or 'unknown'}); otherwise {_ONE_EACH}",
         )
     return TraceError(
         folder,
         f"{who} were both rank {one.rank} at the same time",
         hint=f"they belong to two runs: {_ONE_EACH}",
     )
-
-
-def _short(library: str) -> str:
-    """The beginning of what an MPI says of itself, which can be pages long."""
-    return " ".join(library.replace("\n", " ").partition(",")[0].split()[:4]) or "unknown"
 
 
 # The raw directory of a traced run: which processes and threads there are, and their records.
@@ -128,29 +118,19 @@ def _short(library: str) -> str:
 _META = re.compile(r"(?P<process>.+\.\d+)\.meta")
 _RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")
 _BLOCK = 1 << 17
+_CONSTRUCTS = (RecordKind.OMP_ENTER, RecordKind.OMP_LEAVE)
 _FULL = "threads whose last records are lost: the disk was full"
 _LIMITED = "threads whose last records are missing: --max-size was reached"
 _SWAPPED = int.from_bytes(MARK.to_bytes(4, "little"), "big")
 
 
 class RawThread:
-    """Records of one thread.
-
-    Attributes
-    ----------
-    path : Path
-    number : int
-        Of the thread in its process; 0 is the one that recorded first.
-    count : int
-        Records.
-    surplus : str, optional
-        What is wrong with the end of the file, where something is.
-    """
+    """Records of one thread."""
 
     def __init__(self, path: Path, number: int) -> None:
         self.path = path
-        self.number = number
-        self.surplus: str | None = None
+        self.number = number  # of the thread in its process; 0 is the one that recorded first
+        self.surplus: str | None = None  # what is wrong with the end of the file
         with self._opened() as file:
             size = os.fstat(file).st_size
             self._check_header(file, size)
@@ -250,15 +230,13 @@ class RawThread:
                 )
         return used
 
-    def chunks(
-        self, size: int, begin: int = 0, stop: int | None = None
-    ) -> Iterator[NDArray[np.void]]:
-        """Yield some of the records, in chunks, checked: known kinds, in order of time.
+    def chunks(self, size: int) -> Iterator[NDArray[np.void]]:
+        """Yield the records, in chunks, checked: known kinds, in order of time.
 
         A chunk never ends inside an MPI call, nor between a record and its counters, unless the
         file does.
         """
-        want, last, stop = size, 0, self.count if stop is None else stop
+        begin, want, last, stop = 0, size, 0, self.count
         with self._opened() as file:
             while begin < stop:
                 end = min(begin + want, stop)
@@ -274,49 +252,40 @@ class RawThread:
                 yield records
 
     def _check(self, records: NDArray[np.void], begin: int, last: int) -> None:
-        late = records["time"] > LATEST
-        time = np.where(late, 0, records["time"]).astype(np.int64)
-        kind = records["kind"]
-        known = IS_KIND[kind]
-        constructs = (kind == RecordKind.OMP_ENTER) | (kind == RecordKind.OMP_LEAVE)
-        odd = constructs & ~np.isin(records["call"], list(Construct))
-        sums = (kind == RecordKind.GUARDED) | (kind == RecordKind.HELD)
-        unknown = sums & ~np.isin(records["call"], list(Guard))
-        unknown |= (kind == RecordKind.LEFT_OUT) & ~np.isin(records["call"], list(Left))
-        strange = ((kind == RecordKind.ENTER) | (kind == RecordKind.LEAVE)) & ~_is_call()[
-            records["call"]
-        ]
-        before = np.empty_like(time)
-        before[0], before[1:] = last, time[:-1]
-        sized = (kind == RecordKind.SEND) | (kind == RecordKind.RECEIVE)
-        negative = sized & (records["c"] < 0)
-        negative_sum = sums & ((records["b"] < 0) | (records["c"] < 0))
-        wrong = np.flatnonzero(
-            ~known | strange | odd | unknown | negative | negative_sum | late | (time < before)
-        )
-        if not len(wrong):
-            return
-        row = int(wrong[0])
-        if late[row]:
-            what = f"has an impossible time: {records['time'][row]} ns"
-        elif not known[row]:
-            what = f"has unknown kind {kind[row]}"
-        elif strange[row]:
-            what = f"has unknown MPI call {records['call'][row]}"
-        elif odd[row]:
-            what = f"has unknown OpenMP construct {records['call'][row]}"
-        elif unknown[row]:
-            of = "calls" if kind[row] == RecordKind.LEFT_OUT else "locks"
-            what = f"has {of} of unknown kind {records['call'][row]}"
-        elif negative_sum[row]:
-            what = "has a negative time or count of locks"
-        elif negative[row]:
-            what = f"has a message of {records['c'][row]} bytes"
-        else:
-            what = f"is {before[row] - time[row]} ns earlier than the previous one"
-        raise TraceError(
-            self.path, f"record {begin + row} {what}", hint="the file is damaged: " + AGAIN
-        )
+        """Refuse what no tracer writes; of a record that is wrong in several ways, the first."""
+        time = np.where(records["time"] > LATEST, 0, records["time"]).astype(np.int64)
+        before = np.concatenate([[last], time[:-1]])
+        kind, call = records["kind"], records["call"]
+
+        def of(*kinds: RecordKind) -> NDArray[np.bool_]:
+            return among(kind, kinds)
+
+        def unknown(known: type[IntEnum]) -> NDArray[np.bool_]:
+            return ~among(call, list(known))
+
+        calls, constructs = of(RecordKind.ENTER, RecordKind.LEAVE), of(*_CONSTRUCTS)
+        sums, left = of(RecordKind.GUARDED, RecordKind.HELD), of(RecordKind.LEFT_OUT)
+        sized = of(RecordKind.SEND, RecordKind.RECEIVE)
+        negative = (records["b"] < 0) | (records["c"] < 0)
+        wrong = {
+            "has an impossible time: {time} ns": records["time"] > LATEST,
+            "has unknown kind {kind}": ~IS_KIND[kind],
+            "has unknown MPI call {call}": calls & ~_is_call()[call],
+            "has unknown OpenMP construct {call}": constructs & unknown(Construct),
+            "has calls of unknown kind {call}": left & unknown(Left),
+            "has locks of unknown kind {call}": sums & unknown(Guard),
+            "has a negative time or count of locks": sums & negative,
+            "has a message of {c} bytes": sized & (records["c"] < 0),
+            "is {early} ns earlier than the previous one": time < before,
+        }
+        rows = np.flatnonzero(np.logical_or.reduce(list(wrong.values())))
+        if len(rows):
+            row = int(rows[0])
+            words = next(words for words, mask in wrong.items() if mask[row])
+            values = {name: records[name][row] for name in ("time", "kind", "call", "c")}
+            what = words.format(**values, early=before[row] - time[row])
+            problem = f"record {begin + row} {what}"
+            raise TraceError(self.path, problem, hint="the file is damaged: " + AGAIN)
 
 
 @cache
@@ -370,8 +339,7 @@ class Process:
         return max(last, self.meta.end or 0, self.meta.begin)
 
 
-@dataclass(frozen=True)
-class Raw:
+class Raw(NamedTuple):
     """A traced run."""
 
     directory: Path
@@ -396,7 +364,7 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
     warnings: Counter[str] = Counter()
     warnings["files not written by the tracer (ignored)"] += aliens
     warnings["processes without a .meta file (dropped)"] += len(files.keys() - metas.keys())
-    found: list[MatchCandidate] = []
+    found: list[RankFiles] = []
     for name, path in sorted(metas.items()):
         meta, said = read_meta(path)
         for each in said:
@@ -408,7 +376,10 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
         if blank := len(files.get(name, {})) - len(written):
             warnings["threads without records (dropped; disk full?)"] += blank
         if written:
-            found.append(MatchCandidate(meta, written, _last(meta, written)))
+            last = meta.end  # or the last record
+            if last is None:
+                last = max(RawThread(path, n).last_time for n, path in written.items())
+            found.append(RankFiles(meta, written, last))
         else:
             warnings["processes without records (dropped)"] += 1
     if not found:
@@ -416,7 +387,7 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
     with_mpi = [each for each in found if each.meta.rank is not None]
     if not with_mpi:
         # Programs without MPI, one after the other or side by side: processes of one trace.
-        found.sort(key=lambda each: (each.meta.realtime, each.meta.host, each.meta.pid))
+        found.sort(key=_start)
         if len(found) > 1:
             text = "programs without MPI, treated as processes in the order of their start"
             warnings[text] += len(found)
@@ -427,7 +398,9 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
     for number, members in enumerate(runs):
         size = max(each.meta.size or 0 for each in members)
         mine = Counter(warnings) if number == 0 else Counter[str]()
-        if _spawns(members) and not any(each[0].meta.spawned for each in runs):
+        if any(SPAWNED in each.meta.notes for each in members) and not any(
+            each[0].meta.spawned for each in runs
+        ):
             mine[NOT_TRACED] += 1
         made.append(_run(folder, members, size, mine))
     return tuple(made)
@@ -438,18 +411,7 @@ SPAWNED = "processes were spawned: messages to and from them are not matched"
 """A note of the tracer (comms.c)."""
 
 
-def _spawns(members: Sequence[MatchCandidate]) -> bool:
-    return any(SPAWNED in each.meta.notes for each in members)
-
-
-def _last(meta: Meta, files: Mapping[int, Path]) -> int:
-    """The last sign of life of a process, on the clock of its host."""
-    if meta.end is not None:
-        return meta.end
-    return max(RawThread(path, number).last_time for number, path in files.items())
-
-
-def _run(folder: Path, members: Sequence[MatchCandidate], size: int, warnings: Counter[str]) -> Raw:
+def _run(folder: Path, members: Sequence[RankFiles], size: int, warnings: Counter[str]) -> Raw:
     ranked = [
         (number if each.meta.rank is None else each.meta.rank, each)
         for number, each in enumerate(members)

@@ -17,8 +17,14 @@ from pathlib import Path
 
 from popmodel import files, shell
 from popmodel.errors import FileError, UsageError
-from popmodel.tracer.commands import CommandError, TracedCommand
-from popmodel.tracer.environment import Settings, place, refuse_unloadable, variables
+from popmodel.tracer.commands import (
+    CommandError,
+    Settings,
+    TracedCommand,
+    place,
+    refuse_unloadable,
+    variables,
+)
 from popmodel.tracer.raw_directory import stem
 from popmodel.values import dataclass
 

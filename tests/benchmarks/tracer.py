@@ -21,11 +21,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from popmodel.host.toolchain import find_mpi
-from popmodel.tracer.environment import Settings, variables
+from popmodel.machine.host.toolchain import find_mpi
+from popmodel.tracer.commands import Settings, variables
+from popmodel.tracer.conversion import held_up, merge
 from popmodel.tracer.library import find_or_build
-from popmodel.tracer.merge import merge
-from popmodel.tracer.summary import USUAL, TracingCosts, held_up, measured_by
 
 ROUNDS = 5
 PAIRS = 9
@@ -59,10 +58,8 @@ def paired(command: list[str]) -> None:
     """Print what tracing added to a program and what is stated of it."""
     program = str(Path(shutil.which(command[0]) or command[0]).absolute())
     library = find_or_build()
-    assert library.cost is not None, library.without_cost
     environment = {"OMP_NUM_THREADS": "1", **os.environ, **ROOT}
     times: list[tuple[float, float]] = []
-    costs: list[TracingCosts] = []
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         for number in range(PAIRS):
             raw = Path(folder) / f"raw{number}"
@@ -71,14 +68,12 @@ def paired(command: list[str]) -> None:
             plain = processor_time([program, *command[1:]], environment)
             traced = processor_time([program, *command[1:]], {**environment, **given})
             times.append((plain, traced))
-            costs.append(measured_by(library.cost, Path(folder), environment) or USUAL)
             if number == 0:
                 merged = merge(raw, Path(folder) / "trace.prv")
             shutil.rmtree(raw)
     plain = statistics.median(each[0] for each in times)
     added = statistics.median(each[1] for each in times) - plain
-    ranges = zip(*(held_up(merged, each) for each in costs), strict=True)
-    low, high = (statistics.median(each) / plain for each in ranges)
+    low, high = (each / plain for each in held_up(merged))
     least = min(each[1] for each in times) / min(each[0] for each in times) - 1
     print(f"added    {100 * added / plain:.1f} % (of the fastest runs {100 * least:.1f} %)")
     print(f"stated   {100 * low:.1f} to {100 * high:.1f} %, {merged.records} records")

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from popmodel.bench import measurement, plan, run_directory
-from popmodel.bench.measurement import Tools
-from popmodel.host import hardware
-from popmodel.host.toolchain import Compiler
 from popmodel.machine import profile
+from popmodel.machine.bench import bench_plan, run_directory
+from popmodel.machine.bench.bench_plan import Tools
+from popmodel.machine.host import hardware
+from popmodel.machine.host.toolchain import Compiler
 
 CACHE = "/sys/devices/system/cpu/cpu0/cache/index0"
 FILES = {
@@ -80,8 +80,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FILES", json.dumps(FILES))
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "cache"))
-    mode = replace(plan.MODES["quick"], rounds=3)
-    monkeypatch.setattr(plan, "MODES", {**plan.MODES, "quick": mode})
+    mode = replace(bench_plan.MODES["quick"], rounds=3)
+    monkeypatch.setattr(bench_plan, "MODES", {**bench_plan.MODES, "quick": mode})
     programs = {}
     (tmp_path / "played").mkdir()
     for name in ("node", "mpi"):
@@ -94,7 +94,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         programs[name].chmod(0o755)
     monkeypatch.setattr(hardware, "here", lambda: hardware.read(FILES))
     tools = Tools(Compiler(("cc",), "cc 1", "-fopenmp"), None, programs)
-    monkeypatch.setattr(measurement, "tools", lambda request, cores: tools)  # noqa: ARG005
+    monkeypatch.setattr(bench_plan, "tools", lambda request, cores: tools)  # noqa: ARG005
     where = tmp_path / "work"
     where.mkdir()
     monkeypatch.chdir(where)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from popmodel.bench import measurement, suite
-from popmodel.bench.plan import PlannedLaunch
-from popmodel.bench.run_directory import Files
+from popmodel.machine.bench import run_directory, suite
+from popmodel.machine.bench.bench_plan import PlannedLaunch
+from popmodel.machine.bench.run_directory import Files
 
 from .played_machine import calls, load
 
@@ -103,7 +103,7 @@ def test_an_unfinished_measurement_without_a_file_is_kept_from_another(
     with monkeypatch.context() as patch:
         patch.setattr(suite, "starter", interrupted_at(2, 3))
         assert popmodel("bench", "--only", "core")[0] == 130
-    folder = measurement.default_folder(("core",))
+    folder = run_directory.default_folder(("core",))
     kept = calls(str(folder))
     status, _, err = popmodel("bench", "--only", "core", "--full")
     assert status == 2

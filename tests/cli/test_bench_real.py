@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from patience import GENEROUS, measuring
 
-from popmodel.bench import jobs as memory_jobs
-from popmodel.bench import plan, suite
-from popmodel.host import hardware
-from popmodel.host.launch import probe
-from popmodel.host.probe import call
-from popmodel.host.toolchain import Mpi, ToolchainError, find_mpi
 from popmodel.machine import profile
+from popmodel.machine.bench import bench_plan as plan
+from popmodel.machine.bench import jobs as memory_jobs
+from popmodel.machine.bench import suite
+from popmodel.machine.host import hardware
+from popmodel.machine.host.launcher import call, probe
+from popmodel.machine.host.toolchain import Mpi, ToolchainError, find_mpi
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -21,10 +21,11 @@ from machine.profiles import document as profile_document
 from tracer.builder import Run as TracedRun
 from tracer.builder import post, receive, send
 
-from popmodel.bench import collect, plan, run_directory
 from popmodel.cli import main
 from popmodel.errors import PopmodelError
 from popmodel.machine import profile
+from popmodel.machine.bench import bench_plan as plan
+from popmodel.machine.bench import collect, run_directory
 from popmodel.machine.parameter import PARTS
 from popmodel.machine.quantity import Cache, Topology
 
@@ -367,5 +368,7 @@ def test_descriptions_of_traced_processes(
     _, err = capsys.readouterr()
     assert "unexpected" not in err, err
     assert status in (0, 1, 2)
-    assert (status == 0) == Path(target).exists()
-    Path(target).unlink(missing_ok=True)
+    made = list(tmp_path.glob("merged*.prv"))  # several where a damaged size makes several runs
+    assert (status == 0) == bool(made)
+    for path in made:
+        path.unlink()

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from popmodel.bench import doctor
-from popmodel.bench.doctor import DoctorCheck
-from popmodel.host import hardware
+from popmodel.machine.bench import doctor_checks as doctor
+from popmodel.machine.bench.doctor_checks import DoctorCheck
+from popmodel.machine.host import hardware
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -340,7 +340,7 @@ def test_the_help_costs_little_more_than_typer_itself() -> None:
 
 BESIDE_NUMPY = ("numpy.ma", "rich", "sympy", "scipy", "pandas", "pydantic")
 HEAVY = ("numpy", *BESIDE_NUMPY)
-OTHER_ACTIONS = ("popmodel.machine.comparison", "popmodel.report.machine_diff")
+OTHER_ACTIONS = ("popmodel.machine.profile_comparison", "popmodel.report.machine_diff")
 ROOMS = ("popmodel.efficiency", "popmodel.machine", "popmodel.model")
 
 

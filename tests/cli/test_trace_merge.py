@@ -41,7 +41,7 @@ def test_a_merge_that_a_signal_ends_says_how_to_go_on(
         os.kill(os.getpid(), signal.SIGTERM)
         signal.pause()
 
-    monkeypatch.setattr("popmodel.tracer.merge.merge_runs", killed)
+    monkeypatch.setattr("popmodel.tracer.conversion.merge_runs", killed)
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as ended:
         popmodel("trace", *(("merge", "openmp.raw") if merges else ("--", program)))
@@ -69,7 +69,7 @@ def test_records_are_kept_where_no_trace_can_be_made_of_them(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPICC", shlex.join(mpi.mpicc))  # whose library is built already
-    monkeypatch.setattr("popmodel.tracer.merge.merge_runs", full)
+    monkeypatch.setattr("popmodel.tracer.conversion.merge_runs", full)
     for status in (0, 3):
         program = str(programs["openmp"])
         assert main(["trace", "--force", "-o", "x.prv.gz", program, str(status)]) == (status or 1)

@@ -20,7 +20,7 @@ from parameters_page import with_parameters
 
 from popmodel import document_schemas
 from popmodel.cli import main
-from popmodel.machine.parameters import REGISTER
+from popmodel.machine.register import REGISTER
 
 PAGE = (ROOT / "popmodel" / "docs" / "json.md").read_text()
 TRACE = "examples/traces/stencil3d.2x2.prv.gz"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from popmodel.machine import profile
-from popmodel.machine.comparison import ProfileDifference, diff
+from popmodel.machine.profile_comparison import ProfileDifference, diff
 from popmodel.machine.quantity import Quantity
 
 Document = dict[str, Any]

@@ -8,7 +8,8 @@ import pytest
 from machine.profiles import Document, document, measured, overhead
 
 from popmodel.machine import profile as profiles
-from popmodel.machine.findings import (
+from popmodel.machine.parameter import CONSTRUCTS, PARTS
+from popmodel.machine.profile_findings import (
     KINDS,
     NEEDS,
     ProfileFinding,
@@ -16,7 +17,6 @@ from popmodel.machine.findings import (
     measured_at,
     relative_width,
 )
-from popmodel.machine.parameter import CONSTRUCTS, PARTS
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.register import part_of
 from popmodel.plain import plain

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from popmodel import predict, replay, sweep
 from popmodel.api.predict import Prediction
-from popmodel.machine.findings import inspect
 from popmodel.machine.profile import DEFAULT_PRESET, Profile, from_document, load
+from popmodel.machine.profile_findings import inspect
 
 DATA = Path(__file__).parent.parent / "data"
 EXAMPLES = DATA.parent.parent / "examples" / "profiles"

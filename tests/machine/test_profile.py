@@ -12,9 +12,9 @@ import pytest
 
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.machine import profile
-from popmodel.machine.checks import ProfileError
 from popmodel.machine.parameter import OPERATIONS
 from popmodel.machine.profile import MissingQuantity
+from popmodel.machine.profile_schema import ProfileError
 from popmodel.machine.register import find
 
 Document = dict[str, Any]

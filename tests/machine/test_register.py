@@ -7,8 +7,8 @@ import pytest
 from popmodel.documents import Items, NamedShape, OneOf, Shape, TableShape, Text
 from popmodel.machine import register
 from popmodel.machine.parameter import PARTS, TIERS
-from popmodel.machine.parameters import REGISTER
-from popmodel.machine.schema import PROFILE, Number
+from popmodel.machine.profile_schema import PROFILE, Number
+from popmodel.machine.register import REGISTER
 from popmodel.model.scale_factors import GROUPS
 
 
@@ -24,7 +24,6 @@ from popmodel.model.scale_factors import GROUPS
         ("net.or", "net.TIER.or"),
         ("net.intra.table", "net.TIER.table[].seconds"),
         ("openmp.for.seconds[T=4]", "openmp.CONSTRUCT.seconds[]"),
-        ("openmp.for.fit.v", "openmp.CONSTRUCT.fit.v"),
         ("coll.bcast[8 ranks, 64 B].seconds", "coll.OP[].seconds"),
         ("net.inter", None),
         ("net.far.alpha", None),

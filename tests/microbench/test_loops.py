@@ -15,10 +15,10 @@ import pytest
 from microbench.node_program import Line, build, check_result, median, two_cpus
 from patience import GENEROUS, measuring
 
-from popmodel.bench import jobs as memory_jobs
-from popmodel.bench import samples
-from popmodel.bench.calibration import calibrate
 from popmodel.machine import profile
+from popmodel.machine.bench import jobs as memory_jobs
+from popmodel.machine.bench import sample_files as samples
+from popmodel.machine.bench.estimate.profile_document import calibrate
 from popmodel.machine.quantity import Topology
 
 MIB = 1024 * 1024

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from model.demo import exact, machine, program
 from model.strategies import machines, programs
 
-from popmodel.bench.calibration import noise
+from popmodel.machine.bench.estimate.profile_document import noise
 from popmodel.machine.profile import Profile, from_document
 from popmodel.machine.quantity import Quantity
 from popmodel.model import model_error

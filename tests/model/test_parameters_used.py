@@ -14,11 +14,11 @@ from console import ROOT
 from popmodel.expressions.elementary import Value
 from popmodel.machine import profile as profiles
 from popmodel.machine import register
-from popmodel.machine.comparison import network_of
 from popmodel.machine.parameter import TIERS
-from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
+from popmodel.machine.profile_comparison import network_of
 from popmodel.machine.quantity import Quantity
+from popmodel.machine.register import REGISTER
 from popmodel.model import signatures
 from popmodel.model.uncertainty import Draws
 from popmodel.prediction.prediction import predict

@@ -6,7 +6,7 @@ import pytest
 
 from popmodel.documents import Items, NamedShape, OneOf, Shape, TableShape
 from popmodel.machine import profile
-from popmodel.machine.schema import PROFILE, Number
+from popmodel.machine.profile_schema import PROFILE, Number
 from popmodel.model.symbols import RESERVED, SYMBOLS, explain, label, not_modelled
 from popmodel.model.uncertainty import group
 

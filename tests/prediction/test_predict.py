@@ -15,8 +15,7 @@ from model.demo import machine, program
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
-from popmodel.machine import remeasure
-from popmodel.machine.profile import Profile
+from popmodel.machine.profile import Profile, measuring
 from popmodel.machine.quantity import Cache, Topology
 from popmodel.machine.register import part_of
 from popmodel.model import signatures as signature
@@ -236,7 +235,7 @@ def test_what_is_to_be_measured_is_the_first_input_that_a_benchmark_measures(
     paths = list(run.doubtful)
     assert paths[0].startswith("law.")
     first = next(path for path in paths if part_of(path))
-    assert run.measure == remeasure.command(preset, first)
+    assert run.measure == measuring(preset, first)
 
 
 FASTER = {

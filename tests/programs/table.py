@@ -37,8 +37,7 @@ import popmodel
 from popmodel.trace.codes import RUNNING
 from popmodel.trace.runtime import longest, state_times
 from popmodel.trace.trace import Trace
-from popmodel.tracer.commands import understand
-from popmodel.tracer.environment import Settings, variables
+from popmodel.tracer.commands import Settings, understand, variables
 from popmodel.tracer.library import find_or_build
 
 PATIENCE = 1800.0  # seconds for a run of a few; only against programs that hang

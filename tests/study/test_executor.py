@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from popmodel.errors import PopmodelError
-from popmodel.host.toolchain import Compiler
+from popmodel.machine.host.toolchain import Compiler
 from popmodel.shell import filled
 from popmodel.study import executor
 from popmodel.study.executor import RunFailed, command_of, done_runs, said, words_of

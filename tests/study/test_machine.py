@@ -10,9 +10,9 @@ import pytest
 from patience import measuring
 
 import popmodel
-from popmodel.bench import plan
 from popmodel.errors import FileError
 from popmodel.machine import profile
+from popmodel.machine.bench import bench_plan as plan
 from popmodel.study import machine
 from popmodel.study.machine import target
 

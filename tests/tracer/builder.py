@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.tracer.records import HEADER, MAGIC, MARK, RECORD, VERSION, RecordKind, known_calls
+from popmodel.tracer.raw_records import (
+    HEADER,
+    MAGIC,
+    MARK,
+    RECORD,
+    VERSION,
+    RecordKind,
+    known_calls,
+)
 
 NUMBER = {call.name: number for number, call in known_calls().items()}
 
@@ -92,7 +100,7 @@ class Process:
         self.threads: list[Thread] = []
         self.events: list[dict[str, Any]] = [
             {
-                "event": "start", "host": host, "pid": pid, "exe": "/bin/app", "argv": ["app"],
+                "event": "start", "host": host, "pid": pid,
                 "monotonic": begin, "realtime": begin + run.epoch, "version": VERSION,
             }
         ]  # fmt: skip

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 from tracer.builder import Process, Run, Thread, group_hash, post, receive, send
 
-from popmodel.tracer.records import Construct, RecordKind
+from popmodel.tracer.raw_records import Construct, RecordKind
 
 SLOT = 10_000
 BEGIN = 5_000_000

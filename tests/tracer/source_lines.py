@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tracer.raw_files import CALLS, Process
 
-from popmodel.tracer.symbols import SourceLines
+from popmodel.tracer.symbol_table import SourceLines
 
 
 def lines_of(source: Path) -> dict[str, set[str]]:

@@ -20,7 +20,7 @@ def meta(host: str, *, begin: int = 0, realtime: int = 0, boot: str = "") -> Met
 
 
 def exchange(when: str, *trips: tuple[int, int, int]) -> Exchange:
-    return Exchange(when, "a", trips)
+    return Exchange(when, trips)
 
 
 def test_one_host_needs_no_correction() -> None:

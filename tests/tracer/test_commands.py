@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.errors import UsageError
-from popmodel.host.toolchain import find_compiler
+from popmodel.machine.host.toolchain import find_compiler
 from popmodel.tracer import commands
 from popmodel.tracer.commands import (
     CommandError,
@@ -52,7 +52,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
         ("mpiexec -n 2 ./app", 0, "Hydra"),
         ("mpiexec.hydra -n 2 ./app", 0, "Hydra"),
         ("srun -n 2 ./app", 0, "srun"),
-        ("aprun -n 2 ./app", 0, "aprun"),
+        ("aprun -n 2 ./app", 0, None),
         ("mpirun-other -n 2 ./app", 0, None),
         ("jsrun -n 2 ./app", 0, None),
         ("env A=1 mpirun -n 2 ./app", 2, "Open MPI"),

@@ -16,9 +16,9 @@ from popmodel.trace.codes import IDLE, RUNNING
 from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.trace.regions import user_regions
-from popmodel.tracer.events import BACKWARDS, NOT_RETURNED, UNBEGUN, Converter, Tables
-from popmodel.tracer.records import (
+from popmodel.tracer.raw_records import (
     RECORD,
+    CallTables,
     Construct,
     Guard,
     Openings,
@@ -27,7 +27,7 @@ from popmodel.tracer.records import (
     nests,
     still_open,
 )
-from popmodel.tracer.repair import CallTables
+from popmodel.tracer.thread_events import BACKWARDS, NOT_RETURNED, UNBEGUN, Converter, Tables
 
 TABLES = Tables(
     CallTables(),

@@ -8,7 +8,7 @@ from tracer.builder import Run
 
 from popmodel.api import communication, find_phases, metrics
 from popmodel.trace import info, read
-from popmodel.tracer.merge import merge
+from popmodel.tracer.conversion import merge
 
 MADE = {
     "MPI_Allreduce": 40,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.tracer.commands import Family, TracedCommand
-from popmodel.tracer.environment import Settings, place, variables
+from popmodel.tracer.commands import Family, Settings, TracedCommand, place, variables
 
 GIVEN = variables(Path("/lib/t.so"), Path("/raw dir"), Settings())
 LISTED = (
@@ -60,12 +59,9 @@ def test_a_program_has_them_in_its_environment() -> None:
 
 OPEN_MPI = [word for name, value in GIVEN.items() for word in ("-x", f"{name}={value}")]
 HYDRA = [word for name, value in GIVEN.items() for word in ("-genv", name, value)]
-APRUN = [word for name, value in GIVEN.items() for word in ("-e", f"{name}={value}")]
 
 
-@pytest.mark.parametrize(
-    ("family", "flags"), [("Open MPI", OPEN_MPI), ("Hydra", HYDRA), ("aprun", APRUN)]
-)
+@pytest.mark.parametrize(("family", "flags"), [("Open MPI", OPEN_MPI), ("Hydra", HYDRA)])
 def test_a_launcher_has_them_as_options_for_the_program(family: Family, flags: list[str]) -> None:
     assert placed("run -n 2 ./app -x A", family) == (
         ["run", *flags, *["-n", "2", "./app", "-x", "A"]],
@@ -88,7 +84,6 @@ def test_every_program_of_a_launcher_has_them() -> None:
         ("Open MPI", "run -x LD_PRELOAD=own.so -n 2 ./app", "-n 2 ./app"),
         ("Hydra", "run -n 2 -genv LD_PRELOAD own.so ./app", "-n 2 ./app"),
         ("Hydra", "run -n 2 -env LD_PRELOAD own.so ./app", "-n 2 ./app"),
-        ("aprun", "run -e LD_PRELOAD=own.so ./app", "./app"),
     ],
 )
 def test_what_the_user_preloads_by_an_option_stays(family: Family, line: str, left: str) -> None:

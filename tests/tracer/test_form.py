@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from tracer.plan import Plan, plans
 
-from popmodel.tracer.merge import merge
+from popmodel.tracer.conversion import merge
 
 EXTRAE = Path(__file__).parents[1] / "data"
 OURS = Path(__file__).parents[2] / "examples" / "traces" / "stencil3d.2x2.prv.gz"

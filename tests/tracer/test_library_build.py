@@ -16,13 +16,12 @@ from real_mpi import Mpi
 
 from popmodel import files
 from popmodel.errors import FileError
-from popmodel.host.build import LOG, TRACER, BuildError, build, build_tracer, sources
-from popmodel.host.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
+from popmodel.machine.host.build import LOG, TRACER, BuildError, build_tracer, sources
+from popmodel.machine.host.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
 from popmodel.tracer import library
-from popmodel.tracer import summary as cost
 from popmodel.tracer.commands import Family, TracedCommand
 from popmodel.tracer.library import Library, find_or_build
-from popmodel.tracer.symbols import SourceLines, SymbolPlace
+from popmodel.tracer.symbol_table import SourceLines, SymbolPlace
 
 COPIES = (
     'for word; do case "$last" in -o) echo made >"$word"; chmod +x "$word";; esac; '
@@ -332,12 +331,11 @@ def without_compiler(folder: Path, *programs: str) -> dict[str, str]:
 
 @pytest.fixture
 def built(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
-    """Library and measuring program in a cache of their own: copies, for to build takes seconds."""
+    """The library in a cache of its own: a copy, for to build takes seconds."""
     kept = find_or_build(None, mpi_words(mpi))
-    assert kept.cost is not None
     folder = tmp_path / "copies"
-    for file in (kept.path, kept.cost):
-        shutil.copytree(file.parent, folder / file.parent.relative_to(files.cache_folder()))
+    there = kept.path.parent
+    shutil.copytree(there, folder / there.relative_to(files.cache_folder()))
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(folder))
     return find_or_build(None, mpi_words(mpi))
 
@@ -345,14 +343,12 @@ def built(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
 def test_what_was_built_serves_where_there_is_no_compiler(
     built: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Library and measuring program, as compute nodes need them."""
-    assert built.cost is not None
     assert built.mpi is not None
     node = without_compiler(tmp_path / "bin")
-    monkeypatch.setattr("popmodel.host.toolchain._mpicc_of_package", lambda: None)
+    monkeypatch.setattr("popmodel.machine.host.toolchain._mpicc_of_package", lambda: None)
     for command in (None, plain(), replace(plain(), is_launcher=True)):
         found = find_or_build(command, node)
-        assert (found.path, found.cost) == (built.path, built.cost)
+        assert found.path == built.path
         assert found.mpi is not None
         assert found.mpi.name == built.mpi.name
         assert found.compiler.version == built.compiler.version
@@ -369,7 +365,7 @@ def test_what_is_kept_must_be_whole_and_of_these_sources(
     built: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = without_compiler(tmp_path / "bin")
-    monkeypatch.setattr("popmodel.host.toolchain._mpicc_of_package", lambda: None)
+    monkeypatch.setattr("popmodel.machine.host.toolchain._mpicc_of_package", lambda: None)
     said = built.path.with_name("made-for.json")
     text = said.read_text()
     for damage in ("{", "[]", "{}", text.replace('"sources": "', '"sources": "0'), "null"):
@@ -393,38 +389,6 @@ def test_one_compiler_under_two_paths_builds_one_library(tmp_path: Path) -> None
     assert build_tracer(cc, None) == build_tracer(other, None) == build_tracer(named, None)
     gcc, alias = replace(named, version="gcc (D) 12"), replace(cc, version="cc (D) 12")
     assert build_tracer(gcc, None) == build_tracer(alias, None) != build_tracer(cc, None)
-
-
-def test_what_a_record_costs_is_measured(tmp_path: Path) -> None:
-    program = build("trace-cost", find_compiler())
-    found = cost.measured_by(program, tmp_path, os.environ)
-    assert found is not None
-    assert found.measured
-    for each in (found.record, found.lock, found.section):
-        assert 0 <= each.low <= each.high < 1e-3
-    assert found.record.low > 1e-9
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_cost_that_cannot_be_measured_is_none(tmp_path: Path) -> None:
-    whole = "echo record 20 60; echo lock 3 9; echo section 40 90"
-    program = fake(tmp_path / "cost", whole)
-    found = cost.measured_by(program, tmp_path, os.environ)
-    assert found is not None
-    assert found.section == pytest.approx((40e-9, 90e-9))
-    for number, text in enumerate(
-        (
-            f"{whole}; exit 3",
-            "echo much",
-            "echo record 20 60; echo lock 3 9",
-            whole.replace("20 60", "60 20"),
-            whole.replace("20 60", "0 nan"),
-            whole.replace("20 60", "20"),
-            whole.replace("lock 3 9", "lock -3 9"),
-        )
-    ):
-        program = fake(tmp_path / f"cost{number}", text)
-        assert cost.measured_by(program, tmp_path, os.environ) is None, text
 
 
 def test_source_lines_are_found(tmp_path: Path) -> None:

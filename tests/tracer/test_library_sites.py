@@ -17,8 +17,8 @@ from tracer.traced import HERE, Mpi, Run
 from popmodel import trace as reader
 from popmodel.trace.codes import Event
 from popmodel.trace.paraver.numbers import NUMBERS
-from popmodel.tracer.merge import merge
-from popmodel.tracer.symbols import SourceLines
+from popmodel.tracer.conversion import merge
+from popmodel.tracer.symbol_table import SourceLines
 
 SOURCE = HERE / "programs" / "sites.c"
 

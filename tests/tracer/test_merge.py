@@ -22,18 +22,17 @@ from tracer.plan import BEGIN, Plan, plans
 from popmodel import trace as reader
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import TraceError, UsageError
-from popmodel.trace import Trace
-from popmodel.trace import codes as states
+from popmodel.trace import Trace, states
 from popmodel.trace.caveats import ABORTED, CUT, FULL, KILLED, RecordLoss, losses
 from popmodel.trace.codes import Event
 from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.trace.selection import TracePart
-from popmodel.tracer import conversion, messages, trace_text
-from popmodel.tracer import merge as merge_module
+from popmodel.tracer import conversion
+from popmodel.tracer import message_ends as messages
 from popmodel.tracer import temporary as spool
-from popmodel.tracer.merge import Merged, merge
-from popmodel.tracer.records import HEADER, RECORD, Construct, RecordKind
-from popmodel.tracer.symbols import SymbolPlace
+from popmodel.tracer.conversion import Merged, merge
+from popmodel.tracer.raw_records import HEADER, RECORD, Construct, RecordKind
+from popmodel.tracer.symbol_table import SymbolPlace
 
 
 @contextmanager
@@ -53,7 +52,7 @@ def small_steps(size: int) -> Iterator[None]:
     """Let the merge do everything a few rows at a time."""
     with (
         mock.patch.object(conversion, "CHUNK", size),
-        mock.patch.object(trace_text, "WINDOW", 2 * size),
+        mock.patch.object(conversion, "WINDOW", 2 * size),
         mock.patch.object(spool, "STRIDE", max(size // 4, 1)),
         mock.patch.object(messages, "HELD", size),
         mock.patch.object(messages, "_BLOCK", size),
@@ -330,7 +329,7 @@ def test_threads_that_are_no_team_follow_it() -> None:
         assert trace.threads.tolist() == [3]
         assert {(w.text, w.count) for w in told.warnings} == {
             ("threads that the program created itself, listed after those of the team", 1),
-            ("threads of nested parallel regions that ran beside a whole team, listed after it", 1),
+            ("threads of nested parallel regions, listed after those of the team", 1),
             ("nested parallel regions (counted as part of the enclosing one)", 1),
             ("nested parallel regions took 100.0 ns of the threads that begin them", 1),
         }
@@ -340,58 +339,6 @@ def test_threads_that_are_no_team_follow_it() -> None:
         outlined = trace.records.events.value[(trace.records.events.type == 60000018)].tolist()
         assert outlined == [1, 2, 1, 0, 2, 0]
         assert len(analyse(trace).observables.regions) == 1
-
-
-def test_threads_of_nested_teams_take_the_rows_of_those_that_have_nothing_to_do() -> None:
-    """Of one that is idle, or waits in a barrier; else a further one."""
-    run = Run(0)
-    process = run.process(begin=0)
-    master, worker = process.thread(), process.thread()
-    nested = [process.thread() for _ in range(4)]
-
-    def part(thread, begin: int, end: int, level: int, number: int) -> None:
-        thread.put(begin, RecordKind.TASK_BEGIN, level, number, 16, begin)
-        thread.put(end, RecordKind.TASK_END, level, number, 16, begin)
-
-    def inner(thread, helper, begin: int) -> None:
-        """A region of two threads inside of another, from `begin` to 60 later."""
-        thread.put(begin, RecordKind.PARALLEL_BEGIN, b=16, c=begin)
-        part(thread, begin + 10, begin + 20, 2, 0)
-        thread.put(begin + 20, RecordKind.OMP_ENTER, Construct.JOIN)
-        part(helper, begin + 10, begin + 50, 2, 1)
-        helper.put(begin + 50, RecordKind.END)
-        thread.put(begin + 60, RecordKind.OMP_LEAVE, Construct.JOIN)
-        thread.put(begin + 60, RecordKind.PARALLEL_END, b=16, c=begin)
-
-    master.put(100, RecordKind.PARALLEL_BEGIN, b=16, c=1)
-    master.put(100, RecordKind.TASK_BEGIN, 1, 0, 16, 1)
-    worker.put(110, RecordKind.TASK_BEGIN, 1, 1, 16, 1)
-    inner(master, nested[0], 120)  # beside the worker
-    worker.put(200, RecordKind.OMP_ENTER, Construct.BARRIER)
-    inner(master, nested[1], 220)  # while the worker waits
-    worker.put(300, RecordKind.OMP_LEAVE, Construct.BARRIER)
-    worker.put(310, RecordKind.TASK_END, 1, 1, 16, 1)
-    inner(master, nested[2], 320)  # while the worker is idle
-    master.put(400, RecordKind.TASK_END, 1, 0, 16, 1)
-    master.put(400, RecordKind.OMP_ENTER, Construct.JOIN)
-    master.put(410, RecordKind.OMP_LEAVE, Construct.JOIN)
-    master.put(410, RecordKind.PARALLEL_END, b=16, c=1)
-    worker.put(900, RecordKind.END)
-    process.end(1000)
-    with merged(run) as (trace, told):
-        assert told.threads == (3,)
-        assert {w.text: w.count for w in told.warnings} == {
-            "threads of nested parallel regions that ran beside a whole team, listed after it": 1,
-            "nested parallel regions (counted as part of the enclosing one)": 3,
-            "nested parallel regions took 180.0 ns of the threads that begin them": 1,
-        }
-        first, second, end = trace.states.offsets[1:4].tolist()
-        table = rows_of(trace.states, "begin", "end", "state")
-        assert table[first:second] == [
-            (0, 110, 2), (110, 200, 1), (200, 230, 5), (230, 270, 1), (270, 300, 5), (300, 310, 1),
-            (330, 370, 1),
-        ]  # fmt: skip
-        assert table[second:end] == [(0, 130, 2), (130, 170, 1)]
 
 
 def test_threads_of_the_program_that_follow_one_another_share_a_row() -> None:
@@ -484,7 +431,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     raw = Plan(1).finish().write(tmp_path / "raw")
     full = OSError(28, os.strerror(28))
     with (
-        mock.patch.object(merge_module, "write_beside", side_effect=full),
+        mock.patch.object(conversion, "write_beside", side_effect=full),
         pytest.raises(TraceError, match="cannot be written: no space left on device"),
     ):
         merge(raw, tmp_path / "x.prv")

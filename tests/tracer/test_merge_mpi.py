@@ -13,7 +13,7 @@ from tracer.traced import Run
 from popmodel import trace as reader
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
-from popmodel.tracer.merge import merge
+from popmodel.tracer.conversion import merge
 
 TRUNCATED = 70
 """Tag of a message that is longer than its receive: it arrives, but is not counted."""

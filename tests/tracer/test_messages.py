@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.tracer import messages
-from popmodel.tracer.messages import POSTED, RECEIVED, SENT, Matcher
+from popmodel.tracer import message_ends as messages
+from popmodel.tracer.message_ends import POSTED, RECEIVED, SENT, Matcher
 from popmodel.tracer.temporary import Spool
 
 

@@ -14,30 +14,16 @@ from tracer.traced import Run
 
 from popmodel import trace as reader
 from popmodel.efficiency.measure import useful_times
+from popmodel.machine.host.hardware import parse_cpu_list
 from popmodel.structure.iterations import find
 from popmodel.structure.phases import phases
 from popmodel.trace.caveats import delays
 from popmodel.trace.codes import Event
-from popmodel.tracer.merge import merge
-from popmodel.tracer.meta import parse, sharing
-from popmodel.tracer.records import RecordKind
+from popmodel.tracer.conversion import merge
+from popmodel.tracer.raw_records import RecordKind
 
 BETWEEN = 2_000_000
 """What passes between the times that are told and those that are counted, ns."""
-
-
-@pytest.mark.parametrize(
-    ("text", "cpus"),
-    [("0-3,8", {0, 1, 2, 3, 8}), ("7", {7}), ("", set()), ("3-1", set()), ("0-x", set())],
-)
-def test_processors_are_read(text: str, cpus: set[int]) -> None:
-    assert parse(text) == cpus
-
-
-def test_threads_are_counted_that_may_use_nothing_else() -> None:
-    one, two, all_ = frozenset({0}), frozenset({0, 1}), frozenset(range(4))
-    counted = sharing([("a", one), ("a", one), ("a", two), ("a", all_), ("b", one)])
-    assert counted == {("a", one): 2, ("a", two): 3, ("a", all_): 4, ("b", one): 1}
 
 
 def test_a_merged_trace_says_what_threads_had(tmp_path: Path) -> None:
@@ -60,8 +46,9 @@ def test_a_real_run_records_them(run: Run, program: Callable[..., Path]) -> None
     assert done.returncode == 0, done.stderr
     for process in run.processes():
         (thread,) = process.events("thread")
-        assert parse(thread["cpus"]) <= os.sched_getaffinity(0)
-        assert parse(thread["cpus"])
+        cpus = set(parse_cpu_list(thread["cpus"]))
+        assert cpus
+        assert cpus <= os.sched_getaffinity(0)
         if Path("/proc/self/schedstat").exists():
             (usage,) = process.events("usage")
             assert usage["used"] > 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import struct
 
-from popmodel.host.build import sources
+from popmodel.machine.host.build import sources
 from popmodel.trace.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS
-from popmodel.tracer import records
-from popmodel.tracer.records import (
+from popmodel.tracer import raw_records as records
+from popmodel.tracer.raw_records import (
     _KINDS,
     HEADER,
     INCOMPLETE,

@@ -9,7 +9,7 @@ from tracer.builder import Run
 
 from popmodel import trace as reader
 from popmodel.errors import TraceError
-from popmodel.tracer.merge import merge, merge_runs, of_run
+from popmodel.tracer.conversion import merge, merge_runs, of_run
 from popmodel.tracer.raw import NOT_TRACED, SPAWNED, Raw, read
 
 S = 10**9

@@ -14,8 +14,7 @@ from patience import GENEROUS
 
 from popmodel.errors import FileError, UsageError
 from popmodel.tracer import run as script
-from popmodel.tracer.commands import TracedCommand
-from popmodel.tracer.environment import Settings
+from popmodel.tracer.commands import Settings, TracedCommand
 
 SRUN = """\
 #!/bin/bash

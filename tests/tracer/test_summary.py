@@ -12,9 +12,20 @@ from popmodel.api.trace import traced
 from popmodel.report.trace import VIEWS
 from popmodel.trace import read
 from popmodel.trace.caveats import crowding
-from popmodel.tracer.merge import Merged, merge
-from popmodel.tracer.records import Guard, RecordKind
-from popmodel.tracer.summary import CALL, TracingCost, TracingCosts, held_up, not_seen, overhead
+from popmodel.tracer.conversion import (
+    CALL_COST,
+    LOCK_COST,
+    RECORD_COST,
+    SECTION_COST,
+    Merged,
+    held_up,
+    merge,
+    not_seen,
+    overhead,
+)
+from popmodel.tracer.raw_records import Guard, RecordKind
+
+COSTS = (RECORD_COST, CALL_COST, LOCK_COST, SECTION_COST)
 
 
 @pytest.fixture
@@ -74,12 +85,11 @@ def test_the_overhead_is_that_of_the_busiest_thread(plan: Plan, tmp_path: Path) 
     calls = sum(row[1] == RecordKind.ENTER for row in thread.rows)
     load = max(merged.loads)
     assert load == (len(thread.rows), calls, 1000, 10)
-    costs = TracingCosts(TracingCost(1e-9, 2e-9), TracingCost(3e-9, 3e-9), TracingCost(5e-9, 7e-9))
     traced = merged.duration * 1e-9
-    found = overhead(merged, costs)
-    least = 0.75 * (load.records * 1e-9 + calls * CALL.low + 3000e-9 + 50e-9)
-    most = 1.5 * (load.records * 2e-9 + calls * CALL.high + 3000e-9 + 70e-9)
-    assert held_up(merged, costs) == pytest.approx((least, most))
+    found = overhead(merged)
+    least = 0.75 * sum(c.low * n for c, n in zip(COSTS, load, strict=True))
+    most = 1.5 * sum(c.high * n for c, n in zip(COSTS, load, strict=True))
+    assert held_up(merged) == pytest.approx((least, most))
     assert found.low == pytest.approx(least / (traced - least))
     assert found.high == pytest.approx(most / (traced - most) if 2 * most < traced else 1)
 
@@ -94,7 +104,7 @@ def test_threads_that_share_a_core_are_told_first(plan: Plan, tmp_path: Path) ->
     assert said.startswith("more threads than CPUs: 2 threads may use only 1 CPU (thread 0 of rank")
     assert "waited for a CPU 40 % of the time" in said
     assert crowding(read(merged.path)) == [said]
-    document = traced([merged], raw=None, cost=None)
+    document = traced([merged], raw=None)
     assert document["caveats"] == [said]
     first, *_ = VIEWS.blocks(document)
     assert [note.text for note in first] == [said]

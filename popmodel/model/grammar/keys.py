@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Condition, Value
 from popmodel.machine.parameter import TIERS, Parameter, is_free
-from popmodel.machine.parameters import REGISTER
+from popmodel.machine.register import REGISTER
 from popmodel.values import dataclass
 
 _NEAR = 1e-3  # of the way to the best estimate: where draws end that an open end leaves out
