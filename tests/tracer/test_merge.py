@@ -22,7 +22,8 @@ from tracer.plan import BEGIN, Plan, plans
 from popmodel import trace as reader
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import TraceError, UsageError
-from popmodel.trace import Trace, states
+from popmodel.trace import Trace
+from popmodel.trace import codes as states
 from popmodel.trace.caveats import ABORTED, CUT, FULL, KILLED, RecordLoss, losses
 from popmodel.trace.codes import Event
 from popmodel.trace.paraver.numbers import NUMBERS
