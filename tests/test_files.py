@@ -107,12 +107,6 @@ def test_what_was_written_is_on_the_disk_before_it_has_its_name(
 ENDED = """
 import os, signal, sys
 from popmodel import files
-<<<<<<< HEAD
-=======
-from popmodel.api import study
-from popmodel.machine.bench import run_directory
-from popmodel.machine.bench.bench_plan import BenchPlan
->>>>>>> f21ba90c (Put what measures machines and this computer into the room of machines, and merge the tracer's files)
 with files.written(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
