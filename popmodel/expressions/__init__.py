@@ -4,7 +4,7 @@ Signatures and metric families hold formulas as text. They may come from anyone,
 given to ``eval`` or to ``sympy.sympify`` (which executes code, and reads ``N``, ``S``, ``beta`` and
 others as its own objects). The text is parsed to a syntax tree, and every node of the tree must be
 one that the grammar knows. `Expression.evaluate` compiles a tree of just such nodes, for numbers
-and arrays; `Expression.walk` walks the tree with anything else.
+and arrays; `Expression.tree` is for who computes with anything else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import did_you_mean
-from popmodel.expressions.algebra import Algebra, FloatAlgebra, Walk, prepared, walk
 from popmodel.expressions.grammar import FUNCTIONS, MAX_LENGTH, ExpressionError, Takes, read_tree
 from popmodel.values import dataclass
 
@@ -111,17 +110,9 @@ class Expression:
 
         return self._of_arrays(values, array_functions(), functions)
 
-    def walk(self, values: Mapping[str, Any], algebra: Algebra) -> Any:
-        """Compute the value in an algebra of the caller, whatever its values are."""
-        return self._walk(values, algebra)
-
     @cached_property
     def _further(self) -> frozenset[str]:
         return self.calls - FUNCTIONS.keys()
-
-    @cached_property
-    def _walk(self) -> Walk:
-        return prepared(self.tree)
 
     @cached_property
     def _of_numbers(self) -> Callable[[Mapping[str, Any]], Any]:
@@ -208,22 +199,12 @@ def _constant(node: ast.expr) -> float | None:
     names = {part for part in ast.walk(node) if isinstance(part, ast.Name)} - calls
     if names or not {call.id for call in calls if isinstance(call, ast.Name)} <= set(FUNCTIONS):
         return None
-    try:
-        value = _with_functions(node) if calls else walk(node, {}, FloatAlgebra())
-    except (OverflowError, ZeroDivisionError):
-        return math.inf
-    except TypeError:  # complex numbers have no order and no remainder
-        return math.nan
-    return math.nan if isinstance(value, complex) else float(value)
-
-
-def _with_functions(node: ast.expr) -> Any:
     import numpy as np
 
     from popmodel.expressions.compiled import array_functions, of_arrays
 
     with np.errstate(all="ignore"):
-        return of_arrays(node)({}, array_functions(), {})
+        return float(of_arrays(node)({}, array_functions(), {}))
 
 
 def _shown(environment: Mapping[str, Any]) -> str:
