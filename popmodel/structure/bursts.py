@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from popmodel.structure.structure import leaves
 from popmodel.trace.caveats import delays
 from popmodel.trace.codes import Event
 from popmodel.trace.intervals import Instants, Intervals, spread
-from popmodel.trace.tables import offsets_of, part_of, walk_locations
+from popmodel.trace.tables import offsets_of, walk_locations
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -73,37 +73,23 @@ class Stretches:
 
 def bursts(structure: Structure, trace: Trace) -> Stretches:
     """What sequences compute before each event outside of regions, and after the last one."""
-    events = structure.events
+    events, place = structure.events, structure.place
+    sequence, since, until = events.gaps(trace.begin, trace.ends()[structure.program.owner])
     offsets = np.asarray(events.offsets, np.int64)
-    sequences = len(offsets) - 1
-    sequence = events.sequence
-    reached = _reached(sequence, np.asarray(events.end, np.int64), trace.begin, trace.end)
-    previous = np.append(-1, structure.place[:-1]) if len(sequence) else np.empty(0, np.int64)
-    first = offsets[:-1][np.diff(offsets) > 0]
-    previous[first] = -1
-    since = np.append(trace.begin, reached)[:-1] if len(sequence) else reached
-    since[first] = trace.begin
-    outside = np.flatnonzero(since <= events.begin)  # what is inside a region belongs to it
-    last = np.full(sequences, -1, np.int64)
-    until = np.full(sequences, trace.begin, np.int64)
-    some = np.diff(offsets) > 0
-    last[some] = structure.place[offsets[1:][some] - 1]
-    until[some] = reached[offsets[1:][some] - 1]
-    ends = np.maximum(trace.ends()[structure.program.owner], until)
-    nothing = np.zeros(sequences, np.int64)
-
-    def joined(inner: NDArray[Any], last: NDArray[Any], kind: type[Any]) -> NDArray[Any]:
-        return np.concatenate([inner[outside], last]).astype(kind)
-
+    behind = np.full(len(offsets) - 1, -1, np.int32)  # for the end of the run
+    first = np.append(np.diff(events.sequence, prepend=-1) != 0, np.diff(offsets) == 0)
+    before = np.append(np.arange(len(events)), offsets[1:]) - 1
+    # What is inside a region belongs to it.
+    rows = np.flatnonzero(np.append(since[: len(events)] <= events.begin, behind < 0))
     return Stretches(
-        joined(sequence, np.arange(sequences), np.int32),
-        joined(structure.place, nothing - 1, np.int32),
-        joined(previous, last, np.int32),
-        joined(structure.execution, nothing, np.int64),
-        joined(since, until, np.int64),
-        joined(events.begin, ends, np.int64),
-        joined(events.before, events.after, np.float64) / _NS,
-        np.zeros(len(outside) + sequences, bool),
+        sequence[rows].astype(np.int32),
+        np.append(place, behind).astype(np.int32)[rows],
+        np.where(first, -1, np.append(place, -1)[before]).astype(np.int32)[rows],
+        np.append(structure.execution, behind + 1).astype(np.int64)[rows],
+        since[rows],
+        until[rows],
+        np.append(events.before, events.after)[rows] / _NS,
+        np.zeros(len(rows), bool),
     )
 
 
@@ -113,7 +99,7 @@ def regions(structure: Structure) -> Stretches:
     rows = np.flatnonzero(events.is_region)
     place = np.asarray(structure.place, np.int32)[rows]
     return Stretches(
-        part_of(np.asarray(events.offsets, np.int64), rows).astype(np.int32),
+        events.sequence[rows].astype(np.int32),
         place,
         place,
         np.asarray(structure.execution, np.int64)[rows],
@@ -122,15 +108,6 @@ def regions(structure: Structure) -> Stretches:
         (events.end[rows] - events.begin[rows] - events.delayed[rows]) / _NS,
         np.zeros(len(rows), bool),
     )
-
-
-def _reached(
-    sequence: NDArray[np.int64], end: NDArray[np.int64], begin: int, last: int
-) -> NDArray[np.int64]:
-    """When all events of a sequence up to each one have ended: calls lie inside of regions."""
-    shift = sequence * (last - begin + 1)
-    reached: NDArray[np.int64] = np.maximum.accumulate(end + shift) - shift
-    return reached
 
 
 # Which burst is which where processes lack some calls.

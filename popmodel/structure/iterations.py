@@ -240,7 +240,7 @@ def iterations_of(events: ProgramEvents, common: Common, loop: FoundLoop, begin:
     sequences, count = len(events.offsets) - 1, sum(loop.counts)
     inside = np.flatnonzero(of >= 0)
     sequence, iteration = events.sequence[inside], of[inside]
-    before = _ends_before(events, begin)
+    before = events.gaps(begin, np.full(sequences, begin))[1][: len(events)]
     late = np.iinfo(np.int64).max
     since = np.full((count, sequences), late)
     np.minimum.at(since, (iteration, sequence), np.minimum(before, events.begin)[inside])
@@ -256,13 +256,6 @@ def iterations_of(events: ProgramEvents, common: Common, loop: FoundLoop, begin:
     none = ~np.isin(np.arange(sequences), sequence)
     filled[:, none] = filled[0, ~none].min(initial=late)
     return Iterations(filled, of, compute)
-
-
-def _ends_before(events: ProgramEvents, begin: int) -> NDArray[np.int64]:
-    """When all events before each one on its sequence have ended, ns."""
-    shift = events.sequence * (int(events.end.max(initial=begin)) - begin + 1)
-    ends = np.maximum.accumulate(np.append(begin, events.end + shift)[: len(events)])
-    return np.maximum(ends - shift, begin)
 
 
 def _cut_the_first(

@@ -26,7 +26,7 @@ from popmodel.simulator.calls import sequence_calls
 from popmodel.simulator.program import Op
 from popmodel.trace.caveats import delays
 from popmodel.trace.codes import RUNNING, TRACING_DISABLED, Event
-from popmodel.trace.intervals import Intervals, joined, spread
+from popmodel.trace.intervals import Intervals, alone, spread
 from popmodel.trace.regions import parallel_regions, user_regions
 from popmodel.trace.tables import offsets_of, walk, walk_locations
 from popmodel.values import dataclass
@@ -85,6 +85,16 @@ class ProgramEvents:
         """Sequence of each event: int64[E]."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
+    def gaps(
+        self, start: int, stop: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """What lies before each event, and behind the last one of each sequence: int64[E + S].
+
+        Sequence, begin and end, ns: a gap begins when all events before have ended, those around
+        calls in regions among them; `stop` is when sequences end.
+        """
+        return _gaps(self.sequence, self.begin, self.end, start, stop)
+
 
 def events_of(program: Program, trace: Trace | None = None) -> ProgramEvents:
     """Events of a program."""
@@ -118,12 +128,21 @@ def events_of(program: Program, trace: Trace | None = None) -> ProgramEvents:
         operations = np.append(operations, none)[order]
         call = np.append(call, none - 1)[order]
         before = np.append(before, none.astype(np.float64))[order]
-        _compute(trace, program.processes, sequence, begin, end, before, after)
         in_calls = np.append(in_calls, _in_calls(trace, spans))[order]
     delayed, waited = np.zeros(len(call)), 0.0
-    if trace is not None and len(delays(trace)):
-        waited = float(delays(trace).total().sum())
-        _without_delays(program, trace, sequence, (begin, end), is_region, (before, after, delayed))
+    if trace is not None and (is_region.any() or len(delays(trace))):
+        where, since, until = _gaps(sequence, begin, end, trace.begin, trace.ends()[program.owner])
+        computing = np.append(before, after)
+        if is_region.any():  # some events are regions now
+            mine = where < program.processes
+            computing[mine] = _outside(trace, where[mine], since[mine], until[mine])
+        if len(delays(trace)):
+            waited = float(delays(trace).total().sum())
+            waits = delays(trace).inside(_locations(program, trace)[where], since, until)
+            computing = np.maximum(computing - waits, 0.0)
+            rows = np.flatnonzero(is_region)
+            delayed[rows] = _delayed_regions(trace, sequence[rows], begin[rows], end[rows])
+        before, after = np.split(computing, [len(before)])
     insides: tuple[str, ...] = ("",)
     inside = np.zeros(len(call), np.int64)
     if trace is not None:
@@ -196,11 +215,37 @@ def _times(
 
 
 def _ascending(time: NDArray[np.int64], sequence: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Times that never fall on one sequence: the order of the events is that of the program."""
+    """Times that never fall on one sequence: when all events up to each one have been."""
     step = int(np.ptp(time)) + 1 if len(time) else 1
     shift = sequence * step
     raised: NDArray[np.int64] = np.maximum.accumulate(time + shift) - shift
     return raised
+
+
+def _gaps(
+    sequence: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    start: int,
+    stop: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """What lies before each event, and behind the last one of each sequence: see `gaps`."""
+    reached = _ascending(end, sequence)
+    since = np.append(start, reached)[: len(sequence)]
+    since[np.diff(sequence, prepend=-1) != 0] = start
+    last = np.full(len(stop), start, np.int64)
+    np.maximum.at(last, sequence, reached)
+    where = np.append(sequence, np.arange(len(stop)))
+    until = np.append(begin, np.maximum(last, stop))
+    since = np.append(since, last)
+    return where, since, np.maximum(until, since)
+
+
+def _locations(program: Program, trace: Trace) -> NDArray[np.int64]:
+    """Thread of each sequence."""
+    if not len(program.threads):
+        return np.asarray(trace.process_offsets[:-1], np.int64)
+    return np.asarray(sequence_calls(trace.whole or trace).location, np.int64)
 
 
 def _in_calls(trace: Trace, regions: Intervals) -> NDArray[np.float64]:
@@ -210,62 +255,22 @@ def _in_calls(trace: Trace, regions: Intervals) -> NDArray[np.float64]:
     return spans.inside(regions.location, regions.begin, regions.end).astype(np.float64)
 
 
-def _compute(
+def _outside(
     trace: Trace,
-    processes: int,
-    sequence: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
-    before: NDArray[np.float64],
-    after: NDArray[np.float64],
-) -> None:
-    """Set the computing of processes before and after events, now that regions are some of them."""
-    calls, disabled = trace.calls(), trace.records.in_state(TRACING_DISABLED)
-    regions = parallel_regions(trace).on_master
-    bounds = np.searchsorted(sequence, np.arange(processes + 1))
-    ends = trace.ends()
-    for process in range(processes):
-        master = int(trace.process_offsets[process])
-        sets = [
-            (each.begin[rows], each.end[rows])
-            for each in (disabled, regions)
-            for rows in (slice(*each.offsets[master : master + 2]),)
-        ]
-        rows = slice(*calls.offsets[master : master + 2])
-        sets.append((calls.entry[rows], calls.exit[rows]))
-        other = joined(*(np.concatenate(each) for each in zip(*sets, strict=True)))
-        held = Intervals(np.array([0, len(other[0])]), *other)
-        mine = slice(bounds[process], bounds[process + 1])
-        since = np.append(trace.begin, np.maximum.accumulate(end[mine]))
-        until = np.append(begin[mine], max(int(ends[process]), int(since[-1])))
-        until = np.maximum(until, since)
-        nowhere = np.zeros(len(since), np.int64)
-        computing = (until - since - held.inside(nowhere, since, until)).astype(np.float64)
-        before[mine], after[process] = computing[:-1], computing[-1]
-
-
-def _without_delays(
-    program: Program,
-    trace: Trace,
-    sequence: NDArray[np.int64],
-    spans: tuple[NDArray[np.int64], NDArray[np.int64]],
-    is_region: NDArray[np.bool_],
-    times: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
-) -> None:
-    """Take from the computing of events, and from regions, what was waited for a CPU in it."""
-    (begin, end), (before, after, delayed), told = spans, times, delays(trace)
-    location = np.asarray(trace.process_offsets[:-1], np.int64)
-    if len(program.threads):
-        location = np.asarray(sequence_calls(trace.whole or trace).location, np.int64)
-    for number, thread in enumerate(location.tolist()):
-        mine = slice(*np.searchsorted(sequence, (number, number + 1)).tolist())
-        since = np.append(trace.begin, np.maximum.accumulate(end[mine]))
-        until = np.maximum(np.append(begin[mine], max(trace.end, int(since[-1]))), since)
-        waited = told.inside(np.full(len(since), thread), since, until).astype(np.float64)
-        before[mine] = np.maximum(before[mine] - waited[:-1], 0.0)
-        after[number] = max(float(after[number]) - float(waited[-1]), 0.0)
-    rows = np.flatnonzero(is_region)
-    delayed[rows] = _delayed_regions(trace, sequence[rows], begin[rows], end[rows])
+    process: NDArray[np.int64],
+    since: NDArray[np.int64],
+    until: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """What processes compute between times: outside of calls and regions, while traced, ns."""
+    calls = trace.calls()
+    others = [
+        Intervals.of(calls.offsets, calls.entry, calls.exit),
+        trace.records.in_state(TRACING_DISABLED),
+        parallel_regions(trace).on_master,
+    ]
+    masters = np.asarray(trace.process_offsets[:-1], np.int64)
+    other = alone([each.at(masters) for each in others], [])
+    return (until - since - other.inside(masters[process], since, until)).astype(np.float64)
 
 
 def _delayed_regions(
