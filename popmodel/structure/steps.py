@@ -65,7 +65,7 @@ def steps_of(events: ProgramEvents, common: Common) -> Steps:
         return Steps(common, None, np.empty(0, np.int64))
     held = _elapsed([items[at] for at in loops], events, common)
     at = max(zip(held, (len(items[at].places) for at in loops), loops, strict=True))[-1]
-    steps = _cut(items[at], items[:at], items[at + 1 :]) or _as_they_are(items[at])
+    steps = _cut(items[at]) or _as_they_are(items[at])
     body = _Body.of(steps)
     ahead = _unrolled_last(items[:at][::-1], body)
     behind = _unrolled_last(items[at + 1 :], body)
@@ -172,41 +172,21 @@ def _unrolled(loop: StructureItem, inner: StructureItem) -> _StepRun:
     return _present(_CutRun(run, np.zeros(1, np.int64))).run
 
 
-def _cut(
-    loop: StructureItem, ahead: Sequence[StructureItem], behind: Sequence[StructureItem]
-) -> _CutRun | None:
+def _cut(loop: StructureItem) -> _CutRun | None:
     """Cut a loop anew into steps that are alike; None where its iterations are all there is."""
     for inner in loop.body:
-        goes_on = _goes_on(loop, inner, ahead, behind)
-        if _is_a_step(loop, inner, goes_on):
+        if _is_a_step(loop, inner):
             found = _alike(_unrolled(loop, inner), len(inner.counts))
             if found is not None:
                 return found
     return _alike(_as_they_are(loop).run, int(loop.counts.sum()))
 
 
-def _goes_on(
-    loop: StructureItem,
-    inner: StructureItem,
-    ahead: Sequence[StructureItem],
-    behind: Sequence[StructureItem],
-) -> bool:
-    """Whether what a loop inside repeats stands beside the loop around it, too."""
-    wanted = [each.likeness for each in inner.body]
-    for beside, edge in ((behind, loop.body[0]), (ahead[::-1], loop.body[-1])):
-        some = [each.likeness for each in beside[: len(wanted)]]
-        alike = some == wanted or some == wanted[::-1] or inner.likeness in some[:1]
-        if edge is inner and alike:
-            return True
-    return False
-
-
-def _is_a_step(loop: StructureItem, inner: StructureItem, goes_on: bool) -> bool:
+def _is_a_step(loop: StructureItem, inner: StructureItem) -> bool:
     """Whether the iterations of a loop inside may be the steps, and what is around them extras.
 
     A solver in a time step is repeated as often as it takes. What comes every so many steps is seen
-    by counts that differ at the ends of the run only, by steps that are left over there, or by next
-    to no time and few calls.
+    by counts that differ at the ends of the run only, or by next to no time and few calls.
     """
     counts, whole, own = inner.counts, float(loop.time.sum()), float(inner.time.sum())
     if own < _HEAVY * whole or not inner.is_loop:
@@ -216,7 +196,7 @@ def _is_a_step(loop: StructureItem, inner: StructureItem, goes_on: bool) -> bool
         calls, extra = int(inner.events.sum()), int(loop.events.sum() - inner.events.sum())
         few = extra / len(counts) <= _FEW * calls / int(counts.sum())
         few = few or len(loop.places) - len(inner.places) <= _FEW * len(inner.places)
-        return goes_on or (light and few)
+        return light and few
     return light or (len(counts) > 2 and np.ptp(counts[1:-1]) == 0)
 
 
