@@ -395,7 +395,7 @@ def replay_contended(
 ]: ...
 def repetition(
     tokens: npt.NDArray[np.int32],
-    way: int,
+    alone: bool,
 ) -> tuple[
     npt.NDArray[np.int32],
     npt.NDArray[np.int32],

@@ -117,63 +117,23 @@ void longest_first(int32_t begin, int32_t end, int32_t below, const ByPlace &run
     }
 }
 
-// Loops of a stretch, none inside another: the shortest periods first.
-void shortest_first(int32_t size, std::vector<Run> runs, int32_t least, const Places &before,
-                    std::vector<Found> &found) {
-    std::sort(runs.begin(), runs.end(), [](const Run &a, const Run &b) {
-        return std::tie(a.period, a.begin) < std::tie(b.period, b.begin);
-    });
-    std::map<int32_t, int32_t> free{{0, size}};
-    for (const Run &run : runs) {
-        auto part = free.upper_bound(run.begin);
-        if (part != free.begin() && std::prev(part)->second > run.begin)
-            --part;
-        while (part != free.end() && part->first < run.end) {
-            const int32_t begin = std::max(part->first, run.begin);
-            const int32_t length = std::min(part->second, run.end) - begin;
-            if (!worth(before, begin, length, run.period) || length < least * run.period) {
-                ++part;
-                continue;
-            }
-            const int32_t count = length / run.period, end = begin + count * run.period;
-            const int32_t rest = part->second;
-            found.push_back({begin, run.period, count});
-            if (part->first == begin)
-                part = free.erase(part);
-            else
-                (part++)->second = begin;
-            if (end < rest)
-                part = std::next(free.emplace(end, rest).first);
-        }
-    }
-}
-
-// Which of the loops that overlap are taken, and whether their bodies are known again where they
-// stand alone: wherever counts vary they can be 1.
-enum Way : int32_t { CONSTANT, LONGEST_FIRST, SHORTEST_FIRST, NO_PAIRS_FIRST, WAYS };
-
 // Loops of a sequence, none inside another.
 std::vector<Found> loops_of(const std::vector<int32_t> &level, const Stretches &stretches,
-                            const Places &before, int32_t way) {
+                            const Places &before) {
     const int32_t size = int32_t(level.size());
-    std::vector<Run> runs = runs_of(level, stretches);
     std::vector<Found> found;
-    if (way <= LONGEST_FIRST)
-        longest_first(0, size, size, ByPlace(std::move(runs)), before, found);
-    if (way == NO_PAIRS_FIRST)
-        shortest_first(size, runs, 3, before, found);
-    if (way > LONGEST_FIRST && found.empty())
-        shortest_first(size, std::move(runs), 2, before, found);
+    longest_first(0, size, size, ByPlace(runs_of(level, stretches)), before, found);
     std::sort(found.begin(), found.end(),
               [](const Found &a, const Found &b) { return a.begin < b.begin; });
     return found;
 }
 
-// Sequences that become shorter: in each, the innermost loops of the one below are items.
+// Sequences that become shorter: in each, the innermost loops of the one below are items. Bodies of
+// loops may be known again where they stand alone: wherever counts vary they can be 1.
 class Levels {
   public:
-    Levels(std::vector<int32_t> tokens, int32_t symbols, int32_t way)
-        : symbols_(symbols), way_(way) {
+    Levels(std::vector<int32_t> tokens, int32_t symbols, bool alone)
+        : symbols_(symbols), alone_(alone) {
         sequence_.push_back(std::move(tokens));
         while (collapse()) {
         }
@@ -203,7 +163,7 @@ class Levels {
         Places before(size + 1);
         for (int32_t at = 0; at < size; at++)
             before[at + 1] = before[at] + places(level[at]);
-        const std::vector<Found> loops = loops_of(level, stretches, before, way_);
+        const std::vector<Found> loops = loops_of(level, stretches, before);
         if (loops.empty())
             return false;
         for (const Found &loop : loops)
@@ -247,7 +207,7 @@ class Levels {
             places_.push_back(0);
             for (const int32_t each : bodies_.back())
                 places_.back() += places(each);
-            if (way_ != CONSTANT && loop.period <= LONGEST)
+            if (alone_ && loop.period <= LONGEST)
                 lengths_.insert(loop.period);
         }
     }
@@ -270,7 +230,8 @@ class Levels {
     // Bodies up to this length are known again where they stand alone.
     static constexpr int32_t LONGEST = 64;
 
-    int32_t symbols_, way_;
+    int32_t symbols_;
+    bool alone_;
     std::vector<std::vector<int32_t>> sequence_, first_, bodies_;
     std::map<std::pair<int32_t, uint64_t>, int32_t> known_;
     std::set<int32_t> lengths_;
@@ -405,8 +366,7 @@ struct Nest {
     std::vector<int32_t> passed_;
 };
 
-nb::tuple repetition(In<int32_t> tokens, int32_t way) {
-    check(way >= 0 && way < WAYS, "no such way");
+nb::tuple repetition(In<int32_t> tokens, bool alone) {
     int32_t symbols = 0;
     for (size_t i = 0; i < tokens.size(); i++) {
         check(tokens.data()[i] >= 0 && tokens.data()[i] < INT32_MAX / 2, "tokens must count from 0");
@@ -417,7 +377,7 @@ nb::tuple repetition(In<int32_t> tokens, int32_t way) {
     std::vector<int32_t> counts, token, parent, node, iteration;
     {
         nb::gil_scoped_release released;
-        const Levels levels({tokens.data(), tokens.data() + tokens.size()}, symbols, way);
+        const Levels levels({tokens.data(), tokens.data() + tokens.size()}, symbols, alone);
         Nest nest(levels, tokens.size());
         for (const auto &each : nest.counts) {
             counts.insert(counts.end(), each.begin(), each.end());
@@ -436,7 +396,7 @@ nb::tuple repetition(In<int32_t> tokens, int32_t way) {
 } // namespace
 
 void bind_repetition(nb::module_ &module) {
-    module.def("repetition", &repetition, nb::arg("tokens"), nb::arg("way"),
+    module.def("repetition", &repetition, nb::arg("tokens"), nb::arg("alone"),
                "Nested loops of a sequence: token and parent of each node, offsets and counts of "
                "its executions, node and iteration of each token.");
 }

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 _MOST = 3_000
 """Loops and calls of a sequence that are told one by one; half of those of all sequences."""
-_SHOWN = 64
-"""How many loops a loop is compared with in search of the one that shares places with it."""
-_WORTH = np.array([3.0, 2.0, 0.5, 0.3])
+_WORTH = np.array([3.0, 2.0, 0.5])
 """What speaks for two nodes being one, by the labels that they share."""
 _MESSAGES = 0.5
 """Share of the messages of a loop with a group of sequences, above which they are one loop's."""
@@ -182,7 +180,7 @@ def _compared(left: list[MergeNode], right: list[MergeNode]) -> list[tuple[int, 
     """Which nodes of two bodies are the same: those that share labels, numbers of what they share.
 
     Of places these are their tokens from the finest to the coarsest; of loops the messages between
-    them, else their places and counts; their places; some of their places; their counts alone.
+    them, else their places and counts; their places; their counts alone.
     """
     if not left or not right:
         return []
@@ -193,38 +191,18 @@ def _compared(left: list[MergeNode], right: list[MergeNode]) -> list[tuple[int, 
         & none.union(*(getattr(node, name) for node in right))
         for name in ("exact", "flows")
     )
-    pairs: dict[int, int] = {}
-    loops = [node for node in right if node.is_loop]
-    for number, mine in enumerate(node for node in left if node.is_loop):
-        shared: list[int] = [len(mine.leaves & node.leaves) for node in loops[:_SHOWN]]
-        if any(shared):
-            theirs = loops.pop(shared.index(max(shared)))
-            pairs[id(mine)] = pairs[id(theirs)] = number
 
-    def labels(node: MergeNode) -> tuple[list[object], ...]:
+    def labels(node: MergeNode) -> tuple[tuple[object, ...], ...]:
         if not node.is_loop:
             finest = min(node.exact & exact or node.exact)
-            return ["exact", finest], ["tagged", min(node.tagged)], ["coarse", min(node.coarse)], []
+            return ("exact", finest), ("tagged", min(node.tagged)), ("coarse", min(node.coarse))
         leaves, counts = frozenset(node.leaves), min(node.counts)
         flow = node.flows & flows
-        return (
-            ["flow", min(flow)] if flow else [leaves, counts],
-            ["leaves", leaves],
-            ["pair", pairs[id(node)]] if id(node) in pairs else [],
-            ["counts", counts],
-        )
+        finest_of_loop = ("flow", min(flow)) if flow else ("loop", leaves, counts)
+        return finest_of_loop, ("leaves", leaves), ("counts", counts)
 
     one, other = (
-        np.array(
-            [
-                [
-                    numbers.setdefault(tuple(each), len(numbers)) if each else -1
-                    for each in labels(n)
-                ]
-                for n in body
-            ],
-            np.int64,
-        )
+        np.array([[numbers.setdefault(label, len(numbers)) for label in labels(n)] for n in body])
         for body in (left, right)
     )
     first, second = (each.tolist() for each in _kernel.align(one, other, _WORTH))

@@ -49,9 +49,6 @@ class MessageGroup:
     # Executions by their messages, the most frequent first. Executions without any are left out.
     classes: tuple[GroupMessages, ...]
     chained: bool  # Whether processes send what depends on a message of the same execution
-    # Whether all executions are taken as one, because messages are sent in one and received in
-    # another.
-    at_once: bool = False
 
 
 def message_groups(structure: Structure, processes: int) -> list[MessageGroup]:
@@ -62,32 +59,15 @@ def message_groups(structure: Structure, processes: int) -> list[MessageGroup]:
     found: list[MessageGroup] = []
     for group in closed_groups(structure):
         inside = list({id(part): part for p in group.places if (part := smaller.get(p))}.values())
-        if len(inside) > 1 and not _is_pattern(group, processes):
-            found += inside
-        elif (
-            group.leaf is None
-            and len(group.classes) > 1
-            and _is_pattern(whole := _at_once(group), processes)
-        ):
-            found.append(whole)
-        else:
-            found.append(group)
+        found += inside if len(inside) > 1 and not _is_pattern(group, processes) else [group]
     return _all_pairs(found, processes)
 
 
-def _at_once(group: MessageGroup) -> MessageGroup:
-    """All executions of a group as one."""
-    every = joined(*(np.tile(each.messages, len(each.executions)) for each in group.classes))
-    whole = GroupMessages(np.zeros(1, np.int64), every)
-    return replace(group, classes=(whole,), passes=1, at_once=True)
-
-
 def _is_pattern(group: MessageGroup, processes: int) -> bool:
-    """Whether a group is one pattern, whose messages are there once if of one execution."""
+    """Whether a group is one pattern, whose messages are there once."""
     for each in group.classes:
         first = readings(each.messages, processes, tuple(extents_of(processes)))[0]
-        often = "times" in first.facts and not group.at_once
-        if first.kind == "list" or not first.even or often:
+        if first.kind == "list" or not first.even or "times" in first.facts:
             return False
     return True
 

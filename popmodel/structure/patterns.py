@@ -331,7 +331,6 @@ def _described(structure: Structure, found: _Candidate) -> Pattern:
             (found.kind == "list", "no pattern generates these messages"),
             (len(found.classes) > 1, f"{len(found.classes)} different sets of messages"),
             (not all(each.even for _, each in found.classes), "sizes differ between processes"),
-            (found.groups[0].at_once, "sent and received in different loops, in whatever order"),
             (spoken < passes, f"at {spoken} of {passes} executions only"),
         ),
     )

@@ -7,7 +7,6 @@ shorter sequence: so loops around others whose counts drift are found, too. All 
 
 from __future__ import annotations
 
-from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,15 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.structure.program_events import ProgramEvents
-
-
-class RepetitionWay(IntEnum):
-    """Which of the repetitions that overlap are loops; the compiled core has the same numbers."""
-
-    CONSTANT = 0  #: the longest, then those in their bodies: best where counts are constant
-    LONGEST_FIRST = 1  #: the same, with bodies of loops known again where they stand alone
-    SHORTEST_FIRST = 2  #: those of the shortest periods: best where counts vary
-    NO_PAIRS_FIRST = 3  #: the same, those of two turns only where there are no others
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +56,18 @@ class Repetition:
         return found
 
 
-def repetition(
-    tokens: NDArray[np.int32], way: RepetitionWay = RepetitionWay.CONSTANT
-) -> Repetition:
-    """Find the loops of a sequence."""
-    return Repetition(*_kernel.repetition(tokens, int(way)))
+def repetition(tokens: NDArray[np.int32], *, alone: bool = False) -> Repetition:
+    """Find the loops of a sequence: the longest, then those in their bodies.
+
+    Where counts vary, bodies of loops have to be known again where they stand `alone`.
+    """
+    return Repetition(*_kernel.repetition(tokens, alone))
 
 
 def repetitions(sequences: Sequence[NDArray[np.int32]]) -> list[Repetition]:
     """Find the loops of some sequences, all in that way in which they need the fewest nodes."""
-    found = [[repetition(each, way) for each in sequences] for way in RepetitionWay]
-    return min(found, key=lambda nests: sum(len(each.token) for each in nests))
+    found = [[repetition(each, alone=alone) for each in sequences] for alone in (False, True)]
+    return min(found, key=lambda nests: sum(len(nest.token) for nest in nests))
 
 
 # Which tokens tell best what repeats: as fine as they repeat at all.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from popmodel.structure.repetition import Repetition, RepetitionWay
+from popmodel.structure.repetition import Repetition
 
 LEAST = 3
 LONGEST = 64
@@ -37,20 +37,20 @@ class Slot:
     passed: int = 0
 
 
-def repetition(tokens: Sequence[int], way: RepetitionWay = RepetitionWay.CONSTANT) -> Repetition:
+def repetition(tokens: Sequence[int], *, alone: bool = False) -> Repetition:
     """Find the loops of a sequence."""
     items = [Item(int(token)) for token in tokens]
     symbols = max((item.symbol for item in items), default=-1) + 1
     bodies: list[list[int]] = []
     while True:
         level = [item.symbol for item in items]
-        loops = _loops(level, [_size(each.symbol, bodies, symbols) for each in items], way)
+        loops = _loops(level, [_size(each.symbol, bodies, symbols) for each in items])
         if not loops:
             break
         for begin, period, _ in loops:
             if level[begin : begin + period] not in bodies:
                 bodies.append(level[begin : begin + period])
-        known = [] if way is RepetitionWay.CONSTANT else [b for b in bodies if len(b) <= LONGEST]
+        known = [b for b in bodies if len(b) <= LONGEST] if alone else []
         items = _collapsed(items, level, loops, bodies, known, symbols)
     return _numbered(len(tokens), items, bodies, symbols)
 
@@ -60,13 +60,9 @@ def _worth(sizes: list[int], begin: int, length: int, period: int) -> bool:
     return length >= 2 * period and saved >= LEAST
 
 
-def _loops(level: list[int], sizes: list[int], way: RepetitionWay) -> list[tuple[int, int, int]]:
+def _loops(level: list[int], sizes: list[int]) -> list[tuple[int, int, int]]:
     """Begin, period and count of loops, none inside another."""
-    runs = _runs(level)
-    if way in (RepetitionWay.CONSTANT, RepetitionWay.LONGEST_FIRST):
-        return sorted(_longest_first(0, len(level), runs, sizes))
-    found = _shortest_first(level, runs, 3, sizes) if way is RepetitionWay.NO_PAIRS_FIRST else []
-    return sorted(found or _shortest_first(level, runs, 2, sizes))
+    return sorted(_longest_first(0, len(level), _runs(level), sizes))
 
 
 def _longest_first(
@@ -106,21 +102,6 @@ def _pieces(free: list[bool], begin: int, end: int) -> Iterator[tuple[int, int]]
         if stop > at:
             yield at, stop
         at = stop + 1
-
-
-def _shortest_first(
-    level: list[int], runs: list[tuple[int, int, int]], least: int, sizes: list[int]
-) -> list[tuple[int, int, int]]:
-    """The repetitions of the shortest periods."""
-    free = [True] * len(level)
-    found = []
-    for begin, end, period in sorted(runs, key=lambda run: (run[2], run[0])):
-        for at, stop in list(_pieces(free, begin, end)):
-            if _worth(sizes, at, stop - at, period) and stop - at >= least * period:
-                count = (stop - at) // period
-                found.append((at, period, count))
-                free[at : at + count * period] = [False] * (count * period)
-    return found
 
 
 def _runs(level: list[int]) -> list[tuple[int, int, int]]:

@@ -340,21 +340,6 @@ def test_patterns_that_take_turns_at_the_same_places_are_exact_each():
     assert (pattern.exact, pattern.why) == (False, "at 3 of 6 executions only")
 
 
-def test_messages_between_different_loops_are_read_as_a_whole():
-    def sends(rank, execution):
-        return [("send", rank + 1, 8, 0)] if rank < 3 and rank % 2 == execution % 2 else []
-
-    def receives(rank, execution):
-        return [("recv", rank - 1, 0)] if rank > 0 and rank % 2 != execution % 2 else []
-
-    made = structure(4, [Repeat(6, [Repeat(1, [Step(sends)]), Step(receives)])])
-    found = find_communication(made)
-    assert found.grid.dims == (4,)
-    (pattern,) = found.patterns
-    assert (pattern.kind, pattern.facts["times"], pattern.exact) == ("shift", [3], False)
-    assert pattern.why == "sent and received in different loops, in whatever order"
-
-
 def test_of_requests_that_cross_iterations_the_messages_are_read():
     # the loop of a ring begins with the waits of the iteration before
     sizes = {0: 64, 1: 128}

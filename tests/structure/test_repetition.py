@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracle import repetition as oracle
 
 from popmodel.kernel import _kernel
-from popmodel.structure.repetition import RepetitionWay, repetition, repetitions
+from popmodel.structure.repetition import repetition, repetitions
 
 COLUMNS = ("token", "parent", "offsets", "counts", "node", "iteration")
 
@@ -50,10 +50,10 @@ def test_nests(text, nest):
     assert shown(text) == nest
 
 
-@given(st.lists(st.integers(0, 3), max_size=60), st.sampled_from(RepetitionWay))
-def test_as_the_reference_finds_it(tokens, way):
+@given(st.lists(st.integers(0, 3), max_size=60), st.booleans())
+def test_as_the_reference_finds_it(tokens, alone):
     tokens = np.array(tokens, np.int32)
-    found, wanted = repetition(tokens, way), oracle.repetition(tokens, way)
+    found, wanted = repetition(tokens, alone=alone), oracle.repetition(tokens, alone=alone)
     for name in COLUMNS:
         assert getattr(found, name).tolist() == getattr(wanted, name).tolist(), name
 
@@ -72,17 +72,17 @@ NESTS = st.recursive(
 )
 
 
-@given(NESTS, st.sampled_from(RepetitionWay))
-def test_unrolled_nests_as_the_reference_finds_them(text, way):
+@given(NESTS, st.booleans())
+def test_unrolled_nests_as_the_reference_finds_them(text, alone):
     tokens = tokens_of(text[:200])
-    found, wanted = repetition(tokens, way), oracle.repetition(tokens, way)
+    found, wanted = repetition(tokens, alone=alone), oracle.repetition(tokens, alone=alone)
     for name in COLUMNS:
         assert getattr(found, name).tolist() == getattr(wanted, name).tolist(), name
 
 
-@given(NESTS, st.sampled_from(RepetitionWay))
-def test_executed_it_is_the_sequence(text, way):
-    found = repetition(tokens_of(text), way)
+@given(NESTS, st.booleans())
+def test_executed_it_is_the_sequence(text, alone):
+    found = repetition(tokens_of(text), alone=alone)
     spent = dict.fromkeys(range(len(found.token)), 0)
     said = []
 
@@ -109,9 +109,4 @@ def test_finds_the_outer_loop_of_a_long_sequence():
 
 def test_refuses_what_is_no_token():
     with pytest.raises(ValueError, match="tokens must count from 0"):
-        _kernel.repetition(np.array([0, -1], np.int32), 0)
-
-
-def test_refuses_what_is_no_way():
-    with pytest.raises(ValueError, match="no such way"):
-        _kernel.repetition(np.array([0, 1], np.int32), 4)
+        _kernel.repetition(np.array([0, -1], np.int32), False)

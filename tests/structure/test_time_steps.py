@@ -76,6 +76,7 @@ def test_known_programs(shared_traces: Path) -> None:
     """Iterations of programs of which they are known; what is said to be sure is right."""
     known = {
         "programs/clover.1x1": {40},
+        "programs/clover.1x2": {40},
         "programs/clover.2x1": {40},
         "programs/lmp.2x1": {60, 61},  # 60, and forces once before
         "programs/minife.2x1.N_20": {76, 77},
