@@ -286,12 +286,11 @@ class Study:
         The rule depends on this run alone, so that all commands have one number for it: the
         replay, or the closed form where nothing can be replayed.
         """
-        run = self.run(placement, drawn)
         try:
             agreement = self.replay(placement)
         except NotUnrolled as reason:
-            return replace(run, why_not=str(reason))
-        return replace(as_replayed(placement, run, agreement.correction), agreement=agreement)
+            return replace(self.run(placement, drawn), why_not=str(reason))
+        return replace(self.run(placement, drawn, agreement=agreement), agreement=agreement)
 
     def best(self, placement: Placement) -> ModelEvaluation:
         """Evaluate the model at the best estimate, once for the questions about one split."""

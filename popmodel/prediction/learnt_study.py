@@ -443,14 +443,6 @@ class LearntStudy(Study):
             return self.parts.replay(placement)
         return self.program.replay(self.parts, placement)
 
-    def outcome(self, placement: Placement, drawn: Draws) -> ModelEvaluation:
-        """Evaluate a run as predictions show it."""
-        try:
-            agreement = self.replay(placement)
-        except NotUnrolled as reason:
-            return replace(self.run(placement, drawn), why_not=str(reason))
-        return replace(self.run(placement, drawn, agreement=agreement), agreement=agreement)
-
     @property
     def surest(self) -> float:
         """The largest probability that is ever announced."""

@@ -201,10 +201,10 @@ def estimated(value: Value, validity: Validity) -> Estimate:
     return whole if validity.has_interval else Estimate(whole.value, why=validity.text)
 
 
-def ratio(one: SplitCandidate, other: SplitCandidate, *, less: float = 0) -> Estimate:
+def ratio(candidate: SplitCandidate, other: SplitCandidate, *, less: float = 0) -> Estimate:
     """The runtime of one split over that of another, less a number."""
-    beyond = other.validity if one.validity.has_interval else one.validity
-    return estimated(one.draws / other.draws - less, beyond)
+    beyond = other.validity if candidate.validity.has_interval else candidate.validity
+    return estimated(candidate.draws / other.draws - less, beyond)
 
 
 def divisors(number: int) -> list[int]:
@@ -332,18 +332,22 @@ class SplitChoice:
     @property
     def source(self) -> str:
         """What the splits are compared by, `REPLAY` or `CLOSED_FORM` (`judge`)."""
-        replayed = any(one.source == REPLAY for one in self.candidates)
+        replayed = any(candidate.source == REPLAY for candidate in self.candidates)
         return REPLAY if replayed else CLOSED_FORM
 
     def facts(self, program: str, profile: Profile) -> dict[str, Any]:
         """Return what a document has of it, with commands to launch a program and to measure."""
         doubt = self.doubt
-        gaps = {one.split: one.gap for one in self.candidates if one.gap is not None}
+        gaps = {
+            candidate.split: candidate.gap
+            for candidate in self.candidates
+            if candidate.gap is not None
+        }
         largest = max(gaps, key=lambda split: abs(gaps[split]), default=None)
         return {
             "cores": self.cores,
             "take": self.taken.split,
-            "tied": [one.split for one in self.tied],
+            "tied": [candidate.split for candidate in self.tied],
             "indifferent": self.indifferent,
             "regret": self.taken.regret,
             "defaults": [default._asdict() for default in self.defaults],
@@ -361,9 +365,9 @@ class SplitChoice:
                 if largest is None
                 else {"split": largest, "parallel_efficiency": gaps[largest]},
                 "not_replayed": [
-                    {"split": one.split, "why": one.not_replayed or ""}
-                    for one in self.candidates
-                    if one.gap is None
+                    {"split": candidate.split, "why": candidate.not_replayed or ""}
+                    for candidate in self.candidates
+                    if candidate.gap is None
                 ],
                 "source": self.source,
             },
@@ -377,16 +381,20 @@ def judge(candidates: Sequence[SplitCandidate], surest: float = 1.0) -> list[Spl
     closed form may be many times longer. Where some splits are replayed, those that are too large
     for it are left out of the comparison; one process, which waits for nobody, never is.
     """
-    size = max(one.draws.size for one in candidates)
-    times = np.array([np.broadcast_to(one.draws, size) for one in candidates])
-    compared = [row for row, one in enumerate(candidates) if is_compared(one, candidates)]
+    size = max(candidate.draws.size for candidate in candidates)
+    times = np.array([np.broadcast_to(candidate.draws, size) for candidate in candidates])
+    compared = [
+        row for row, candidate in enumerate(candidates) if is_compared(candidate, candidates)
+    ]
     drawn = compared_draws(times[compared])
     best = drawn.min(axis=0)
     winners = np.bincount(drawn.argmin(axis=0), minlength=len(compared)) / drawn.shape[1]
     winners = winners if len(compared) == 1 else np.minimum(winners, surest)
     tied = (drawn <= best * (1 + WITHIN)).mean(axis=1)
     regret = (drawn / best - 1).mean(axis=1)
-    judged = [replace(one, draws=row) for one, row in zip(candidates, times, strict=True)]
+    judged = [
+        replace(candidate, draws=row) for candidate, row in zip(candidates, times, strict=True)
+    ]
     for at, row in enumerate(compared):
         judged[row] = replace(
             judged[row],
@@ -397,9 +405,9 @@ def judge(candidates: Sequence[SplitCandidate], surest: float = 1.0) -> list[Spl
     return judged
 
 
-def is_compared(one: SplitCandidate, candidates: Sequence[SplitCandidate]) -> bool:
+def is_compared(candidate: SplitCandidate, candidates: Sequence[SplitCandidate]) -> bool:
     """Whether a split is compared with the others of its cores."""
-    if one.source == REPLAY or one.placement.processes == 1:
+    if candidate.source == REPLAY or candidate.placement.processes == 1:
         return True
     return all(other.source == CLOSED_FORM for other in candidates)
 
@@ -418,11 +426,13 @@ def choose(
 ) -> SplitChoice:
     """Recommend a split; where predictions are not trusted, all that may be the best are tied."""
     compared = [
-        (one.regret, one.placement.threads, one) for one in candidates if one.regret is not None
+        (candidate.regret, candidate.placement.threads, candidate)
+        for candidate in candidates
+        if candidate.regret is not None
     ]
-    ranked = [one for *_, one in sorted(compared, key=lambda row: row[:2])]
-    times = [one.runtime.value for one in ranked]
-    losses = [one.regret or 0.0 for one in ranked]
+    ranked = [candidate for *_, candidate in sorted(compared, key=lambda row: row[:2])]
+    times = [candidate.runtime.value for candidate in ranked]
+    losses = [candidate.regret or 0.0 for candidate in ranked]
     indifferent = (
         len(ranked) > 1
         and max(times) <= min(times) * (1 + WITHIN)
@@ -432,10 +442,13 @@ def choose(
     tied = (
         taken,
         *(
-            one
-            for one in ranked
-            if one is not taken
-            and ((one.probability_tied or 0) > LIKELY or (not trusted and _overlap(one, taken)))
+            candidate
+            for candidate in ranked
+            if candidate is not taken
+            and (
+                (candidate.probability_tied or 0) > LIKELY
+                or (not trusted and _overlap(candidate, taken))
+            )
         ),
     )
     cores = taken.placement.cores
@@ -450,9 +463,9 @@ def choose(
     )
 
 
-def _overlap(one: SplitCandidate, other: SplitCandidate) -> bool:
+def _overlap(candidate: SplitCandidate, other: SplitCandidate) -> bool:
     """Whether a split may be as fast as another one, as far as their intervals tell."""
-    low, high = one.runtime.low, other.runtime.high
+    low, high = candidate.runtime.low, other.runtime.high
     return low is None or high is None or low <= high
 
 
@@ -460,10 +473,10 @@ def _simplest(candidates: Sequence[SplitCandidate], topology: Topology) -> Split
     """The one that surprises least: a usual default within what was measured of the machine."""
     usual = list(_usual(topology).values())
 
-    def surprise(one: SplitCandidate) -> tuple[bool, int, int]:
-        threads = one.placement.threads
+    def surprise(candidate: SplitCandidate) -> tuple[bool, int, int]:
+        threads = candidate.placement.threads
         rank = usual.index(threads) if threads in usual else len(usual)
-        return not one.validity.has_interval, rank, threads
+        return not candidate.validity.has_interval, rank, threads
 
     return min(candidates, key=surprise)
 
@@ -481,15 +494,15 @@ def _defaults(
     cores: int, taken: SplitCandidate, candidates: Sequence[SplitCandidate], topology: Topology
 ) -> list[Default]:
     """The usual defaults; one that coincides with another comes once."""
-    known = {one.placement.threads: one for one in candidates}
+    known = {candidate.placement.threads: candidate for candidate in candidates}
     defaults: list[Default] = []
     for name, threads in _usual(topology).items():
         split = (cores // threads, threads)
         # on fewer cores than those of a socket, or on part of a node, it is no default
         if cores % threads or split in [default.split for default in defaults]:
             continue
-        one = known.get(threads)
-        loss = None if one is None else ratio(one, taken, less=1)
+        candidate = known.get(threads)
+        loss = None if candidate is None else ratio(candidate, taken, less=1)
         defaults.append(Default(name, split, loss))
     return defaults
 
@@ -506,15 +519,15 @@ def _doubt(
     is_sure = (taken.probability_best or 0) >= SURE or (ranked[0].regret or 0) < WORTH
     if len(ranked) == 1 or (trusted and is_sure):
         return None
-    second = next(one for one in ranked if one is not taken)
+    second = next(candidate for candidate in ranked if candidate is not taken)
     rivals = tied if len(tied) > 1 else (taken, second)
-    values = [_value_of_measuring(one, ranked) for one in rivals]
+    values = [_value_of_measuring(candidate, ranked) for candidate in rivals]
     measure = rivals[int(np.argmax(values))]
     inputs = {**scores, **contrast(taken.laws, second.laws)}
     return ChoiceDoubt(shares(inputs, second.draws / taken.draws), measure.split)
 
 
-def _value_of_measuring(one: SplitCandidate, candidates: Sequence[SplitCandidate]) -> float:
+def _value_of_measuring(candidate: SplitCandidate, candidates: Sequence[SplitCandidate]) -> float:
     """By how much knowing the runtime of a split lessens the expected loss.
 
     The draws are sorted by that runtime into `_BINS` classes, in each of which the split with the
@@ -524,7 +537,7 @@ def _value_of_measuring(one: SplitCandidate, candidates: Sequence[SplitCandidate
     """
     drawn = compared_draws(np.array([other.draws for other in candidates]))
     regret = drawn / drawn.min(axis=0) - 1
-    order = np.argsort(compared_draws(one.draws), kind="stable")
+    order = np.argsort(compared_draws(candidate.draws), kind="stable")
     classes = [part for part in np.array_split(order, _BINS) if part.size]
     informed = sum(regret[:, part].sum(axis=1).min() for part in classes) / order.size
     return float(regret.mean(axis=1).min() - informed)

@@ -88,7 +88,7 @@ class SplitSweep:
     @property
     def candidates(self) -> tuple[SplitCandidate, ...]:
         """All splits, by cores, then by rising threads."""
-        return tuple(one for choice in self.choices for one in choice.candidates)
+        return tuple(candidate for choice in self.choices for candidate in choice.candidates)
 
     def _started(self, split: SplitCandidate) -> str:
         """The program with its arguments, for a split."""
@@ -107,21 +107,23 @@ class SplitSweep:
             what_if=self.what_if,
             candidates=[
                 {
-                    **one.to_dict(),
-                    "launch": launch_line(one.placement, self._started(one)),
-                    "launch_mpirun": mpirun_line(one.placement, self._started(one)),
+                    **candidate.to_dict(),
+                    "launch": launch_line(candidate.placement, self._started(candidate)),
+                    "launch_mpirun": mpirun_line(candidate.placement, self._started(candidate)),
                 }
-                for one in candidates
+                for candidate in candidates
             ],
-            refused=[one._asdict() for one in self.refused],
-            impossible=[one._asdict() for one in self.impossible],
-            best=[one.split for choice in self.choices for one in choice.tied],
+            refused=[split._asdict() for split in self.refused],
+            impossible=[count._asdict() for count in self.impossible],
+            best=[candidate.split for choice in self.choices for candidate in choice.tied],
             choices=[
                 choice.facts(self._started(choice.taken), self.profile) for choice in self.choices
             ],
             growth=growth(self.choices),
             largest=self.largest,
-            assumptions=sorted({text for one in candidates for text in one.assumptions}),
+            assumptions=sorted(
+                {text for candidate in candidates for text in candidate.assumptions}
+            ),
             **({} if self.learnt is None else {"learnt": self.learnt}),
             intervals={"level": LEVEL, "include": self.included},
             draws=self.draws,
@@ -132,14 +134,14 @@ class SplitSweep:
 def growth(choices: Sequence[SplitChoice]) -> list[dict[str, Any]]:
     """Compare every number of cores with the next larger one, for a document."""
     rows = []
-    for one, more in pairwise(sorted(choices, key=lambda choice: choice.cores)):
-        speedup = ratio(one.taken, more.taken)
-        efficiencies = (choice.taken.parallel_efficiency.value for choice in (one, more))
+    for fewer, more in pairwise(sorted(choices, key=lambda choice: choice.cores)):
+        speedup = ratio(fewer.taken, more.taken)
+        efficiencies = (choice.taken.parallel_efficiency.value for choice in (fewer, more))
         rows.append(
             {
-                "cores": (one.cores, more.cores),
+                "cores": (fewer.cores, more.cores),
                 "speedup": speedup,
-                "efficiency": speedup.value * one.cores / more.cores,
+                "efficiency": speedup.value * fewer.cores / more.cores,
                 "parallel_efficiency": tuple(efficiencies),
             }
         )
@@ -284,8 +286,8 @@ class _Counts:
         """Parallel efficiency of the fastest split of a number that has one."""
         if cores not in self.known:
             candidates = self._evaluated(cores)
-            compared = [one for one in candidates if is_compared(one, candidates)]
-            fastest = min(compared, key=lambda one: one.runtime.value)
+            compared = [candidate for candidate in candidates if is_compared(candidate, candidates)]
+            fastest = min(compared, key=lambda candidate: candidate.runtime.value)
             self.known[cores] = fastest.parallel_efficiency.value
         return self.known[cores]
 

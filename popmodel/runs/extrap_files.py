@@ -209,39 +209,39 @@ def runs_of(
     said: Mapping[str, str] | None = None,
 ) -> RunTimes:
     """Runs of the values at the points of a file."""
-    told = dict(said or {})
+    given = dict(said or {})
     known = None if parameters is None else tuple(parameters)
     top = Place(path)
     if not values:
         raise top.error("has no values")
     names = list(values[0].point)
-    region = _region(values, told.pop("region", None), top)
+    region = _region(values, given.pop("region", None), top)
     inside = [value for value in values if value.region == region]
-    runtime = _runtime(inside, told.pop("metric", None), top)
+    runtime = _runtime(inside, given.pop("metric", None), top)
     notes = []
     if runtime == UNNAMED:
         notes.append("its metric has no name: taken for the runtime, in seconds")
     for name in names:
-        meant, settled = _meant(name), (*names, *told, *told.values())
-        free = name not in (*(known or ()), *told)
+        meant, settled = _meant(name), (*names, *given, *given.values())
+        free = name not in (*(known or ()), *given)
         if meant in COLUMNS[:2] and free and meant not in settled:
-            told[name] = meant
-    if "processes" not in {*names, *told, *told.values()}:
+            given[name] = meant
+    if "processes" not in {*names, *given, *given.values()}:
         raise top.error(
             f"none of its parameters is known as the number of processes ({', '.join(names)})",
             f"say which: {path}:{names[0]}=processes, or how many: {path}:processes=4",
         )
-    if "threads" not in {*names, *told, *told.values()}:
-        told["threads"] = "1"
+    if "threads" not in {*names, *given, *given.values()}:
+        given["threads"] = "1"
         notes.append(f"no threads are given: 1 per process assumed, {path}:threads=N sets them")
     rows, incomplete = _rows(inside, runtime)
     if incomplete:
         listed = ", ".join(incomplete)
         notes.append(f"not one value for each run: {listed}: left out where that is so")
     heads = dict.fromkeys(head for row in rows for head in row.values)
-    own = [told.get(name, name) for name in names]
+    own = [given.get(name, name) for name in names]
     others = [head for head in heads if head not in names]
-    read = read_rows(list(heads), rows, known, top, told, own=own, others=others)
+    read = read_rows(list(heads), rows, known, top, given, own=own, others=others)
     return replace(read, notes=(*notes, *read.notes))
 
 

@@ -48,16 +48,16 @@ def read_sacct(
     Columns that are needed: JobID, Elapsed or ElapsedRaw, NTasks (unless ``processes=N`` is said),
     and CPUsPerTask, AllocCPUS or NCPUS (unless ``threads=N`` is said).
     """
-    top, told = Place(os.fspath(path), 1), dict(said or {})
+    top, given = Place(os.fspath(path), 1), dict(said or {})
     heads, rows = delimited_rows(path, "|")
-    _check_heads(heads, told, top)
+    _check_heads(heads, given, top)
     left_out: dict[str, list[str]] = defaultdict(list)
     chosen: list[Row] = []
     for _, lines in groupby(rows, key=lambda row: re.split(r"[.]", row.values["JobID"])[0]):
-        for row in _runs_of_job(list(lines), told):
-            why = _not_a_run(row, told)
+        for row in _runs_of_job(list(lines), given):
+            why = _not_a_run(row, given)
             if why is None:
-                chosen.append(_row(row, told))
+                chosen.append(_row(row, given))
             else:
                 left_out[why].append(row.values["JobID"])
     notes = [
@@ -71,13 +71,13 @@ def read_sacct(
             f"has no completed run{why}",
             "print steps with sacct -P -o JobID,NTasks,AllocCPUS,NNodes,ElapsedRaw,State",
         )
-    own = [name for name in told if is_number(told[name]) and name not in COLUMNS]
-    named = [text for text in told.values() if not is_number(text)]
+    own = [name for name in given if is_number(given[name]) and name not in COLUMNS]
+    named = [text for text in given.values() if not is_number(text)]
     columns = dict.fromkeys(name for row in chosen for name in row.values)
-    told = {name: text for name, text in told.items() if name not in COLUMNS[:2]}
+    given = {name: text for name, text in given.items() if name not in COLUMNS[:2]}
     others = [name for name in heads if name in columns and name not in named]
     read = read_rows(
-        list(columns), chosen, parameters, Place(top.path), told, own=own, others=others
+        list(columns), chosen, parameters, Place(top.path), given, own=own, others=others
     )
     shortest = min(run.runtime for run in read.runs)
     if shortest.is_integer() and shortest < _COARSE:
@@ -88,31 +88,31 @@ def read_sacct(
     return replace(read, ignored=(), notes=(*notes, *read.notes))
 
 
-def _check_heads(heads: Sequence[str], told: Mapping[str, str], top: Place) -> None:
+def _check_heads(heads: Sequence[str], given: Mapping[str, str], top: Place) -> None:
     needed = {"": ("JobID",), "runtime": ("ElapsedRaw", "Elapsed")}
     needed |= {"processes": ("NTasks",), "threads": ("CPUsPerTask", *_CPUS)}
     for quantity, names in needed.items():
-        if quantity not in told and not any(name in heads for name in names):
+        if quantity not in given and not any(name in heads for name in names):
             raise top.error(
                 f"has no column {' or '.join(names)}",
                 "print it with sacct -P -o JobID,NTasks,AllocCPUS,NNodes,ElapsedRaw,State",
             )
 
 
-def _runs_of_job(lines: Sequence[Row], told: Mapping[str, str]) -> Sequence[Row]:
+def _runs_of_job(lines: Sequence[Row], given: Mapping[str, str]) -> Sequence[Row]:
     """The steps of a job that are runs; without any, the job itself."""
     steps = [row for row in lines if re.search(r"[.]\d+$", row.values["JobID"])]
     steps = [row for row in steps if not _LAUNCHERS.fullmatch(row.values.get("JobName", ""))]
     jobs = [row for row in lines if "." not in row.values["JobID"]]
-    return steps or jobs or (lines if "processes" in told else lines[:1])
+    return steps or jobs or (lines if "processes" in given else lines[:1])
 
 
-def _not_a_run(row: Row, told: Mapping[str, str]) -> str | None:
+def _not_a_run(row: Row, given: Mapping[str, str]) -> str | None:
     """Why a line is not taken; None of a run."""
     state = row.values.get("State", "COMPLETED").split(" ")[0]
     if state != "COMPLETED":
         return f"state {state}" if state else "no state"
-    if "processes" not in told and not row.values.get("NTasks"):
+    if "processes" not in given and not row.values.get("NTasks"):
         return (
             "their number of processes is not told (a launcher other than srun): "
             f"{row.place.path}:processes=N says it"
@@ -122,12 +122,12 @@ def _not_a_run(row: Row, told: Mapping[str, str]) -> str | None:
     return None
 
 
-def _row(row: Row, told: Mapping[str, str]) -> Row:
+def _row(row: Row, given: Mapping[str, str]) -> Row:
     """A line of sacct as a row of a table."""
     place = row.place._replace(entry=f"job {row.values['JobID']}")
-    processes = told.get("processes") or row.values["NTasks"]
+    processes = given.get("processes") or row.values["NTasks"]
     values: dict[str, Any] = {**row.values, "processes": processes, "runtime": _seconds(row)}
-    values["threads"] = told.get("threads") or _threads(row, processes, place)
+    values["threads"] = given.get("threads") or _threads(row, processes, place)
     nodes = next((row.values[name] for name in _NODES if row.values.get(name)), None)
     return Row(place, values | ({} if nodes is None else {"nodes": nodes}))
 

@@ -207,7 +207,9 @@ class _Pass:
         masters[trace.process_offsets[:-1]] = True
         regions, functions = useful.regions.on_master, useful.regions.in_function
         inside = alone([regions, functions.at(np.flatnonzero(~masters))], [])
-        counters = {name: _divided(told, inside) for name, told in _counters(trace, useful).items()}
+        counters = {
+            name: _divided(readings, inside) for name, readings in _counters(trace, useful).items()
+        }
         waits = _divided(useful.running.waits, inside)[0]
         serial = WithoutWaits.of_running(alone([useful.running], [inside]), waits)
         yield from self._of_regions({name: parts[1] for name, parts in counters.items()})
@@ -260,9 +262,9 @@ class _Pass:
         new = np.append(True, location[1:] != location[:-1])
         since = np.where(new, self.trace.begin, np.append(0, until[:-1]))
         amounts = {"computing": serial.inside(location, since, until) / _NS}
-        for name, told in counters.items():
+        for name, readings in counters.items():
             since_all = np.where(new, self.trace.begin - 1, since)
-            amounts[name] = told.inside(location, since_all, until).astype(np.float64)
+            amounts[name] = readings.inside(location, since_all, until).astype(np.float64)
         return self._added(found | amounts)
 
     def _of_regions(self, counters: Mapping[str, Instants]) -> Iterator[pandas.DataFrame]:
@@ -279,10 +281,10 @@ class _Pass:
             column = dict(zip(OF_REGIONS, values.T / _NS, strict=True))
             nothing = np.full(len(process), -1, np.int64)
             amounts = {}
-            for name, told in counters.items():
+            for name, readings in counters.items():
                 which, location = spread(bounds[process], np.diff(bounds)[process])
                 begin, end = regions.begin[rows][which], regions.end[rows][which]
-                counted = told.inside(location, begin, end)
+                counted = readings.inside(location, begin, end)
                 amounts[name] = np.bincount(which, counted, len(process))
             yield self._added(
                 {
@@ -312,7 +314,7 @@ class _Pass:
 
     def _messages(self) -> Iterator[pandas.DataFrame]:
         """Messages sent and received, and collectives: how many of each size, and with whom."""
-        calls, told, given = self.calls, self.whole.messages, self.calls.collectives
+        calls, messages, given = self.calls, self.whole.messages, self.calls.collectives
         yield self._exchanged(np.empty(0, np.int64), {})
         if calls.partner is not None and calls.bytes is not None:
             action = [action_of(*each) for each in zip(calls.group, calls.names, strict=True)]
@@ -325,15 +327,18 @@ class _Pass:
                     row = block.start + np.flatnonzero(known & is_of[name])
                     partner = calls.partner[row].astype(np.int64)
                     yield self._exchanged(row, what(calls.bytes[row]) | {"partner": partner})
-        for block in walk(rows=len(told.size)):
-            ends = told.sender[block].astype(np.int64), told.receiver[block].astype(np.int64)
-            sides = (ends[0], ends[1], told.logical_send, _sent), (
-                ends[1], ends[0], told.logical_receive, _received
+        for block in walk(rows=len(messages.size)):
+            ends = (
+                messages.sender[block].astype(np.int64),
+                messages.receiver[block].astype(np.int64),
+            )
+            sides = (ends[0], ends[1], messages.logical_send, _sent), (
+                ends[1], ends[0], messages.logical_receive, _received
             )  # fmt: skip
             for me, partner, time, what in sides:
                 row = _kernel.locate(calls.offsets, calls.entry, me, time[block])
                 row = np.where(row >= calls.offsets[me], row, -1)
-                yield self._exchanged(row, what(told.size[block]) | {"partner": partner})
+                yield self._exchanged(row, what(messages.size[block]) | {"partner": partner})
         members = {number: len(ranks) for number, ranks in self.whole.communicators.items()}
         for block in walk(rows=len(given.call)):
             sent, received = given.sent[block], given.received[block]
@@ -414,8 +419,8 @@ def _counters(trace: Trace, useful: UsefulTimes) -> dict[str, Instants]:
     begin < t <= end, and of several at one time the first counts.
     """
     running, found = useful.running, {}
-    told = trace.records.counters(tuple(_COUNTERS.values()), slice(0, trace.locations))
-    for name, each in zip(_COUNTERS, told, strict=True):
+    readings = trace.records.counters(tuple(_COUNTERS.values()), slice(0, trace.locations))
+    for name, each in zip(_COUNTERS, readings, strict=True):
         location = each.location
         new = np.append(True, (np.diff(each.time) != 0) | (np.diff(location) != 0))[: len(each)]
         counts = _inside(each, running) & new
@@ -424,23 +429,27 @@ def _counters(trace: Trace, useful: UsefulTimes) -> dict[str, Instants]:
     return found
 
 
-def _divided(told: Instants, inside: Intervals) -> tuple[Instants, Instants]:
+def _divided(readings: Instants, inside: Intervals) -> tuple[Instants, Instants]:
     """What is told outside and inside of some intervals."""
-    within = _inside(told, inside)
-    return _some(told, ~within), _some(told, within)
+    within = _inside(readings, inside)
+    return _some(readings, ~within), _some(readings, within)
 
 
-def _inside(told: Instants, intervals: Intervals) -> NDArray[np.bool_]:
-    location = told.location
+def _inside(readings: Instants, intervals: Intervals) -> NDArray[np.bool_]:
+    location = readings.location
     if not len(intervals):
-        return np.zeros(len(told), bool)
-    row = np.asarray(_kernel.locate(intervals.offsets, intervals.begin, location, told.time - 1))
-    return (row >= intervals.offsets[location]) & (told.time <= intervals.end[np.maximum(row, 0)])
+        return np.zeros(len(readings), bool)
+    row = np.asarray(
+        _kernel.locate(intervals.offsets, intervals.begin, location, readings.time - 1)
+    )
+    return (row >= intervals.offsets[location]) & (
+        readings.time <= intervals.end[np.maximum(row, 0)]
+    )
 
 
-def _some(told: Instants, rows: NDArray[np.bool_]) -> Instants:
+def _some(readings: Instants, rows: NDArray[np.bool_]) -> Instants:
     kept = np.concatenate([[0], np.cumsum(rows)])
-    return Instants(kept[told.offsets], told.time[rows], told.value[rows])
+    return Instants(kept[readings.offsets], readings.time[rows], readings.value[rows])
 
 
 def difference(first: Trace, other: Trace) -> str | None:
@@ -471,9 +480,9 @@ def _telling(trace: Trace) -> pandas.Series:
     named = sites["function"].ne("") & ~sites["function"].str.contains(_UNNAMED)
     calls = ~sites["kind"].isin([REGION, BEFORE, END, OUTSIDE, *ANYWHERE])
     calls &= ~sites["kind"].str.contains(_BY_CHANCE) & (trace.processes > 1)
-    told = sites[named | calls].assign(function=sites["function"].where(named, ""))
-    told = told.replace({"kind": {BEFORE: REGION}})
-    return told.groupby(["kind", "function"])["computing"].sum()
+    readings = sites[named | calls].assign(function=sites["function"].where(named, ""))
+    readings = readings.replace({"kind": {BEFORE: REGION}})
+    return readings.groupby(["kind", "function"])["computing"].sum()
 
 
 def _listed(sites: pandas.Index) -> str:
