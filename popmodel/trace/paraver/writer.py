@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from popmodel.trace.source import TraceSource
     from popmodel.trace.trace import Trace
 
-UNITS_WRITTEN = {"ns": 1, "us": 1000}
 SUFFIXES = (".prv", ".prv.gz")
 """What names of files end in that are written so."""
 WINDOW = 1 << 18
@@ -63,18 +62,14 @@ class TraceWriter:
         *,
         nodes: Sequence[int] | None = None,
         node_of_process: Sequence[int] | None = None,
-        unit: str = "ns",
         communicators: Mapping[int, Sequence[int]] | None = None,
         duration: int | None = None,
         labels: Labels | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
-        if unit not in UNITS_WRITTEN:
-            raise UsageError(f"a trace cannot be written in {unit!r}", "use 'ns' or 'us'")
         self._threads = list(threads)
         self._nodes = [sum(threads)] if nodes is None else list(nodes)
         self._node_of = [0] * len(threads) if node_of_process is None else list(node_of_process)
-        self._unit = unit
         self._communicators = dict(communicators or {})
         self._duration = duration
         self._labels = labels
@@ -86,7 +81,7 @@ class TraceWriter:
     def state(self, process: int, thread: int, begin: int, end: int, state: int) -> None:
         """Add a state."""
         where = self._where(process, thread)
-        self._add(begin, f"1:{where}:{self._time(begin)}:{self._time(end)}:{state}", end)
+        self._add(begin, f"1:{where}:{begin}:{end}:{state}", end)
 
     def event(self, process: int, thread: int, time: int, pairs: Iterable[tuple[int, int]]) -> None:
         """Add events of one time, on one line: pairs of an `Event` or a type, and a value."""
@@ -94,7 +89,7 @@ class TraceWriter:
         if not values:
             raise UsageError("an event needs at least one pair of type and value")
         where = self._where(process, thread)
-        self._add(time, f"2:{where}:{self._time(time)}{values}", time)
+        self._add(time, f"2:{where}:{time}{values}", time)
 
     def message(
         self,
@@ -107,7 +102,7 @@ class TraceWriter:
     ) -> None:
         """Add a message."""
         ends = [
-            f"{self._where(*who)}:{self._time(logical)}:{self._time(physical)}"
+            f"{self._where(*who)}:{logical}:{physical}"
             for who, (logical, physical) in ((sender, send), (receiver, receive))
         ]
         self._add(send[1], f"3:{ends[0]}:{ends[1]}:{size}:{tag}", max(*send, *receive))
@@ -115,26 +110,16 @@ class TraceWriter:
     def _where(self, process: int, thread: int) -> str:
         return f"{self._first[process] + thread + 1}:1:{process + 1}:{thread + 1}"
 
-    def _time(self, nanoseconds: int) -> int:
-        units, rest = divmod(nanoseconds, UNITS_WRITTEN[self._unit])
-        if rest:
-            raise UsageError(
-                f"{nanoseconds} ns is not a whole number of microseconds",
-                "write the trace in 'ns', or round its times",
-            )
-        return units
-
     def _add(self, time: int, line: str, end: int) -> None:
         self._records.append((time, line))
         self._end = max(self._end, end)
 
     def lines(self) -> Iterable[str]:
         """Yield the lines of the trace, records in order of time; those of equal time as added."""
-        duration = self._time(self._end if self._duration is None else self._duration)
-        stated = f"{duration}_ns" if self._unit == "ns" else f"{duration}"
+        duration = self._end if self._duration is None else self._duration
         yield from header_lines(
             "01/01/2000 at 00:00",
-            stated,
+            f"{duration}_ns",
             self._nodes,
             self._threads,
             self._node_of,

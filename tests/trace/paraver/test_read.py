@@ -254,16 +254,14 @@ def _edges(trace: Trace) -> list[tuple[int, int]]:
 def written(draw: st.DrawFn) -> tuple[TraceWriter, dict]:
     """A trace of all kinds of records, and what must come out of it."""
     threads = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
-    unit = draw(st.sampled_from(["ns", "us"]))
-    scale = 1 if unit == "ns" else 1000
-    times = st.integers(0, 10**12).map(lambda time: time * scale)
+    times = st.integers(0, 10**12)
     places = st.sampled_from([(p, t) for p, count in enumerate(threads) for t in range(count)])
     communicators = draw(
         st.dictionaries(
             st.integers(1, 5), st.lists(st.integers(0, len(threads) - 1), max_size=4), max_size=2
         )
     )
-    writer = TraceWriter(threads, unit=unit, communicators=communicators)
+    writer = TraceWriter(threads, communicators=communicators)
     wanted: dict = {"states": {}, "events": {}, "messages": {}, "communicators": communicators}
     first = [sum(threads[:process]) for process in range(len(threads))]
 
@@ -341,12 +339,8 @@ def test_written_labels_and_names_are_read(tmp_path: Path) -> None:
 
 
 def test_the_writer_refuses_what_it_cannot_write() -> None:
-    with pytest.raises(PopmodelError, match="a trace cannot be written in 'ms'"):
-        TraceWriter([1], unit="ms")
     with pytest.raises(PopmodelError, match="at least one pair of type and value"):
         TraceWriter([1]).event(0, 0, 1, [])
-    with pytest.raises(PopmodelError, match="1500 ns is not a whole number of microseconds"):
-        TraceWriter([1], unit="us").state(0, 0, 1500, 2000, 1)
 
 
 @pytest.mark.parametrize(
