@@ -1,9 +1,4 @@
-"""Shapes of documents: what may stand where in something that was read from a file.
-
-A shape is data, such as ``Table({"processes": Whole(1), "runtime": Real(above=0)})``. Its `read`
-gives a value back as it is used, or says what is wrong with it and where: ``runs[2].runtime should
-be a number above 0, not -5``.
-"""
+"""Documents and files that people write: what may stand where in them, how they are read."""
 
 from __future__ import annotations
 
@@ -20,6 +15,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from popmodel.errors import FileError, UsageError, did_you_mean
+
+# Shapes of documents: what may stand where in something that was read from a file.
+#
+# A shape is data, such as ``Table({"processes": Whole(1), "runtime": Real(above=0)})``. Its `read`
+# gives a value back as it is used, or says what is wrong with it and where: ``runs[2].runtime
+# should be a number above 0, not -5``.
+
 
 LARGEST = 1e30
 """No quantity of a computer is larger in SI units; products of a few stay far from overflow."""

@@ -1,8 +1,4 @@
-"""Where the records of a run end before the run does: full disks, crashes, kills.
-
-The tracer's merge says so on every thread that it concerns, from which on the thread is in state
-`TRACING_DISABLED`: nothing is known of it.
-"""
+"""What has to be known of a run before its numbers are read: losses, gaps, crowding."""
 
 from __future__ import annotations
 
@@ -23,6 +19,12 @@ if TYPE_CHECKING:
     from popmodel.trace.intervals import Instants
     from popmodel.trace.selection import TraceFocus
     from popmodel.trace.trace import Trace
+
+
+# Where the records of a run end before the run does: full disks, crashes, kills.
+#
+# The tracer's merge says so on every thread that it concerns, from which on the thread is in state
+# `TRACING_DISABLED`: nothing is known of it.
 
 
 FULL, KILLED, ABORTED, CUT, LIMITED = 1, 2, 3, 4, 5
@@ -117,8 +119,7 @@ def left_out(trace: Trace) -> list[str]:
 
 # Whether threads had a processor each: what they waited for one, and how many share theirs.
 #
-# The tracer writes at the begin of a thread how many processors it may use and how many threads
-# have
+# The tracer writes at the begin of a thread how many processors it may use and how many threads have
 # no others, and at its end how long the kernel let it run and wait: of the threads that start and
 # stop MPI, in between.
 

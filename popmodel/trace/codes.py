@@ -1,9 +1,12 @@
-"""What a thread is doing: the numbers of `popmodel.trace.trace.States`, those of Paraver."""
+"""What threads are doing and what they tell: numbers of states, kinds of events."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum, auto
+
+# What a thread is doing: the numbers of `popmodel.trace.tables.States`, those of Paraver.
+
 
 (
     IDLE,

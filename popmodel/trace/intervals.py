@@ -1,8 +1,4 @@
-"""Which stretches of a whole run a part of it consists of, and where each of them lies in the part.
-
-A window is one piece, which keeps its times. The occurrences of a region are many: they follow one
-another in the part, as if what lies between them had not been.
-"""
+"""Times of threads: pieces that make a part of a run, instants, sets of intervals."""
 
 from __future__ import annotations
 
@@ -22,6 +18,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.trace.tables import States
+
+
+# Which stretches of a whole run a part of it consists of, and where each of them lies in the part.
+#
+# A window is one piece, which keeps its times. The occurrences of a region are many: they follow
+# one another in the part, as if what lies between them had not been.
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Names of functions as their author wrote them, out of what compilers made of them."""
+"""Regions of a run: names of functions, regions that users mark, OpenMP, locks."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from popmodel.trace.intervals import TracePieces
     from popmodel.trace.records import OpenMP, Synchronisation
     from popmodel.trace.trace import Trace
+
+
+# Names of functions as their author wrote them, out of what compilers made of them.
 
 
 # Pieces that compilers cut out of a function, or copies that they made of it.

@@ -1,7 +1,4 @@
-"""Formats of other tools that popmodel does not read: their names, and what to do instead.
-
-A file is known by how it begins, else by its name; a folder by the names of the files in it.
-"""
+"""The text of a trace as bytes or lines; other tools' files, and what to do instead."""
 
 from __future__ import annotations
 
@@ -22,6 +19,11 @@ from popmodel.errors import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+# Formats of other tools that popmodel does not read: their names, and what to do instead.
+#
+# A file is known by how it begins, else by its name; a folder by the names of the files in it.
 
 
 HEAD = 1 << 12

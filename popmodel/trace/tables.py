@@ -123,7 +123,7 @@ def part_of(offsets: Int64, rows: Int64) -> Int64:
 
 # Walks over long columns block by block, so that memory does not grow with the trace.
 #
-# The columns of a cached trace are mapped from a file. What a walk has passed is given back to the
+# The columns of a long trace are mapped from a file. What a walk has passed is given back to the
 # system, which keeps it or not as memory allows; the next walk finds it again.
 
 

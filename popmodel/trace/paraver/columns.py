@@ -1,10 +1,4 @@
-"""Long traces on disk: what a scanner holds is written out whenever it gets too much.
-
-Streams and columns lie in files without a name, which vanish with the process. Each time, the
-streams of all locations are written as one *segment*, in order of location, with their lengths.
-Reading back goes by blocks of locations: the streams of a block lie together in each segment, so
-that a block costs one read per segment, and the columns come out in their final order.
-"""
+"""The columns of a Paraver trace that was scanned, in memory or in temporary files."""
 
 from __future__ import annotations
 
@@ -22,6 +16,14 @@ import numpy as np
 from popmodel.errors import TraceError
 from popmodel.kernel import _kernel
 from popmodel.trace.tables import EventTable, Int64, MessageTable, States, give_back, offsets_of
+
+# Long traces on disk: what a scanner holds is written out whenever it gets too much.
+#
+# Streams and columns lie in files without a name, which vanish with the process. Each time, the
+# streams of all locations are written as one *segment*, in order of location, with their lengths.
+# Reading back goes by blocks of locations: the streams of a block lie together in each segment, so
+# that a block costs one read per segment, and the columns come out in their final order.
+
 
 PADDING = 64
 """Bytes that the decoder may look at beyond the end of a blob."""

@@ -1,4 +1,4 @@
-"""Names of states, event types and values: from a ``.pcf`` file, or from built-in tables."""
+"""Names of states, event types and values: from a ``.pcf`` file, built in, written."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from popmodel.trace.caveats import LABELS, REASONS
 from popmodel.trace.codes import STATES, Event
 from popmodel.trace.paraver.numbers import COUNTER_RANGE, EVENT_TYPES, MPI_CALLS, NUMBERS
 from popmodel.values import dataclass
+
+# Names of states, event types and values: from a ``.pcf`` file, or from built-in tables.
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,4 @@
-"""Numbers as text, a whole column at a time: lines of a Paraver trace from arrays.
-
-A line is put together in a row of bytes that is as wide as its longest possible text; zero bytes
-fill what is not needed and are removed at the end. Lines of different kinds are brought into one
-order by cells of 16 bytes, of which each line takes as many as it needs.
-"""
+"""Lines of a Paraver trace from arrays, a window of time after the other."""
 
 from __future__ import annotations
 
@@ -15,6 +10,13 @@ from numpy.typing import NDArray
 from popmodel.arrays import distinct
 from popmodel.trace.codes import Event
 from popmodel.trace.paraver.numbers import NUMBERS
+
+# Numbers as text, a whole column at a time: lines of a Paraver trace from arrays.
+#
+# A line is put together in a row of bytes that is as wide as its longest possible text; zero bytes
+# fill what is not needed and are removed at the end. Lines of different kinds are brought into one
+# order by cells of 16 bytes, of which each line takes as many as it needs.
+
 
 _CELL = 16
 _TEN_THOUSAND = 10_000
