@@ -119,9 +119,9 @@ def left_out(trace: Trace) -> list[str]:
 
 # Whether threads had a processor each: what they waited for one, and how many share theirs.
 #
-# The tracer writes at the begin of a thread how many processors it may use and how many threads have
-# no others, and at its end how long the kernel let it run and wait: of the threads that start and
-# stop MPI, in between.
+# The tracer writes at the begin of a thread how many processors it may use and how many threads
+# have no others, and at its end how long the kernel let it run and wait: of the threads that start
+# and stop MPI, in between.
 
 
 _NOTEWORTHY_WAITING = 0.02  # of the time of all threads
