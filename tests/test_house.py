@@ -18,7 +18,7 @@ STATEMENTS = {
     "report": 8820,
     "model": 8075,
     "trace": 4510,
-    "signature": 3485,
+    "signature": 3440,
     "api": 3520,
     "tracer": 2765,
     "simulator": 2534,

@@ -93,6 +93,8 @@ class Run:
     # Which part of the run the trace is, in words; None for the program as a whole.
     part: str | None = None
     limit: int = LINES  # Lines of a signature of it, where summaries can do that
+    # By run, the place of that run that each of its places is, where it was asked for.
+    homes: dict[int, Whole] = field(default_factory=dict, repr=False)
 
     @property
     def processes(self) -> int:
@@ -213,15 +215,11 @@ class Run:
             [spent / (before.sum() + inside.sum() or 1.0), depth, np.log(often + 1), each], axis=1
         )
 
-    @cached_property
-    def _homes(self) -> dict[int, Whole]:
-        return {}
-
     def home(self, first: Run) -> Whole:
         """The place of the first run that each of its places is, -1 for none."""
-        if id(first) not in self._homes:
-            self._homes[id(first)] = aligned(first, self)
-        return self._homes[id(first)].copy()
+        if id(first) not in self.homes:
+            self.homes[id(first)] = aligned(first, self)
+        return self.homes[id(first)].copy()
 
     def regions(self, places: NDArray[np.bool_]) -> OutlinePoint | None:
         """The executions of the regions of some places; None if there are none."""

@@ -27,11 +27,10 @@ from popmodel.signature.place_calls import (
     messages_at,
     open_before,
     segments,
-    with_mean_sizes,
     within_stretches,
 )
 from popmodel.signature.scaling_lists import ScalingGrid, general, grid_of, tidy
-from popmodel.signature.summary import LINES, by_frequency, exchange, is_read, shortened
+from popmodel.signature.summary import LINES, exchange, is_read, shortened
 from popmodel.structure.message_rows import PlaceTable
 from popmodel.structure.structure import FoundLoop, Leaf
 
@@ -66,8 +65,7 @@ def laid_out(
             f"{trace.path}: threads call MPI on their own, which no signature can say",
             "trace a run in which only masters call MPI",
         )
-    sized = with_mean_sizes(structure)
-    builder = _OutlineBuilder(sized, trace)
+    builder = _OutlineBuilder(structure, trace)
     top = _LoopBody(np.zeros(1, dtype=np.int64), 1, 1, 1)
     body = [*builder.nodes(structure.nest, top), *builder.behind()]
     notes: list[str] = []
@@ -80,7 +78,7 @@ def laid_out(
             notes.append(f"{len(several) - _NOTES} more: {kind}")
     if structure.events.in_calls.any():
         notes.append(_INSIDE)
-    short = shortened(tuple(body), builder.points, sized, limit)
+    short = shortened(tuple(body), builder.points, structure, limit)
     names = numbered_names([point.name for point in short.points], taken)
     points = [replace(point, name=name) for point, name in zip(short.points, names, strict=True)]
     on_grid, grid = _on_grid(short.body, structure.program.processes)
@@ -289,9 +287,7 @@ class _OutlineBuilder:
             made.append(self.work(both, body))
         if len(sent):
             self.notes.append(_SUMMED.format(name=name))
-        for some, executions in by_frequency(program, sent, len(which)):
-            every, times = body.frequency(executions)
-            made.append(exchange(program, name, some, times, places, every))
+            made.append(exchange(program, name, sent, times, places, every))
         return made
 
     def listed(

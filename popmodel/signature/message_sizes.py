@@ -218,7 +218,16 @@ def _of_neighbours(table: RunTable, notes: list[str]) -> list[Moved]:
             for run, own in zip(runs, dims, strict=True)
             if own
         ]
-        notes += _contradictions(node, table, [(run, own) for run, own, _ in there])
+        base = None  # what the calls of the first run lack
+        for run, own, _ in there:
+            counted, sizes = table.messages(run, node)
+            beyond = counted - messages_of(node.rows, own)
+            base = beyond if base is None else base
+            if len(sizes) and abs(beyond - base) > 0.5:  # none: executed zero times
+                notes.append(
+                    f"{node.name}: {counted:.6g} messages with P = {run.processes}, where the "
+                    f"calls of the first run make {counted - beyond:.6g}"
+                )
         # both ends of a message have the same size: all rows of a list have laws, or none
         for rows in (_rows(node, path, grid, there), _rows_alike(node, path, table)):
             if all(len(one.samples) > 1 for one in rows):
@@ -291,25 +300,6 @@ def _like(
     if len(mine) == len(theirs) and size in mine:
         return [(float(theirs[int(np.searchsorted(mine, size))]), 0.0)]
     return [(size * float(other.mean()) / float(first.mean()), _UNEVEN)]
-
-
-def _contradictions(
-    node: OutlineCalls, table: RunTable, runs: Sequence[tuple[AlignedRun, tuple[int, ...]]]
-) -> list[str]:
-    """Say where the rows of a list give other numbers of messages than runs have."""
-    notes = []
-    base = 0.0
-    for run, dims in runs:
-        counted, sizes = table.messages(run, node)
-        beyond = counted - messages_of(node.rows, dims)
-        if run is table.rows[0]:
-            base = beyond
-        elif len(sizes) and abs(beyond - base) > 0.5:  # none: executed zero times
-            notes.append(
-                f"{node.name}: {counted:.6g} messages with P = {run.processes}, where the calls "
-                f"of the first run make {counted - beyond:.6g}"
-            )
-    return notes
 
 
 def _of_meetings(table: RunTable) -> list[Moved]:

@@ -238,28 +238,6 @@ def _event_of(structure: Structure, *kinds: Op) -> NDArray[np.int64]:
     return found
 
 
-def with_mean_sizes(structure: Structure) -> Structure:
-    """Give messages their mean size over the executions of the call that sends them."""
-    messages = structure.program.messages
-    sent = _event_of(structure, *_SENDS)
-    known = np.flatnonzero(sent >= 0)
-    if not len(known):
-        return structure
-    order = known[np.lexsort((known, sent[known]))]
-    event = sent[order]
-    first = np.concatenate([[True], event[1:] != event[:-1]])
-    start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-    turn = np.arange(len(order)) - start  # which message of its event
-    columns = structure.place[event], messages.sender[order], messages.receiver[order], turn
-    _, group = np.unique(np.stack(columns), axis=1, return_inverse=True)
-    group = group.reshape(-1)
-    total = np.bincount(group, messages.size[order].astype(np.float64))
-    size = messages.size.copy()
-    size[order] = np.round(total / np.bincount(group)).astype(np.int64)[group]
-    program = replace(structure.program, messages=replace(messages, size=size))
-    return replace(structure, program=program)
-
-
 def messages_at(structure: Structure, events: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Return the messages sent in events, which are given for each place, -1 for none."""
     operation = _operations_in(structure, np.concatenate([each.ravel() for each in events]))
