@@ -11,10 +11,7 @@ from popmodel.kernel import _kernel
 from popmodel.trace import tables
 from popmodel.trace.paraver.events import (
     instants,
-    kinds_of,
-    rows_where_type,
     select,
-    types_of,
     where_nonzero,
 )
 from popmodel.trace.tables import EventTable
@@ -25,16 +22,6 @@ LOCATIONS, END = 3, 40
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "_BLOCK", 7)
-
-
-@given(
-    st.lists(st.integers(0, 2**32 - 1) | st.integers(5, 12), max_size=40),
-    st.sets(st.integers(5, 12) | st.just(2**32 - 1), min_size=1),
-)
-def test_rows_of_some_types(types: list[int], wanted: set[int]) -> None:
-    column = np.array(types, dtype=np.uint32)
-    expected = [i for i, type_ in enumerate(types) if type_ in wanted]
-    assert rows_where_type(column, [*wanted, *wanted]).tolist() == expected
 
 
 def events_of(told: list[list[tuple[int, int]]]) -> EventTable:
@@ -121,23 +108,3 @@ def test_where_nonzero(events: list[list[tuple[int, int]]]) -> None:
     assert inside == expected
     assert np.all(selected.value[row] > 0)
     assert np.array_equal(selected.time[row], found.begin)
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from([5, 9, 70]), st.sampled_from([-3, 0, 1, 4, 2**40]))),
-    st.booleans(),
-)
-def test_pairs_are_numbered_in_order(pairs: list[tuple[int, int]], small: bool) -> None:
-    if small:
-        pairs = [(type_, abs(value) % 5) for type_, value in pairs]
-    types, values = np.array(pairs, np.int64).reshape(-1, 2).T
-    found, number = kinds_of(types.astype(np.uint32), values)
-    assert found == sorted(set(pairs))
-    assert [found[each] for each in number.tolist()] == pairs
-
-
-@given(st.lists(st.integers(0, 2**32 - 1) | st.integers(5, 12), max_size=40))
-def test_types_that_occur(types: list[int]) -> None:
-    columns = np.zeros(len(types), np.int64), np.array(types, np.uint32)
-    events = EventTable(np.array([0, len(types)]), *columns, np.zeros(len(types), np.int64))
-    assert types_of(events) == set(types)

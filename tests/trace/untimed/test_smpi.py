@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from popmodel.efficiency.measure import analyse
 from popmodel.errors import TraceError, UsageError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, Program
 from popmodel.trace import Trace, read
 from popmodel.trace.info import info
 from popmodel.trace.selection import focused
@@ -30,6 +31,11 @@ HINT = (
     "give one file with the actions of all processes, or the file that lists one for each, as "
     "smpirun -trace-ti writes them"
 )
+
+
+@cache
+def program_of(app: str) -> Program:
+    return from_trace(read(DATA / f"{app}.ti.txt.gz"))
 
 
 def written(folder: Path, *lines: str) -> Path:
@@ -185,7 +191,7 @@ def test_without_datatypes_amounts_are_bytes_or_doubles(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("app", APPS)
 def test_computing_is_that_of_smpi(app: str) -> None:
-    program = from_trace(read(DATA / f"{app}.ti.txt.gz"))
+    program = program_of(app)
     expected = oracle.read(DATA / f"{app}.ti.txt.gz", recursive_doubling=False)
     assert program.compute() == pytest.approx(expected.compute(), rel=1e-13)
     assert program.notes == ()
@@ -194,7 +200,7 @@ def test_computing_is_that_of_smpi(app: str) -> None:
 @pytest.mark.parametrize("app", APPS)
 def test_messages_are_those_of_the_plain_reader(app: str) -> None:
     """Which has collectives as messages, with tags of their own."""
-    program = from_trace(read(DATA / f"{app}.ti.txt.gz"))
+    program = program_of(app)
     messages = program.messages
     columns = (messages.sender, messages.receiver, messages.size)
     sent = sorted(zip(*(column.tolist() for column in columns), strict=True))
@@ -212,7 +218,7 @@ def test_messages_are_those_of_the_plain_reader(app: str) -> None:
                          ids=lambda row: f"{row['app']}-{row['collectives']}")  # fmt: skip
 def test_runtimes_are_near_those_of_smpi(row: dict) -> None:
     """Only near: SMPI's collectives, eager sends and headers of messages are others."""
-    program = from_trace(read(DATA / f"{row['app']}.ti.txt.gz"))
+    program = program_of(row["app"])
     network = PRESETS["ideal"].with_(latency=1e-6, bandwidth=10e9, eager_threshold=65536)
     assert replay(program, network).runtime == pytest.approx(row["runtime"], rel=0.01)
 
