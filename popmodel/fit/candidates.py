@@ -287,7 +287,7 @@ def _physical(names: tuple[str, ...], hints: tuple[str, ...], in_steps: bool) ->
             terms[term.text], own[term.text] = term, _STEPS
     for first in (*(terms[0] for terms in hinted if len(terms) == 1), stays):
         terms.setdefault(first.text, first)
-    found: dict[tuple[str, ...], Form] = {}
+    forms: dict[tuple[str, ...], Form] = {}
 
     def prior_of(*sum_: LawTerm) -> float:
         bonus = [likely[term.text] for term in sum_ if term.text in likely]
@@ -301,17 +301,17 @@ def _physical(names: tuple[str, ...], hints: tuple[str, ...], in_steps: bool) ->
 
     for i, form in enumerate(hinted):
         if len(form) == 2:
-            found[tuple(sorted(term.text for term in form))] = Form(form, _ALONE - 0.25 * i)
+            forms[tuple(sorted(term.text for term in form))] = Form(form, _ALONE - 0.25 * i)
     for term in terms.values():
-        found[term.text,] = Form((term,), prior_of(term))
+        forms[term.text,] = Form((term,), prior_of(term))
     order = sorted(terms.values(), key=lambda term: term.text not in likely)
     crowd = -math.log(max(len(terms) / _FEW_TERMS, 1.0)) if likely else 0.0
     for pair in combinations(order, 2):
         key = tuple(sorted(term.text for term in pair))
         is_near = pair[0].text in likely or _differ(*pair) == 1
-        if is_near and key not in found:
-            found[key] = Form(pair, prior_of(*pair) + crowd)
-    return tuple(found.values())
+        if is_near and key not in forms:
+            forms[key] = Form(pair, prior_of(*pair) + crowd)
+    return tuple(forms.values())
 
 
 def given(forms: Sequence[str], hints: Sequence[str] = ()) -> tuple[Form, ...]:
@@ -351,13 +351,13 @@ def _products(
     choices = [own.get(name, PARAMETERS) for name in varied]
     if np.prod([len(factors) for factors in choices]) > _MANY:
         choices = [own.get(name, _FEW_PARAMETERS) for name in varied]
-    found = []
+    products = []
     for factors in every(*(choice.items() for choice in choices)):
         prior = sum(value for _, value in factors)
         if prior >= _LEAST_PRODUCT:
             powers = dict(zip(varied, (factor for factor, _ in factors), strict=True))
-            found.append((product_of(powers | dict(fixed)), prior))
-    return tuple(found)
+            products.append((product_of(powers | dict(fixed)), prior))
+    return tuple(products)
 
 
 def is_of_grid(name: str) -> bool:
@@ -380,7 +380,7 @@ _MOST_CAPACITIES = 12
 
 def edged(points: LawPoints, works: Sequence[Form]) -> list[Form]:
     """Return forms of work with an edge of a cache."""
-    found: list[Form] = []
+    forms: list[Form] = []
     for form in works:
         (work,) = form.terms
         factors = work.factors or {}
@@ -393,8 +393,8 @@ def edged(points: LawPoints, works: Sequence[Form]) -> list[Form]:
                 for steep in _STEEP:
                     beyond = f"({number(capacity)}/{over})" + (f"**{steep}" if steep > 1 else "")
                     edge = LawTerm(f"{work.text}/(1 + {beyond})", None)
-                    found.append(Form((work, edge), LAST))
-    return found
+                    forms.append(Form((work, edge), LAST))
+    return forms
 
 
 def _capacities(sizes: Array) -> list[float]:

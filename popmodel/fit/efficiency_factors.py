@@ -100,31 +100,31 @@ def measured(
     home = {name: float(value) for name, value in reference.items()}
     ratio = _work(processes * threads, home, mode)
     same = home["runtime"] * home["threads"] / (processes * threads)
-    found = {"runtime": same * ratio / run["runtime"], **_computation(run, home, ratio)}
-    if "computation" not in found:
-        return found
+    factors = {"runtime": same * ratio / run["runtime"], **_computation(run, home, ratio)}
+    if "computation" not in factors:
+        return factors
     outside = run["serial_useful_mean"] + run["in_openmp_mean"]
     longest = run["serial_openmp_max"]
     if outside > 0:
-        found["load_balance"] = outside / longest
+        factors["load_balance"] = outside / longest
     if longest > 0 and "ideal_runtime" in run:
-        found["serialisation"] = longest / run["ideal_runtime"]
-        found["transfer"] = run["ideal_runtime"] / run["runtime"]
+        factors["serialisation"] = longest / run["ideal_runtime"]
+        factors["transfer"] = run["ideal_runtime"] / run["runtime"]
     elif longest > 0:
-        found["communication"] = longest / run["runtime"]
+        factors["communication"] = longest / run["runtime"]
     parallel = 0.0
     if run["in_openmp_mean"] > 0 and run["omp_useful_mean"] > 0:
         parallel = run["omp_useful_mean"]
         serial = max(run["useful_mean"] - parallel, _LEAST * run["useful_mean"])
-        found["regions"] = parallel / run["in_openmp_mean"]
-        found["serial_share"] = parallel / serial
+        factors["regions"] = parallel / run["in_openmp_mean"]
+        factors["serial_share"] = parallel / serial
     if threads > 1 or parallel > 0:
         serial, spent = run["useful_mean"] - parallel, run["serial_useful_mean"]
         some = min(serial, spent) > _LEAST * run["useful_mean"]
-        found["serial_threads"] = serial * threads / spent if some else 1.0
+        factors["serial_threads"] = serial * threads / spent if some else 1.0
         even = spent + parallel
-        found["team"] = even / found["load_balance"] / run["useful_max"]
-    return found
+        factors["team"] = even / factors["load_balance"] / run["useful_max"]
+    return factors
 
 
 def _computation(
@@ -135,12 +135,12 @@ def _computation(
     if "useful_sum" not in run or "useful_sum" not in home:
         return {}
     useful, instructions, cycles = ((run.get(name, 0.0), home.get(name, 0.0)) for name in names)
-    found = {"computation": ratio * useful[1] / useful[0]}
+    scaling = {"computation": ratio * useful[1] / useful[0]}
     if min(*instructions, *cycles) > 0:
-        found["instructions"] = ratio * instructions[1] / instructions[0]
-        found["ipc"] = (instructions[0] / cycles[0]) / (instructions[1] / cycles[1])
-        found["frequency"] = (cycles[0] / useful[0]) / (cycles[1] / useful[1])
-    return found
+        scaling["instructions"] = ratio * instructions[1] / instructions[0]
+        scaling["ipc"] = (instructions[0] / cycles[0]) / (instructions[1] / cycles[1])
+        scaling["frequency"] = (cycles[0] / useful[0]) / (cycles[1] / useful[1])
+    return scaling
 
 
 def chosen(runs: list[dict[str, float]]) -> tuple[str, ...]:
@@ -149,17 +149,19 @@ def chosen(runs: list[dict[str, float]]) -> tuple[str, ...]:
     Counters only where all runs have them, communication as a whole where none can be replayed, and
     nothing but the runtime where that is all that is known of one.
     """
-    told = [factor for factor in FACTORS if any(factor in run for run in runs)]
+    factors = [factor for factor in FACTORS if any(factor in run for run in runs)]
     if not all("computation" in run for run in runs):
         return ("runtime",)
-    told.remove("runtime")
+    factors.remove("runtime")
     if all("instructions" in run for run in runs):
-        told.remove("computation")
+        factors.remove("computation")
     else:
-        told = [factor for factor in told if factor not in ("instructions", "ipc", "frequency")]
-    if "transfer" in told and "communication" in told:
-        told.remove("communication")
-    return tuple(told)
+        factors = [
+            factor for factor in factors if factor not in ("instructions", "ipc", "frequency")
+        ]
+    if "transfer" in factors and "communication" in factors:
+        factors.remove("communication")
+    return tuple(factors)
 
 
 def rebuilt(

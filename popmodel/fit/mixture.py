@@ -220,37 +220,38 @@ def mixture(points: LawPoints, forms: Sequence[Form], reference: Mapping[str, fl
     first, second, prior = first[kept], second[kept], prior[kept]
     single = np.array([len(forms[i].terms) == 1 for i in kept])
     logits = np.tile(np.linspace(-_LOGITS, _LOGITS, _SHARES), (len(kept), 1))
-    found = _by_shares(first, second, _shares(logits, single), logs, points)
+    evidences = _by_shares(first, second, _shares(logits, single), logs, points)
     for _ in range(_REFINEMENTS):
-        best = np.clip(found.density.argmax(axis=1), 1, _SHARES - 2)
+        best = np.clip(evidences.density.argmax(axis=1), 1, _SHARES - 2)
         around = np.stack([np.arange(len(best)), best])
         steps = [
-            np.abs(found.density[*around] - found.density[around[0], best + i]) for i in (-1, 1)
+            np.abs(evidences.density[*around] - evidences.density[around[0], best + i])
+            for i in (-1, 1)
         ]
         rows = np.flatnonzero(~single & (np.maximum(*steps) > _STEP))
         if not len(rows):
             break
-        logits[rows] = _refined(logits[rows], found.density[rows], best[rows])
+        logits[rows] = _refined(logits[rows], evidences.density[rows], best[rows])
         finer = _by_shares(first[rows], second[rows], _shares(logits[rows], False), logs, points)
-        for own, new in zip(found, finer, strict=True):
+        for own, new in zip(evidences, finer, strict=True):
             own[rows] = new
     shares = _shares(logits, single)
     at_share = _log_prior(logits, single)
-    joint = found.density + at_share
+    joint = evidences.density + at_share
     of_form = total(joint)
     score = np.where(np.isfinite(of_form), prior + of_form, -np.inf)
     weights = np.exp(score - score.max())
     weights /= weights.sum()
     with np.errstate(invalid="ignore", over="ignore"):
-        given = found.without + at_share[..., None]
-        given = np.exp(given - total(given, 1)[:, None])
-        off = np.where(given > 0, given * found.left_out, 0.0).sum(axis=1)
+        likely = evidences.without + at_share[..., None]
+        likely = np.exp(likely - total(likely, 1)[:, None])
+        off = np.where(likely > 0, likely * evidences.left_out, 0.0).sum(axis=1)
         part = points.errors**-2.0
         errors = np.sqrt(off**2 @ part / part.sum())
         parts = np.nan_to_num(np.exp(joint - of_form[:, None]) * weights[:, None])
     return Mixture(
         points, tuple(forms[i] for i in kept), reference, weights, shares, parts,
-        found.level, found.misfit, np.where(np.isfinite(errors), errors, np.inf),
+        evidences.level, evidences.misfit, np.where(np.isfinite(errors), errors, np.inf),
     )  # fmt: skip
 
 

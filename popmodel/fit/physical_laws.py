@@ -42,22 +42,22 @@ class LawGrowth:
 
 def growth(samples: Sequence[Sample]) -> LawGrowth:
     """Fit the growth of an imbalance."""
-    usable = [one for one in samples if one.processes > 1]
+    usable = [sample for sample in samples if sample.processes > 1]
     if not usable:
         raise ValueError("imbalance between processes needs a run with more than one")
     notes = []
-    above = [one for one in usable if one.value > 0]
+    above = [sample for sample in usable if sample.value > 0]
     if not above:
-        reference = max(one.processes for one in usable)
+        reference = max(sample.processes for sample in usable)
         zero = Constant(0.0, 0.0, 0.0, FIT, f"variation between {reference} processes")
         return LawGrowth(zero, reference, Constant(0.0, 0.0, LARGEST_GROWTH, ASSUMED, _MEANING), ())
     if len(above) < len(usable):
-        places = ", ".join(str(one.processes) for one in usable if not one.value)
+        places = ", ".join(str(sample.processes) for sample in usable if not sample.value)
         notes.append(f"no imbalance at P = {places}, left out")
-    logs = np.log([one.processes for one in above])
-    values = np.log([one.value for one in above])
-    counts = np.array([one.processes for one in above])
-    stated = np.maximum([one.relative_error or 0.0 for one in above], SMALLEST_ERROR)
+    logs = np.log([sample.processes for sample in above])
+    values = np.log([sample.value for sample in above])
+    counts = np.array([sample.processes for sample in above])
+    stated = np.maximum([sample.relative_error or 0.0 for sample in above], SMALLEST_ERROR)
     weights = np.hypot(stated, 1 / np.sqrt(2 * (counts - 1.0))) ** -2.0
     middle = float(weights @ logs / weights.sum())
     reference = above[int(np.abs(logs - middle).argmin())].processes

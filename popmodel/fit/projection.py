@@ -112,14 +112,14 @@ def project(
 ) -> Projection:
     """Carry measured runs to other numbers of processes, or of threads per process."""
     home = completed(runs[reference])
-    told = [measured(completed(run), home, run.processes, run.threads, mode) for run in runs]
+    factors = [measured(completed(run), home, run.processes, run.threads, mode) for run in runs]
     kept: dict[tuple[Axis, int], ProjectedLine] = {}
     wanted: dict[tuple[Axis, int], list[int]] = {}
     rows: dict[tuple[int, int], list[ProjectedRow]] = {}
     for target in dict.fromkeys(targets):
         axis, fixed = _along(runs, *target)
         if (axis, fixed) not in kept:
-            kept[axis, fixed] = _line(runs, told, axis, fixed, mode, law)
+            kept[axis, fixed] = _line(runs, factors, axis, fixed, mode, law)
         wanted.setdefault((axis, fixed), []).append(target[axis == "threads"])
     for key, line in kept.items():
         places = wanted[key]
@@ -157,7 +157,7 @@ def _along(runs: Sequence[MeasuredRow], processes: int, threads: int) -> tuple[A
 
 def _line(
     runs: Sequence[MeasuredRow],
-    told: Sequence[Mapping[str, float]],
+    factors: Sequence[Mapping[str, float]],
     axis: Axis,
     fixed: int,
     mode: Mode,
@@ -174,15 +174,15 @@ def _line(
     }
     fitted = []
     alone = axis == "threads" and fixed == 1  # is balanced with itself
-    for factor in chosen([dict(told[number]) for number in mine]):
+    for factor in chosen([dict(factors[number]) for number in mine]):
         if alone and factor == "load_balance":
             continue
-        having = [number for number in mine if factor in told[number]]
+        having = [number for number in mine if factor in factors[number]]
         fitted.append(
             fit_factor(
                 FACTORS[factor],
                 [at[number] for number in having],
-                [told[number][factor] for number in having],
+                [factors[number][factor] for number in having],
                 axis,
                 mode,
                 law,
@@ -206,13 +206,13 @@ def _line(
     )
 
 
-def _lost(one: FittedFactor) -> str:
+def _lost(factor: FittedFactor) -> str:
     """Say that no law holds for a factor, if none does."""
-    if one.off is None or one.off <= _WRONG:
+    if factor.off is None or factor.off <= _WRONG:
         return ""
     return (
-        f"no law holds for the {one.factor.name}: even the best is off by a factor of "
-        f"{one.off:.3g} at a run left out"
+        f"no law holds for the {factor.factor.name}: even the best is off by a factor of "
+        f"{factor.off:.3g} at a run left out"
     )
 
 
@@ -222,14 +222,14 @@ def _rows(
     """Rows of each place along a line."""
     x = np.array(places, dtype=np.float64)
     generator = np.random.default_rng(_SEED)
-    values = {one.factor.id: one.values(x) for one in line.fitted}
-    draws = {one.factor.id: one.draws(x, generator) for one in line.fitted}
-    found = []
+    values = {factor.factor.id: factor.values(x) for factor in line.fitted}
+    draws = {factor.factor.id: factor.draws(x, generator) for factor in line.fitted}
+    rows = []
     for column, place in enumerate(places):
         at = {name: float(own[column]) for name, own in values.items()}
         sampled = {name: own[:, column] for name, own in draws.items()}
-        found.append(_at(line, place, at, sampled, home, mode))
-    return found
+        rows.append(_at(line, place, at, sampled, home, mode))
+    return rows
 
 
 def _at(
@@ -242,7 +242,7 @@ def _at(
 ) -> list[ProjectedRow]:
     """Rows of one place, from the values of the factors there and from their draws."""
     processes, threads = line.configuration(place)
-    laws = {one.factor.id: one.law for one in line.fitted}
+    laws = {factor.factor.id: factor.law for factor in line.fitted}
     why = _why(line, place)
     able = np.logical_and.reduce([_is_usable(own) for own in sampled.values()])
     if able.mean() < _ENOUGH:
@@ -262,8 +262,8 @@ def _at(
         spread = metrics_of(kept, home, processes, threads, mode)
     named = {key: law for name, law in laws.items() for key in FACTORS[name].metrics}
     rows = []
-    for key, found in best.items():
-        value, law = float(found[0]), named.get(key, DERIVED)
+    for key, samples in best.items():
+        value, law = float(samples[0]), named.get(key, DERIVED)
         low, high = None, None
         if spread:
             low, high = (float(end) for end in np.percentile(spread[key], _TAILS))
@@ -288,14 +288,14 @@ def metrics_of(
     scaled = families[SCALING].evaluate_samples(against(aggregates, reference, ratio))
     threaded = "team" in factors
     others = of_masters(scaled.values, scaled.absent, threaded=threaded or threads > 1)
-    found: dict[tuple[str, str], Array] = {RUNTIME: np.asarray(aggregates["runtime"])}
+    metrics: dict[tuple[str, str], Array] = {RUNTIME: np.asarray(aggregates["runtime"])}
     evaluated = [
         families[name].evaluate_samples({**aggregates, **others[0]}, others[1])
         for name in FAMILIES[threaded]
     ]
-    for one in (*evaluated, scaled):
-        found |= {(one.family.id, metric): value for metric, value in one.values.items()}
-    return found
+    for family in (*evaluated, scaled):
+        metrics |= {(family.family.id, metric): value for metric, value in family.values.items()}
+    return metrics
 
 
 def _is_usable(value: Any) -> Any:

@@ -150,7 +150,10 @@ def points_of(samples: Sequence[Sample]) -> LawPoints:
     values, errors, notes = [], [], []
     for group in groups.values():
         stated = np.array(
-            [unknown if one.relative_error is None else one.relative_error for one in group]
+            [
+                unknown if sample.relative_error is None else sample.relative_error
+                for sample in group
+            ]
         )
         stated = np.maximum(stated, SMALLEST_ERROR)
         value, error, note = _merged(group, stated)
@@ -169,11 +172,15 @@ def points_of(samples: Sequence[Sample]) -> LawPoints:
 
 def _error_of_unstated(groups: Sequence[Sequence[Sample]]) -> tuple[float, int]:
     """Relative error of one sample from repeats, and its degrees of freedom."""
-    if all(one.relative_error is not None for group in groups for one in group):
+    if all(sample.relative_error is not None for group in groups for sample in group):
         return UNKNOWN_ERROR, _STATED_FREEDOM
     squares, freedom = _UNKNOWN_FREEDOM * UNKNOWN_ERROR**2, _UNKNOWN_FREEDOM
     for group in groups:
-        logs = [math.log(one.value) for one in group if one.value and one.relative_error is None]
+        logs = [
+            math.log(sample.value)
+            for sample in group
+            if sample.value and sample.relative_error is None
+        ]
         if len(logs) > 1:
             squares += float(np.var(logs)) * len(logs)
             freedom += len(logs) - 1
@@ -182,7 +189,7 @@ def _error_of_unstated(groups: Sequence[Sequence[Sample]]) -> tuple[float, int]:
 
 def _merged(group: Sequence[Sample], errors: Array) -> tuple[float, float, list[str]]:
     """Weighted geometric mean of samples of one configuration, its error, and a contradiction."""
-    values = np.array([one.value for one in group])
+    values = np.array([sample.value for sample in group])
     if len(group) == 1:
         return float(values[0]), float(errors[0]), []
     if not values.all():
@@ -192,7 +199,7 @@ def _merged(group: Sequence[Sample], errors: Array) -> tuple[float, float, list[
     mean = float(logs @ weights / weights.sum())
     error = float(weights.sum() ** -0.5)
     pulls = np.abs(logs - mean) / errors
-    known = all(one.relative_error is not None for one in group)
+    known = all(sample.relative_error is not None for sample in group)
     apart = bool(pulls.max() > _APART) if known else float(np.ptp(logs)) > _FAR_APART
     if not apart:
         return math.exp(mean), error, []

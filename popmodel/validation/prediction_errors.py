@@ -277,19 +277,20 @@ def errors_by_term(found: Iterable[ByTerm]) -> list[dict[str, Any]]:
     ]
 
 
-def sentences(found: Sequence[ByTerm], names: Sequence[str] = ()) -> tuple[str, ...]:
+def sentences(compared: Sequence[ByTerm], names: Sequence[str] = ()) -> tuple[str, ...]:
     """Say where a right runtime comes from wrong terms."""
-    told = []
-    for one in found:
-        if one.cancelling is None:
+    said = []
+    for terms_of_split in compared:
+        if terms_of_split.cancelling is None:
             continue
-        short, long = one.cancelling
-        told.append(
-            f"{one.split.describe(names)}: the runtime is off by {100 * one.split.error:+.1f} % as "
-            f"errors cancel: of the runtime, {short.term.label} is {-100 * short.error:.2g} % too "
-            f"short and {long.term.label} {100 * long.error:.2g} % too long"
+        short, long = terms_of_split.cancelling
+        split = terms_of_split.split
+        said.append(
+            f"{split.describe(names)}: the runtime is off by {100 * split.error:+.1f} % as errors "
+            f"cancel: of the runtime, {short.term.label} is {-100 * short.error:.2g} % too short "
+            f"and {long.term.label} {100 * long.error:.2g} % too long"
         )
-    return tuple(told)
+    return tuple(said)
 
 
 @dataclass(frozen=True)
@@ -430,24 +431,24 @@ def decisions(splits: Sequence[Split], choose: Choose) -> tuple[SplitDecision, .
     groups: dict[tuple[Any, ...], dict[tuple[int, int], list[Split]]] = defaultdict(
         lambda: defaultdict(list)
     )
-    for one in splits:
-        key = (tuple(sorted(one.parameters.items())), one.processes * one.threads)
-        groups[key][one.processes, one.threads].append(one)
-    found = []
+    for split in splits:
+        key = (tuple(sorted(split.parameters.items())), split.processes * split.threads)
+        groups[key][split.processes, split.threads].append(split)
+    choices = []
     for (parameters, cores), by_split in sorted(groups.items()):
         options = _options(by_split)
-        if len(options) < 2 or not any(one.is_test for one in options):
+        if len(options) < 2 or not any(split.is_test for split in options):
             continue
-        made = choose(dict(parameters), [(one.processes, one.threads) for one in options])
+        made = choose(dict(parameters), [(split.processes, split.threads) for split in options])
         if made is not None:
-            found.append(_decision(cores, dict(parameters), options, made))
-    return tuple(found)
+            choices.append(_decision(cores, dict(parameters), options, made))
+    return tuple(choices)
 
 
 def _options(by_split: Mapping[tuple[int, int], Sequence[Split]]) -> tuple[MeasuredSplit, ...]:
     means = {}
     for pair, some in by_split.items():
-        times = [time for one in some for time in one.runtime.measured]
+        times = [time for split in some for time in split.runtime.measured]
         means[pair] = sum(times) / len(times)
     best = min(means.values())
     return tuple(
@@ -455,7 +456,7 @@ def _options(by_split: Mapping[tuple[int, int], Sequence[Split]]) -> tuple[Measu
             *pair,
             means[pair],
             some[0].runtime.predicted,
-            any(one.region.is_test for one in some),
+            any(split.region.is_test for split in some),
             means[pair] / best - 1,
         )
         for pair, some in sorted(by_split.items(), key=lambda item: item[0][1])
@@ -468,7 +469,7 @@ def _decision(
     options: tuple[MeasuredSplit, ...],
     made: SplitChoice,
 ) -> SplitDecision:
-    losses = {(one.processes, one.threads): one.loss for one in options}
+    losses = {(option.processes, option.threads): option.loss for option in options}
     return SplitDecision(
         cores,
         parameters,
@@ -477,10 +478,13 @@ def _decision(
         min(losses, key=lambda pair: losses[pair]),
         made.taken.regret,
         losses[made.taken.split],
-        tuple(one.split for one in made.tied),
+        tuple(option.split for option in made.tied),
         tuple(pair for pair, loss in losses.items() if loss <= WITHIN),
-        kendall([one.predicted for one in options], [one.measured for one in options]),
-        tuple(DefaultSplit(one.name, one.split, losses.get(one.split)) for one in made.defaults),
+        kendall([option.predicted for option in options], [option.measured for option in options]),
+        tuple(
+            DefaultSplit(option.name, option.split, losses.get(option.split))
+            for option in made.defaults
+        ),
     )
 
 

@@ -62,9 +62,9 @@ def verdict(
                 f"runs of {_name(split, splits)} took {min(times):.3g} to {max(times):.3g} s: "
                 "check that they ran the same program and input"
             )
-    both = [*(one.parameters for one in splits), *(one.parameters for one in left_out)]
+    both = [*(split.parameters for split in splits), *(runs.parameters for runs in left_out)]
     names = differing(both)
-    said += [one.sentence(names) for one in left_out]
+    said += [runs.sentence(names) for runs in left_out]
     return tuple(said)
 
 
@@ -73,7 +73,9 @@ def _better(baselines: Baselines | None) -> tuple[str, ...]:
     if baselines is None or len(baselines.tests) < 2:
         return ()
     names = [
-        _BASELINES[one.name] for one in baselines.errors if one.mase is not None and one.mase > 1
+        _BASELINES[errors.name]
+        for errors in baselines.errors
+        if errors.mase is not None and errors.mase > 1
     ]
     if not names:
         return ()

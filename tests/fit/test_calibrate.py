@@ -12,6 +12,7 @@ from model.demo import flat, machine
 from popmodel.fit.calibrate import Calibrated, calibrate
 from popmodel.machine.quantity import END
 from popmodel.model.posterior import TRUSTED
+from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.symbols import LOOPS
 from popmodel.model.uncertainty import Estimate, drawn_only, estimate, spread
@@ -85,17 +86,20 @@ def test_what_no_run_has_told_widens_the_interval_where_it_may_be() -> None:
     made_ = runs(signature, {}, splits, np.random.default_rng(1), metrics=True, profile=profile)
     one = calibrate(signature, profile, made_).signature
 
-    def upper(split: tuple[int, int]) -> float:
-        study = Study(one, profile, {}, 400, 0)
-        said = estimate(study.run(study.admit(*split), study.sources()).modelled.runtime)
-        assert said.high is not None
-        return float(np.log(said.high / said.value))
-
     known = one.calibration
     assert known is not None
     assert known.means[known.index["residual.domains"]] == pytest.approx(0, abs=1e-12)
     assert known.deviations[known.index["residual.domains"]] == pytest.approx(1)
-    assert upper((2, 8)) > 1.2 * upper((4, 4))
+    without = replace(one, calibration=known.only(set(known.names) - {"residual.domains"}))
+
+    def upper(signature: Signature, split: tuple[int, int]) -> float:
+        study = Study(signature, profile, {}, 400, 0)
+        said = estimate(study.run(study.admit(*split), study.sources()).modelled.runtime)
+        assert said.high is not None
+        return float(np.log(said.high / said.value))
+
+    assert upper(one, (2, 8)) > 1.2 * upper(without, (2, 8))
+    assert upper(one, (4, 4)) == pytest.approx(upper(without, (4, 4)), rel=0.05)
 
 
 def test_splits_that_are_as_far_share_what_grows_with_the_distance(found: Calibrated) -> None:
