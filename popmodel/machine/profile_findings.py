@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from popmodel.machine.parameter import CONSTRUCTS, TIERS
 from popmodel.machine.profile import ANY, Profile, lacking_part, measuring
@@ -34,8 +35,7 @@ OLD_DAYS = 180
 """Days after which updates of system, MPI and compiler are likelier than not."""
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(NamedTuple):
     """Something that predictions ask of a profile."""
 
     # Alternatives; each is a set of paths, and a path stands for all that is below it.

@@ -9,6 +9,7 @@ evenly enough. Before and after them it stays as it was.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +54,7 @@ class RankClock:
         return int(self(np.array([time], np.int64))[0])
 
 
-@dataclass(frozen=True)
-class _Comparison:
+class _Comparison(NamedTuple):
     time: int
     offset: int
     residual: int

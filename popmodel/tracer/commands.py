@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.machine.host.processes import output_of
@@ -280,8 +280,7 @@ class Settings:
     leave_out: tuple[str, ...] = ()  # Of `LEAVE_OUT`: kinds of calls that are not recorded
 
 
-@dataclass(frozen=True)
-class EnvironmentCall:
+class EnvironmentCall(NamedTuple):
     """A command with what it needs in its own environment."""
 
     words: list[str]

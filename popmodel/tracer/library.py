@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from popmodel import files
 from popmodel.machine.host.build import PROGRAMS, TRACER, build_tracer, is_as_built, tracer_sources
@@ -31,7 +32,6 @@ from popmodel.machine.host.toolchain import (
     find_mpi,
 )
 from popmodel.tracer.commands import TracedCommand, is_dynamic, refuse_unloadable
-from popmodel.values import dataclass
 
 _PATIENCE = 60.0  # seconds for the loader to look at all libraries, over a slow network
 _MADE_FOR = "made-for.json"  # beside a library: what it is for
@@ -40,8 +40,7 @@ _SUFFIXES: Mapping[str, str] = {"Open MPI": "openmpi", "Hydra": "mpich"}
 """Ends of names by which Debian tells several makes of MPI in one folder: mpicc.mpich."""
 
 
-@dataclass(frozen=True)
-class Library:
+class Library(NamedTuple):
     """A built library."""
 
     path: Path  # The file

@@ -38,7 +38,6 @@ from popmodel.trace.codes import (
     Event,
 )
 from popmodel.trace.paraver.render import event_of
-from popmodel.values import dataclass
 
 INCOMPLETE = 10_000
 """Added to the value of a call's event when a test has completed or a probe found nothing.
@@ -470,8 +469,7 @@ def _flags(names: Iterable[str]) -> NDArray[np.bool_]:
     return flags
 
 
-@dataclass(frozen=True)
-class InCalls:
+class InCalls(NamedTuple):
     """Calls among some records."""
 
     # int64[n]: Rows of the records that begin and end them.

@@ -32,7 +32,6 @@ from popmodel.tracer.raw_records import (
     openings,
     still_open,
 )
-from popmodel.values import dataclass
 
 PAIR = np.dtype(
     [("time", np.int64), ("value", np.int64), ("event", np.uint32), ("joined", np.uint32)]
@@ -70,8 +69,7 @@ _SLOTS = 1 << 16  # more than the events of one record
 Values = NDArray[np.int64] | NDArray[np.bool_] | int
 
 
-@dataclass(frozen=True)
-class Tables:
+class Tables(NamedTuple):
     """Numbers in the trace of what a process's records name."""
 
     calls: CallTables
@@ -350,8 +348,7 @@ NOT_RETURNED = "MPI calls that had not returned when their thread ended (assumed
 UNNUMBERED = "receives without a number (dropped)"
 
 
-@dataclass(frozen=True)
-class ConvertedEvents:
+class ConvertedEvents(NamedTuple):
     """What became of some records: rows of `STATE`, `PAIR`, `SENT`, `POSTED` and `RECEIVED`."""
 
     states: NDArray[np.void]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +79,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FILES", json.dumps(FILES))
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "cache"))
-    mode = replace(bench_plan.MODES["quick"], rounds=3)
+    mode = bench_plan.MODES["quick"]._replace(rounds=3)
     monkeypatch.setattr(bench_plan, "MODES", {**bench_plan.MODES, "quick": mode})
     programs = {}
     (tmp_path / "played").mkdir()

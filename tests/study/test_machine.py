@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,7 +77,7 @@ def test_a_machine_that_cannot_be_measured_is_assumed_and_named(tmp_path: Path) 
 def test_this_machine_is_measured_into_the_directory_of_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mode = replace(plan.MODES["quick"], rounds=1, seconds=0.2, least=3, most=5, shortest=0.001)
+    mode = plan.MODES["quick"]._replace(rounds=1, seconds=0.2, least=3, most=5, shortest=0.001)
     monkeypatch.setattr(plan, "MODES", {"quick": mode})
     monkeypatch.setattr(machine, "PARTS", ("core",))
     path = tmp_path / "machine.json"

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.trace import Trace
+from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.raw_records import (
     HEADER,
     MAGIC,
@@ -176,3 +178,10 @@ def raw_file(thread: Thread, pid: int, padding: int = 0) -> bytes:
     records = np.zeros(len(thread.rows) + padding, RECORD)
     records[: len(thread.rows)] = thread.rows
     return header + records.tobytes()
+
+
+def tally(trace: Trace) -> tuple[dict[str, int], tuple[TraceWarning, ...]]:
+    """MPI calls of a trace by name, and what is wrong with them."""
+    calls = trace.records.calls()
+    numbers = np.bincount(calls.name, minlength=len(calls.names)).tolist()
+    return {name: n for name, n in zip(calls.names, numbers, strict=True) if n}, calls.warnings

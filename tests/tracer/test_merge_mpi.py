@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tracer.builder import tally
 from tracer.traced import Run
 
 from popmodel import trace as reader
@@ -35,7 +36,7 @@ def test_a_real_program_is_in_its_trace(
     trace = reader.read(told.path)
     # In a run of milliseconds some processes do end long before others.
     assert [w.text for w in trace.warnings if "end long before" not in w.text] == []
-    calls, warnings = trace.records.tally()
+    calls, warnings = tally(trace)
     assert warnings == ()
 
     counted = run.counted()

@@ -14,7 +14,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from popmodel.documents import (
     Items,
@@ -115,8 +115,7 @@ class BenchPlan:
         return {**asdict(self), "parts": list(self.parts), "launches": launches}
 
 
-@dataclass(frozen=True)
-class Mode:
+class Mode(NamedTuple):
     """How long and how densely a mode measures."""
 
     rounds: int  # Launches of each program
@@ -268,8 +267,7 @@ def make(
     return BenchPlan(mode, tuple(wanted), ranks, nodes, seed, tuple(launches), left_out)
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     """Jobs that are launched together; `most` batches of each, if not those of the mode."""
 
     program: str

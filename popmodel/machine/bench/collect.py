@@ -35,35 +35,34 @@ def shortfalls(plan: BenchPlan | None, launches: Sequence[Launch]) -> list[str]:
     numbered: dict[int, list[Launch]] = {}
     for launch in launches:
         numbered.setdefault(int(launch.header.get("launch", 0)), []).append(launch)
-    jobs = _unfinished(numbered) if plan is None else _missing(plan, numbered)
-    places = () if plan is None else _fewer_nodes(plan, numbered)
-    return [*jobs, *places, *_crowded(numbered)]
-
-
-def _unfinished(numbered: Numbered) -> Iterator[str]:
-    """Launches that say themselves that jobs of theirs are missing."""
-    reasons: dict[str, list[int]] = {}
-    for number, starts in numbered.items():
-        if (reason := _end(starts)) is not None:
-            reasons.setdefault(reason, []).append(number)
-    if reasons:
-        yield f"some jobs have no sample: {_listed(reasons)}"
-
-
-def _missing(plan: BenchPlan, numbered: Numbered) -> Iterator[str]:
-    """Jobs without a sample, and what became of their launches."""
-    left = 0
-    reasons: dict[str, list[int]] = {}
-    for launch in plan.launches:
-        starts = numbered.get(launch.number, ())
-        done = {from_params(one.job, one.params) for start in starts for one in start.results}
-        if missing := len(set(launch.jobs) - done):
-            left += missing
-            reason = _end(starts) or "skipped jobs that had failed"
-            reasons.setdefault(reason, []).append(launch.number)
-    if left:
-        total = sum(len(launch.jobs) for launch in plan.launches)
-        yield f"{left} of {plural(total, 'job')} have no sample: {_listed(reasons)}"
+    said: list[str] = []
+    unfinished: dict[str, list[int]] = {}
+    elsewhere: dict[str, list[int]] = {}
+    if plan is None:  # launches that say themselves that jobs of theirs are missing
+        for number, starts in numbered.items():
+            if (reason := _end(starts)) is not None:
+                unfinished.setdefault(reason, []).append(number)
+        if unfinished:
+            said.append(f"some jobs have no sample: {_listed(unfinished)}")
+    else:
+        left = 0
+        for planned in plan.launches:
+            starts = numbered.get(planned.number, [])
+            done = {from_params(one.job, one.params) for start in starts for one in start.results}
+            if missing := len(set(planned.jobs) - done):
+                left += missing
+                reason = _end(starts) or "skipped jobs that had failed"
+                unfinished.setdefault(reason, []).append(planned.number)
+            hosts = {host for start in starts for host in start.hosts}
+            if planned.program == "mpi" and 0 < len(hosts) < planned.nodes:
+                ran = f"ran on {len(hosts)} instead of {plural(planned.nodes, 'node')}"
+                elsewhere.setdefault(ran, []).append(planned.number)
+        if left:
+            total = plural(sum(len(planned.jobs) for planned in plan.launches), "job")
+            said.append(f"{left} of {total} have no sample: {_listed(unfinished)}")
+        if elsewhere:
+            said.append(_listed(elsewhere))
+    return [*said, *_crowded(numbered)]
 
 
 def _end(starts: Sequence[Launch]) -> str | None:
@@ -74,18 +73,6 @@ def _end(starts: Sequence[Launch]) -> str | None:
     if "complete" in ends:
         return None
     return "ran out of time" if "limit" in ends else "was interrupted"
-
-
-def _fewer_nodes(plan: BenchPlan, numbered: Numbered) -> Iterator[str]:
-    """Launches whose ranks were on fewer nodes than the plan has for them."""
-    found: dict[str, list[int]] = {}
-    for launch in plan.launches:
-        hosts = {host for start in numbered.get(launch.number, ()) for host in start.hosts}
-        if launch.program == "mpi" and 0 < len(hosts) < launch.nodes:
-            ran = f"ran on {len(hosts)} instead of {plural(launch.nodes, 'node')}"
-            found.setdefault(ran, []).append(launch.number)
-    if found:
-        yield _listed(found)
 
 
 def _crowded(numbered: Numbered) -> Iterator[str]:

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from popmodel import shell
 from popmodel.documents import DocumentKind, Flag, NamedShape, Text, parse_json, read_text, record
@@ -63,8 +63,7 @@ class StoredMeasurement:
     is_completed: bool = False  # Whether all that could be measured has been
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(NamedTuple):
     """The files of one start of a program."""
 
     jobs: Path

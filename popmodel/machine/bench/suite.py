@@ -14,7 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from popmodel import files, shell
 from popmodel.errors import PopmodelError, UsageError
@@ -32,8 +32,7 @@ _FASTEST, _SLOWEST = 0.1, 3.0  # bounds of the time of jobs over what is planned
 _ROOM = 1 << 20  # bytes: with less free space a failure is one of the disk
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """How far a measurement is."""
 
     part: str  # Part of the suite whose job is being done

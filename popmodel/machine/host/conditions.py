@@ -10,6 +10,7 @@ import struct
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from popmodel.values import dataclass
 
@@ -67,8 +68,7 @@ STAT = Path("/proc/stat")
 _QUANTUM = 1e-3  # seconds of the piece of work whose time is watched
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(NamedTuple):
     """Time that CPUs spent since the machine started, in seconds, summed over CPUs."""
 
     busy: float

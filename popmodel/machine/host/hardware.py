@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from popmodel.values import dataclass
 
@@ -147,8 +147,7 @@ def memory_limit(files: Files) -> int | None:
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-@dataclass(frozen=True)
-class CacheLevel:
+class CacheLevel(NamedTuple):
     """A level of data or unified cache."""
 
     level: str  # ``L1``, ``L2`` and so on
@@ -202,8 +201,7 @@ def _size(text: str) -> int | None:
 _NO_CACHES = "sysfs does not report the caches"
 
 
-@dataclass(frozen=True)
-class Core:
+class Core(NamedTuple):
     """A core that the process may use."""
 
     cpus: tuple[int, ...]  # Its hardware threads that the process may use

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from popmodel import shell
 from popmodel.errors import FileError, PopmodelError
@@ -30,7 +30,6 @@ from popmodel.machine.host.processes import (
 )
 from popmodel.machine.host.toolchain import Mpi, Words
 from popmodel.units import plural
-from popmodel.values import dataclass
 
 # How ranks are started: what each launcher needs to be told.
 #
@@ -42,8 +41,7 @@ from popmodel.values import dataclass
 Manner = Literal["given", "bound", "free", "crowded"]
 
 
-@dataclass(frozen=True)
-class LaunchWay:
+class LaunchWay(NamedTuple):
     """A way to start ranks."""
 
     launcher: Words  # Words that call the launcher
@@ -139,8 +137,7 @@ class LaunchError(PopmodelError):
         self.is_hang = is_hang
 
 
-@dataclass(frozen=True)
-class _Reason:
+class _Reason(NamedTuple):
     """What a launcher's words mean."""
 
     pattern: str  # Regular expression that finds them; its groups are named in `problem`
@@ -366,8 +363,7 @@ _BATCH_SYSTEMS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBA
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-@dataclass(frozen=True)
-class LaunchOutcome:
+class LaunchOutcome(NamedTuple):
     """A launch that ended well."""
 
     command: tuple[str, ...]  # What was started

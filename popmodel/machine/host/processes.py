@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from types import FrameType
+from typing import NamedTuple
 
 from popmodel.values import dataclass
 
@@ -42,8 +43,7 @@ kill -KILL "-$1"
 _PIPE_MOST = 1 << 20  # bytes that a pipe holds at most, for who is not privileged
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(NamedTuple):
     """A program that ended."""
 
     status: int  # Exit status; negative for a signal; `NOT_STARTED`; `TOOK_TOO_LONG`
@@ -64,8 +64,7 @@ class Finished:
         return self.last_line
 
 
-@dataclass(frozen=True)
-class _ProcessEntry:
+class _ProcessEntry(NamedTuple):
     """A process as the system lists it. The start tells it from a later one of the same number."""
 
     pid: int

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,8 +234,7 @@ def _inverse_trigamma(value: float) -> float:
 _LARGE_ERROR = 0.3  # relative: beyond it errors are no longer alike up and down as factors
 
 
-@dataclass(frozen=True)
-class EstimatePoints:
+class EstimatePoints(NamedTuple):
     """Points that were measured in the same launches."""
 
     kept: tuple[int, ...]  # Which of the series they are; others lack one of the launches

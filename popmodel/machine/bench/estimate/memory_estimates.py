@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,6 @@ from popmodel.machine.bench.sample_files import SampleResult
 from popmodel.machine.parameter import DISTANCES
 from popmodel.machine.quantity import last_level_bytes
 from popmodel.units import format_size
-from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
 
@@ -285,8 +283,7 @@ def _served(sizes: Sequence[int], caches: Sequence[Mapping[str, Any]]) -> dict[s
     return served
 
 
-@dataclass(frozen=True)
-class _End:
+class _End(NamedTuple):
     """Working set at which sweeps are half way between two levels, with its bounds, B."""
 
     middle: float
@@ -409,7 +406,7 @@ def _widened(end: _End, launches: Sequence[float]) -> _End:
     if len(launches) < _LAUNCHES:
         return end
     low, high = quantiles(np.array(launches), (0.05, 0.95))
-    return replace(end, low=min(end.low, low), high=max(end.high, high))
+    return end._replace(low=min(end.low, low), high=max(end.high, high))
 
 
 # -- lines between cores
