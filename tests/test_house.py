@@ -30,7 +30,7 @@ STATEMENTS = {
     "runs": 1335,
     "network": 1021,
     "whatif": 994,
-    "machine": 5290,
+    "machine": 5285,
     "validation": 870,
     "timeline": 906,
     "study": 1035,

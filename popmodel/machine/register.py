@@ -23,10 +23,16 @@ _WITHIN = "predictions of several processes on a node"
 _BETWEEN = "predictions of several nodes"
 _CONSTRUCT = "overhead of an OpenMP construct at T threads"
 
+
+def _within(value: float, low: float, high: float, source: str) -> Quantity:
+    """What is assumed of a parameter that a profile lacks, and its 90 % interval."""
+    return Quantity(value, low, high, "assumed", source=source)
+
+
 _PUBLISHED = {
-    "add": Quantity(3.0, 2.0, 4.0, "assumed", source="published of x86-64: 2 to 4"),
-    "multiply": Quantity(3.5, 3.0, 5.0, "assumed", source="published of x86-64: 3 to 5"),
-    "divide": Quantity(14.0, 10.0, 20.0, "assumed", source="published of x86-64: 10 to 20"),
+    "add": _within(3.0, 2.0, 4.0, "published of x86-64: 2 to 4"),
+    "multiply": _within(3.5, 3.0, 5.0, "published of x86-64: 3 to 5"),
+    "divide": _within(14.0, 10.0, 20.0, "published of x86-64: 10 to 20"),
 }
 
 LEAST_OVERLAP = -2.0
@@ -42,7 +48,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="f",
         changes="clock",
         needed={"core.freq": "all predictions"},
-        assumed=Quantity(2.5e9, 1.2e9, 4.5e9, "assumed", source="processors of servers"),
+        assumed=_within(2.5e9, 1.2e9, 4.5e9, "processors of servers"),
         shown="clock, {}",
     ),
     Parameter(
@@ -53,7 +59,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="r_flop",
         changes="arithmetic",
         needed={"core.flop_per_cycle": "predictions of arithmetic"},
-        assumed=Quantity(4.0, 1.0, 16.0, "assumed", source="one scalar to two units of 8"),
+        assumed=_within(4.0, 1.0, 16.0, "one scalar to two units of 8"),
         shown="floating-point operations",
     ),
     Parameter(
@@ -64,7 +70,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="r_load",
         changes="data",
         needed={"core.load_per_cycle": "signatures that count loads"},
-        assumed=Quantity(2.0, 1.0, 8.0, "assumed", source="published of x86-64 and Arm: 2 or 3"),
+        assumed=_within(2.0, 1.0, 8.0, "published of x86-64 and Arm: 2 or 3"),
         shown="8-byte loads",
     ),
     Parameter(
@@ -75,7 +81,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="r_store",
         changes="data",
         needed={"core.store_per_cycle": "signatures that count stores"},
-        assumed=Quantity(1.0, 0.5, 4.0, "assumed", source="published of x86-64 and Arm: 1 or 2"),
+        assumed=_within(1.0, 0.5, 4.0, "published of x86-64 and Arm: 1 or 2"),
         shown="8-byte stores",
     ),
     Parameter(
@@ -127,12 +133,11 @@ REGISTER: tuple[Parameter, ...] = (
         short="c_miss",
         zero=True,
         changes="loops",
-        assumed=Quantity(
+        assumed=_within(
             16.0,
             10.0,
             35.0,
-            "assumed",
-            source="published: 14 to 20 from a jump to the right instruction; measured: 30 with "
+            "published: 14 to 20 from a jump to the right instruction; measured: 30 with "
             "those that a loop loses until it is at its pace again",
         ),
         shown="end of a loop not foreseen",
@@ -143,9 +148,7 @@ REGISTER: tuple[Parameter, ...] = (
         "core",
         "turns of a loop up to which a core foresees its end",
         short="n_trip",
-        assumed=Quantity(
-            64.0, 30.0, 130.0, "assumed", source="measured on three processors: 52 to 70"
-        ),
+        assumed=_within(64.0, 30.0, 130.0, "measured on three processors: 52 to 70"),
         shown="turns to a foreseen end",
     ),
     Parameter(
@@ -156,9 +159,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="omega",
         zero=True,
         most=1.0,
-        assumed=Quantity(
-            0.5, 0.0, 1.0, "assumed", source="unknown: from no overlap (0) to all that can (1)"
-        ),
+        assumed=_within(0.5, 0.0, 1.0, "unknown: from no overlap (0) to all that can (1)"),
         shown="overlap with transfers",
     ),
     Parameter(
@@ -181,12 +182,11 @@ REGISTER: tuple[Parameter, ...] = (
         short="omega_issue",
         least=LEAST_OVERLAP,
         most=1.0,
-        assumed=Quantity(
+        assumed=_within(
             0.8,
             0.3,
             1.0,
-            "assumed",
-            source="of caches; measured on one processor: .4 from the second, .8 from the last, "
+            "of caches; measured on one processor: .4 from the second, .8 from the last, "
             "others hide nearly all; for memory that of arithmetic",
         ),
         shown="overlap of issue, {}",
@@ -217,9 +217,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="b_1",
         changes="memory",
         needed={"memory.b1": _TRAFFIC},
-        assumed=Quantity(
-            1.2e10, 4e9, 3e10, "assumed", source="measured of cores of servers: 6 to 25 GB/s"
-        ),
+        assumed=_within(1.2e10, 4e9, 3e10, "measured of cores of servers: 6 to 25 GB/s"),
         shown="bandwidth, 1 core",
     ),
     Parameter(
@@ -230,9 +228,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="b_sat",
         changes="memory",
         needed={"memory.bsat": _TRAFFIC},
-        assumed=Quantity(
-            8e10, 1.5e10, 4e11, "assumed", source="two to twelve channels of a memory domain"
-        ),
+        assumed=_within(8e10, 1.5e10, 4e11, "two to twelve channels of a memory domain"),
         shown="saturated bandwidth",
     ),
     Parameter(
@@ -241,12 +237,11 @@ REGISTER: tuple[Parameter, ...] = (
         "memory",
         "sharpness of the bandwidth saturation",
         short="q_sat",
-        assumed=Quantity(
+        assumed=_within(
             3.0,
             2.5,
             6.0,
-            "assumed",
-            source="processor sharing has 3; published sweeps of one to all cores have 4 to 6.3",
+            "processor sharing has 3; published sweeps of one to all cores have 4 to 6.3",
         ),
         shown="sharpness of saturation",
     ),
@@ -267,9 +262,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="b",
         changes="caches",
         needed={"memory.cache_bw": "signatures that count traffic between caches"},
-        assumed=Quantity(
-            4e10, 8e9, 3e11, "assumed", source="measured of one core of servers: 10 to 250 GB/s"
-        ),
+        assumed=_within(4e10, 8e9, 3e11, "measured of one core of servers: 10 to 250 GB/s"),
         shown="{} bandwidth, 1 core",
     ),
     Parameter(
@@ -280,12 +273,11 @@ REGISTER: tuple[Parameter, ...] = (
         short="r_back",
         zero=True,
         changes="write_backs",
-        assumed=Quantity(
+        assumed=_within(
             1.0,
             0.0,
             2.5,
-            "assumed",
-            source="as long as reading one; measured: 2.2 in a private cache, 0 in a shared one",
+            "as long as reading one; measured: 2.2 in a private cache, 0 in a shared one",
         ),
         shown="{} write-back over read",
     ),
@@ -303,9 +295,7 @@ REGISTER: tuple[Parameter, ...] = (
         "memory",
         "memory bandwidth of one core with data of another domain, over that with local data",
         short="r_remote",
-        assumed=Quantity(
-            0.6, 0.35, 0.9, "assumed", source="two-socket nodes have 0.5 to 0.8, parts of one more"
-        ),
+        assumed=_within(0.6, 0.35, 0.9, "two-socket nodes have 0.5 to 0.8, parts of one more"),
         shown="remote bandwidth, 1 core, domains {}",
     ),
     Parameter(
@@ -314,9 +304,7 @@ REGISTER: tuple[Parameter, ...] = (
         "memory",
         "memory bandwidth of a domain with data of another one, over that with local data",
         short="r_remote_sat",
-        assumed=Quantity(
-            0.45, 0.2, 0.9, "assumed", source="connections of sockets carry 0.3 to 0.7 of a domain"
-        ),
+        assumed=_within(0.45, 0.2, 0.9, "connections of sockets carry 0.3 to 0.7 of a domain"),
         shown="remote bandwidth, all cores, domains {}",
     ),
     Parameter(
@@ -335,7 +323,7 @@ REGISTER: tuple[Parameter, ...] = (
         "size of a cache line",
         plain=True,
         needed={"memory.line": _SHARING},
-        assumed=Quantity(64.0, 32.0, 256.0, "assumed", source="64; of Arm and Power up to 256"),
+        assumed=_within(64.0, 32.0, 256.0, "64; of Arm and Power up to 256"),
     ),
     Parameter(
         "memory.line_transfer.DISTANCE",
@@ -345,9 +333,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="lambda",
         changes="lines",
         needed={"memory.line_transfer": _SHARING},
-        assumed=Quantity(
-            1e-7, 2e-8, 5e-7, "assumed", source="published of cores of servers: 30 to 300 ns"
-        ),
+        assumed=_within(1e-7, 2e-8, 5e-7, "published of cores of servers: 30 to 300 ns"),
         shown="cache-line transfer, {} cores",
     ),
     Parameter(
@@ -357,12 +343,11 @@ REGISTER: tuple[Parameter, ...] = (
         "time for each of many cache lines that a core takes over from another",
         short="lambda_over",
         changes="lines",
-        assumed=Quantity(
+        assumed=_within(
             7e-9,
             2e-9,
             2e-8,
-            "assumed",
-            source="a core waits for about ten lines at once, each of them 50 to 150 ns away",
+            "a core waits for about ten lines at once, each of them 50 to 150 ns away",
         ),
         shown="each of many lines, {} cores",
     ),
@@ -373,9 +358,7 @@ REGISTER: tuple[Parameter, ...] = (
         "working set of which half stays in the last cache, over its size",
         changes="cache",
         needed={"memory.kappa": "signatures with if_fits"},
-        assumed=Quantity(
-            0.7, 0.25, 1.5, "assumed", source="as that of caches before the last, and less"
-        ),
+        assumed=_within(0.7, 0.25, 1.5, "as that of caches before the last, and less"),
         shown="usable share of last-level cache",
     ),
     Parameter(
@@ -385,12 +368,11 @@ REGISTER: tuple[Parameter, ...] = (
         "working set of which half stays in a cache before the last, over its size",
         short="kappa",
         changes="cache",
-        assumed=Quantity(
+        assumed=_within(
             1.0,
             0.5,
             1.5,
-            "assumed",
-            source="its size; replacement by age loses all there, half is the safe working set "
+            "its size; replacement by age loses all there, half is the safe working set "
             "(H. Stengel et al., ICS 2015), measured: 1.3",
         ),
         shown="usable share of {}",
@@ -403,12 +385,8 @@ REGISTER: tuple[Parameter, ...] = (
         short="c_share",
         changes="cache",
         needed={"topology.caches": "signatures with if_fits"},
-        assumed=Quantity(
-            2.0**21,
-            2.0**15,
-            2.0**27,
-            "assumed",
-            source="from an inner cache to a last-level one for one core",
+        assumed=_within(
+            2.0**21, 2.0**15, 2.0**27, "from an inner cache to a last-level one for one core"
         ),
     ),
     Parameter(
@@ -419,9 +397,7 @@ REGISTER: tuple[Parameter, ...] = (
         zero=True,
         changes="sharing",
         needed={"memory.kappa_fs": _SHARING},
-        assumed=Quantity(
-            0.5, 0.05, 1.0, "assumed", source="unknown: from hidden transfers to none hidden (1)"
-        ),
+        assumed=_within(0.5, 0.05, 1.0, "unknown: from hidden transfers to none hidden (1)"),
         shown="false sharing, exposed share",
     ),
     Parameter(
@@ -433,9 +409,7 @@ REGISTER: tuple[Parameter, ...] = (
         zero=True,
         changes="openmp",
         needed={"openmp.parallel_for": "predictions of parallel loops"},
-        assumed=Quantity(
-            3e-6, 2e-7, 4e-5, "assumed", source="measured of libgomp and libomp: 0.2 to 20 us"
-        ),
+        assumed=_within(3e-6, 2e-7, 4e-5, "measured of libgomp and libomp: 0.2 to 20 us"),
     ),
     *(
         Parameter(
@@ -465,9 +439,7 @@ REGISTER: tuple[Parameter, ...] = (
         "latency of a message",
         changes="latency_TIER",
         needed={"net.intra": _WITHIN, "net.inter": _BETWEEN},
-        assumed=Quantity(
-            3e-6, 2e-7, 5e-5, "assumed", source="from shared memory to Ethernet: 0.2 to 50 us"
-        ),
+        assumed=_within(3e-6, 2e-7, 5e-5, "from shared memory to Ethernet: 0.2 to 50 us"),
         shown="latency",
     ),
     Parameter(
@@ -478,9 +450,7 @@ REGISTER: tuple[Parameter, ...] = (
         zero=True,
         changes="bandwidth_TIER",
         needed={"net.intra": _WITHIN, "net.inter": _BETWEEN},
-        assumed=Quantity(
-            3e-10, 4e-11, 1e-8, "assumed", source="Gigabit Ethernet to 200 Gbit/s: 0.1 to 25 GB/s"
-        ),
+        assumed=_within(3e-10, 4e-11, 1e-8, "Gigabit Ethernet to 200 Gbit/s: 0.1 to 25 GB/s"),
         shown="bandwidth",
     ),
     Parameter(
@@ -490,9 +460,7 @@ REGISTER: tuple[Parameter, ...] = (
         "largest message sent eagerly",
         short="eager",
         zero=True,
-        assumed=Quantity(
-            8192.0, 256.0, 262144.0, "assumed", source="defaults of MPI libraries: 4 to 64 KiB"
-        ),
+        assumed=_within(8192.0, 256.0, 262144.0, "defaults of MPI libraries: 4 to 64 KiB"),
         needed={
             "net.intra.eager_threshold": "predictions of messages within a node",
             "net.inter.eager_threshold": "predictions of messages between nodes",
@@ -626,9 +594,7 @@ REGISTER: tuple[Parameter, ...] = (
         zero=True,
         changes="reduction",
         needed={"net.reduce_gamma": "predictions of reductions"},
-        assumed=Quantity(
-            2e-10, 2e-11, 1e-9, "assumed", source="adding 1 to 50 GB/s of numbers in memory"
-        ),
+        assumed=_within(2e-10, 2e-11, 1e-9, "adding 1 to 50 GB/s of numbers in memory"),
         shown="local reduction",
     ),
     Parameter(
