@@ -64,7 +64,7 @@ def test_a_timeline_that_has_no_replay_says_so(popmodel: Call, tmp_path: Path) -
             ("cg.S.2.prv.gz", "comd.4.prv.gz"),
             (),
             "-o x.perfetto.json: one trace makes a timeline, not 2",
-            "name one, or write a table of runs: .csv, .extrap.json, .json, .jsonl, .txt",
+            "name one, or write a table of runs: .csv, .json, .jsonl",
         ),
         (
             ("cg.S.2.prv.gz",),
@@ -140,7 +140,7 @@ def test_info_and_metrics_of_it(popmodel: Call, tmp_path: Path) -> None:
             ("-o", "x.prv"),
             "x.prv: cannot tell the format from the suffix",
             "use .ti or .ti.txt for SimGrid SMPI, .goal for GOAL, or with .gz; .perfetto.json, "
-            ".svg for timelines; .csv, .extrap.json, .json, .jsonl, .txt for tables of runs",
+            ".svg for timelines; .csv, .json, .jsonl for tables of runs",
         ),
         (
             ("-o", "x.ti", "--flop-rate", "fast"),

@@ -31,7 +31,7 @@ def rows(popmodel: Call, *sources: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.long(after=1)
-@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".txt", ".extrap.json"])
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
 def test_all_formats_of_tables_give_the_same(
     shown: Call, tmp_path: Path, runs: str, suffix: str
 ) -> None:
