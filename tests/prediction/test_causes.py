@@ -76,10 +76,3 @@ loop = { count = 100, body = [
     assert list(run.causes["process_serialisation_efficiency"]) == ["waiting for others"]
     for metric, causes in run.causes.items():
         assert sum(causes.values()) == pytest.approx(lost(run, metric))
-
-
-def test_what_costs_nothing_is_no_cause() -> None:
-    run = predict(program(TWO_LEVELS), machine(), 1, 1)
-    assert "process_load_balance" not in run.causes
-    assert "serial_region_efficiency" not in run.causes
-    assert "process_transfer_efficiency" not in run.causes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,15 +69,6 @@ def test_scaling_all_times_scales_the_runtime(split: tuple[int, int]) -> None:
     assert total == pytest.approx(1.0, abs=2e-3)
 
 
-@pytest.mark.parametrize("name", BUNDLED)
-@pytest.mark.parametrize("where", PRESETS)
-def test_the_same_of_the_bundled_programs(name: str, where: str) -> None:
-    threads = min(4, PRESETS[where].topology.cores_per_node)
-    found = of_runtime(BUNDLED[name], PRESETS[where], 4, threads)
-    total = sum(GROUPS[group].degree * one.value for group, one in found.items() if group in GROUPS)
-    assert total == pytest.approx(1.0, abs=2e-3)
-
-
 def test_a_kink_has_two_sides() -> None:
     # both sides of the maximum take equal time: only slowing one of them down matters
     even = program("[[program]]\nserial = { trip = 1e6, flops = 4, loads = 4 }\n")
@@ -111,17 +100,6 @@ def test_of_a_metric() -> None:
     assert found["clock"] < 0
     with pytest.raises(ValueError, match="a result of 0 has no elasticity"):
         elasticities(study, where, lambda modelled: 0.0 * modelled.runtime)
-
-
-def test_a_prediction_has_them() -> None:
-    run = predict(BUNDLED["stencil3d"], PRESETS["sandybridge-fdr"], 16, 4)
-    document = json.loads(json.dumps(run.to_dict()))
-    memory = next(one for one in document["elasticities"] if one["name"] == "memory")
-    assert memory["label"] == "memory bandwidth"
-    assert -1 < memory["value"] < -0.5
-    # ten per cent more bandwidth agree with what would help
-    predicted = 1.1 ** memory["value"] - 1
-    assert predicted == pytest.approx(run.remedies["+10 % memory bandwidth"], abs=0.003)
 
 
 def test_a_parameter_at_the_edge_of_its_domain_has_none() -> None:

@@ -58,21 +58,6 @@ def test_time_adds_up_to_the_runtime(cannon_run: PredictedRun) -> None:
     assert total == pytest.approx(cannon_run.runtime.value)
 
 
-def test_cache_and_memory_bandwidth_decide_and_the_cache_is_doubtful(
-    cannon_run: PredictedRun,
-) -> None:
-    remedies = list(cannon_run.remedies)
-    assert remedies[:2] == ["+10 % cache", "+10 % memory bandwidth"]
-    assert -0.1 < cannon_run.remedies[remedies[1]] < 0
-    assert next(iter(cannon_run.doubtful)) == "memory.kappa"
-    assert any(
-        note == "a working set of 8 MiB fits L3 in 36 % of the draws: intervals span both cases"
-        for note in cannon_run.notes
-    )
-    full, none = cannon_run.model_form
-    assert full <= cannon_run.runtime.value <= none
-
-
 def test_metrics_without_a_value_have_a_reason(preset: Profile) -> None:
     text = "parallel = { trip = 64, inner = 1e5, flops = 2 }"
     run = predict(program(f"[[program]]\n{text}\n"), preset, 16, 4)
@@ -192,15 +177,6 @@ def test_one_process_alone_compares_with_no_communication() -> None:
     run = predict(program(f"{BALANCED}{body}"), machine(), 1, 1)
     assert run.message_passing_ratio is None
     assert run.message_passing_absent == "one process per core does not communicate"
-
-
-def test_without_draws_there_is_no_interval_and_that_is_said() -> None:
-    run = predict(program(BALANCED), machine(), 16, 4, draws=0).to_dict()
-    assert run["runtime"]["low"] is None
-    assert run["runtime"]["high"] is None
-    assert run["runtime"]["why"] == "no uncertain input acts on it"
-    assert run["doubtful"] == {}
-    assert run["intervals"] == {"level": 0.9, "include": []}
 
 
 @pytest.mark.long

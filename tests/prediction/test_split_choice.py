@@ -68,13 +68,6 @@ def test_the_best_estimate_and_the_ends_of_the_forms_are_no_draws() -> None:
     assert one.runtime.high == 6.0
 
 
-def test_exact_runtimes_beside_drawn_ones() -> None:
-    one, other = candidates(1.5, with_nominal(np.array([1.0, 2.0])))
-    assert one.probability_best == other.probability_best == 0.5
-    assert one.runtime.low is None
-    assert one.draws.shape == other.draws.shape == (FIRST + 2,)
-
-
 def test_nothing_is_doubtful_about_a_sure_choice() -> None:
     varied = np.exp(0.1 * scores(1))
     choice = choose(candidates(varied, 2 * varied), TOPOLOGY, {"x": scores(1)})
@@ -158,13 +151,6 @@ def test_if_all_are_equally_good_the_simplest_is_recommended() -> None:
     assert choice.taken.split == (16, 1)
     assert [one.split for one in choice.tied] == [(16, 1), (4, 4), (8, 2)]
     assert choice.doubt is None
-
-
-def test_usual_defaults_are_simpler_than_other_splits() -> None:
-    found = judge([evaluated(2, 1.0), evaluated(4, 1.0), evaluated(8, 1.01)])
-    assert choose(found, TOPOLOGY, {}).taken.split == (2, 8)  # one process per socket
-    found = judge([evaluated(2, 1.01), evaluated(4, 1.0)])
-    assert choose(found, TOPOLOGY, {}).taken.split == (8, 2)  # no default: the fewest threads
 
 
 def test_the_simplest_lies_within_what_was_measured() -> None:

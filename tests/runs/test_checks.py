@@ -76,14 +76,6 @@ def test_a_parameter_that_some_files_leave_open_is_named() -> None:
     )
 
 
-def test_a_parameter_that_is_set_for_all_is_no_gap() -> None:
-    assert checked([RUN, MeasuredRow("b.prv", 8, 1, 1.0, {})], ["N"])[1] == ()
-
-
-def test_an_empty_cell_of_a_table_is_no_gap() -> None:
-    assert checked([RUN, replace(RUN, parameters={}, line=3)])[1] == ()
-
-
 def test_disturbed_runs_are_said_once() -> None:
     runs = [
         RUN,
