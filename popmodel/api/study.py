@@ -101,7 +101,7 @@ def study(
         else:
 
             def look() -> tuple[Sequence[Path], Mapping[str, Any]]:
-                return (), vars(machine.look(patience, watch.tell))
+                return (), machine.look(patience, watch.tell)._asdict()
 
             state = executor.make(
                 state,

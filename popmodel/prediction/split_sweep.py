@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
@@ -43,8 +43,7 @@ Step = Callable[[int, int], None]
 """Told how many splits of how many are done."""
 
 
-@dataclass(frozen=True)
-class LargestSplit:
+class LargestSplit(NamedTuple):
     """The largest number of cores that keeps a parallel efficiency."""
 
     target: float  # The parallel efficiency to be kept by the fastest split

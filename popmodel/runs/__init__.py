@@ -1,7 +1,7 @@
 """Measured runs of one program as one table, from whatever tells of them.
 
 In come traces (`measurement`, and `sites` for what a run does at each place in the code) and files:
-CSV (`csv_files`), JSON (`json_files`), Extra-P (`extrap_files`), sacct (`sacct_files`); `files`
-says which reads and writes what. `table` knows what columns and cells mean, `checks` what is wrong
-with all runs together, `variation` how much repeats of a run differ in their losses.
+CSV and JSON (`files`), Extra-P (`extrap_files`), batch logs (`sacct_files`); `files` says which
+reads and writes what. `table` knows what columns and cells mean, `measurement` what is wrong with
+all runs together and how much repeats of a run differ in their losses.
 """

@@ -11,7 +11,6 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from popmodel.documents import (
@@ -242,7 +241,7 @@ def runs_of(
     own = [given.get(name, name) for name in names]
     others = [head for head in heads if head not in names]
     read = read_rows(list(heads), rows, known, top, given, own=own, others=others)
-    return replace(read, notes=(*notes, *read.notes))
+    return read._replace(notes=(*notes, *read.notes))
 
 
 def _meant(name: str) -> str | None:

@@ -10,7 +10,6 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -85,7 +84,7 @@ def read_sacct(
             f"times are whole seconds: the shortest, {shortest:g} s, may be off by "
             f"{50 / shortest:.2g} %"
         )
-    return replace(read, ignored=(), notes=(*notes, *read.notes))
+    return read._replace(ignored=(), notes=(*notes, *read.notes))
 
 
 def _check_heads(heads: Sequence[str], given: Mapping[str, str], top: Place) -> None:

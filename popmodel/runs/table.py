@@ -20,7 +20,6 @@ from popmodel.efficiency.hierarchy import IdentityError, load_families
 from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
 from popmodel.runs.measurement import MeasuredRow, require_plausible
 from popmodel.units import TIME_UNITS
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     import pandas
@@ -86,8 +85,7 @@ class Row(NamedTuple):
     facts: Mapping[str, Any] | None = None  # Other fields of the `MeasuredRow`
 
 
-@dataclass(frozen=True)
-class RunTimes:
+class RunTimes(NamedTuple):
     """A table of runs."""
 
     path: str  # The file

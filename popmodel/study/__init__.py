@@ -1,1 +1,6 @@
-"""Studies: small runs of a program, its signature and the machine's profile made of them."""
+"""A study: from the command of a program to the files behind a recommended split.
+
+`plan` checks what is asked for and plans small runs, `executor` makes them here or in a batch job,
+`learning` finds the signature in them and says what makes the answer doubtful, `machine` has the
+load, the profile and the target. All is noted in the `manifest`, by which a study goes on.
+"""

@@ -22,7 +22,6 @@ from popmodel.machine.profile import Profile
 from popmodel.plain import plain
 from popmodel.study.manifest import unwritable
 from popmodel.units import format_time, plural
-from popmodel.values import dataclass
 
 PROFILE, TARGET, UNKNOWN = "machine.json", "target.json", "unknown.json"
 _NETWORK = ("inter", "nic_G")
@@ -35,8 +34,7 @@ _LOOK = 1.5  # seconds
 _PAUSE = 5.0  # seconds between looks
 
 
-@dataclass(frozen=True)
-class MachineLoad:
+class MachineLoad(NamedTuple):
     """What others took of the CPUs while nothing was run."""
 
     cpus: int  # CPUs that runs may use

@@ -191,7 +191,7 @@ def opened(
     except FileError:
         if not force:
             raise
-    if found is None or force or not any(one.state == DONE for one in found.steps.values()):
+    if found is None or force or not any(step.state == DONE for step in found.steps.values()):
         return _written(fresh)
     if other := _difference(found, fresh, changeable):
         raise UsageError(
@@ -206,7 +206,7 @@ def note(manifest: Manifest, step: StudyStep, files: Sequence[Path] = ()) -> Man
     made = tuple(
         replace(describe_input(path), path=str(path.relative_to(manifest.folder))) for path in files
     )
-    others = {name: one for name, one in manifest.steps.items() if name != step.name}
+    others = {name: other for name, other in manifest.steps.items() if name != step.name}
     return _written(replace(manifest, steps={**others, step.name: replace(step, files=made)}))
 
 
@@ -215,10 +215,10 @@ def is_done(manifest: Manifest, name: str) -> bool:
     step = manifest.steps.get(name)
     if step is None or step.state != DONE:
         return False
-    for one in step.files:
-        path = manifest.folder / one.path
+    for file in step.files:
+        path = manifest.folder / file.path
         try:
-            if describe_input(path) != replace(one, path=str(path)):
+            if describe_input(path) != replace(file, path=str(path)):
                 return False
         except FileError:
             return False
@@ -227,7 +227,7 @@ def is_done(manifest: Manifest, name: str) -> bool:
 
 def contents(manifest: Manifest, names: Iterable[str]) -> dict[str, list[str]]:
     """What the files of some steps hold: what rests on a step is made anew when they change."""
-    return {name: [one.head_sha256 for one in manifest.steps[name].files] for name in names}
+    return {name: [file.head_sha256 for file in manifest.steps[name].files] for name in names}
 
 
 def carried_out(
@@ -303,16 +303,16 @@ def _read(folder: Path) -> Manifest | None:
         error.hint = "begin anew with --force"
         raise
     steps = [
-        StudyStep(**{**one, "files": tuple(ProvenanceInput(**each) for each in one["files"])})
-        for one in table["steps"]
+        StudyStep(**{**entry, "files": tuple(ProvenanceInput(**file) for file in entry["files"])})
+        for entry in table["steps"]
     ]
     return Manifest(
         folder,
         table["request"],
-        tuple(ProvenanceInput(**one) for one in table["inputs"]),
+        tuple(ProvenanceInput(**entry) for entry in table["inputs"]),
         table["began"],
         table["host"],
-        {one.name: one for one in steps},
+        {entry.name: entry for entry in steps},
         table["popmodel"],
     )
 
@@ -344,16 +344,16 @@ def _difference(found: Manifest, asked: Manifest, changeable: Sequence[str]) -> 
             return f"{name}: {_shown(before)}, not {_shown(this)}"
     if found.host != asked.host:
         return f"runs on {found.host}, not on {asked.host}"
-    for one, other in zip(found.inputs, asked.inputs, strict=False):
-        if one != other:
-            return f"another version of {one.path}"
+    for given, other in zip(found.inputs, asked.inputs, strict=False):
+        if given != other:
+            return f"another version of {given.path}"
     return None
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return shell.join(f"{one:g}" if isinstance(one, float) else str(one) for one in value)
+        return shell.join(f"{item:g}" if isinstance(item, float) else str(item) for item in value)
     if isinstance(value, Mapping):
-        each = (f"{name}={_shown(one)}" for name, one in value.items())
-        return ", ".join(each) or "none"
+        pairs = (f"{name}={_shown(item)}" for name, item in value.items())
+        return ", ".join(pairs) or "none"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -239,7 +239,7 @@ def refusal(signature: Signature | None, run: PlannedRun) -> str | None:
     known = {name: value for name, value in run.settings if name in signature.params}
     asked = signature.with_settings(known)
     asked.require_known()
-    params = {name: one.value for name, one in asked.inputs.items()}
+    params = {name: quantity.value for name, quantity in asked.inputs.items()}
     try:
         check_requirements(signature, run.processes, run.threads, params)
         if signature.grid is not None:
@@ -443,7 +443,7 @@ def expected(run: PlannedRun, timed: Mapping[PlannedRun, float]) -> float | None
         return None
     if run.configuration in timed:
         return timed[run.configuration]
-    slowest = {one.settings: timed[one] for one in sorted(timed, key=lambda one: -one.cores)}
+    slowest = {other.settings: timed[other] for other in sorted(timed, key=lambda r: -r.cores)}
     if run.settings in slowest:
         return slowest[run.settings]
     known = sorted((PlannedRun(1, 1, settings).size, time) for settings, time in slowest.items())
