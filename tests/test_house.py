@@ -27,15 +27,15 @@ STATEMENTS = {
     "structure": 3650,
     "fit": 3105,
     "(top)": 1150,
-    "runs": 1335,
+    "runs": 1326,
     "network": 1021,
     "whatif": 994,
     "machine": 5285,
     "validation": 870,
     "timeline": 906,
-    "study": 1035,
+    "study": 1031,
     "expressions": 565,
-    "prediction": 1635,
+    "prediction": 1598,
     "kernel": 20,
 }
 MOST_FILES = 479
