@@ -1,4 +1,4 @@
-"""Runs of one program side by side: what one lacks is data, and times are kept whole."""
+"""Runs of one program side by side: what one lacks is data, times are kept whole."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from synthetic import programs, run
 
 import popmodel
+from popmodel.errors import PopmodelError
 from popmodel.signature import LearntSignature, Run, signature_from
 from popmodel.signature.align_runs import RunTable, Site, aligned
+from popmodel.trace import read
 
 SHARED = Path(os.environ.get("POPMODEL_SHARED", "/nowhere"))
 
@@ -192,7 +194,7 @@ def test_simulated_programs_are_carried_to_64_processes(
     assert there["low"] <= truth <= there["high"]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the traces of reference are not here")
 def test_a_solver_without_halos_on_one_process_grows_with_the_problem(tmp_path: Path) -> None:
     """miniFE: its iterations and work follow N, though one process makes no exchange."""
@@ -211,3 +213,53 @@ def test_a_solver_without_halos_on_one_process_grows_with_the_problem(tmp_path: 
         for size in (30, 60)
     }
     assert 6 < times[60] / times[30] < 20  # N**3 of work in about N iterations: 8 to 16
+
+
+SMPI = Path(__file__).parent.parent / "data" / "smpi"
+
+
+def test_another_program_is_refused_with_both_lists(tmp_path):
+    traces = [
+        run(program).read(tmp_path, f"{name}.prv")
+        for name, program in (
+            ("small", programs.jacobi((2, 2), 6, how="sendrecv")),
+            ("large", programs.transposes(9, 6)),
+        )
+    ]
+    said = "small.prv: not the program of .*large.prv: what both do holds .* % of the time"
+    with pytest.raises(PopmodelError, match=said) as error:
+        signature_from(traces)
+    assert "only there: MPI_Alltoall" in str(error.value)
+    assert "MPI_Sendrecv" in str(error.value).partition("only here: ")[2]
+    assert error.value.hint == "give runs of one program"
+
+
+@pytest.fixture(scope="module")
+def traced(real_trace):
+    """A real run; its structure is found once."""
+    found = {}
+
+    def of(name):
+        if name not in found:
+            own = SMPI / f"{name}.ti.txt.gz"
+            found[name] = Run(read(own if own.exists() else real_trace(name)))
+        return found[name]
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [("cgA.4", "cg.S.2"), ("jac2048.4", "jac2048.16"), ("mix.4", "mixpers.4")],
+)
+def test_runs_of_one_program_are_alike(traced, first, other):
+    assert len(RunTable([traced(first), traced(other)]).rows) == 2
+    assert len(RunTable([traced(other), traced(first)]).rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "other"), [("cg.S.2", "comd.4"), ("is.S.4", "cgA.4"), ("cgA.4", "is.S.4")]
+)
+def test_programs_with_calls_in_common_are_told_apart(traced, first, other):
+    with pytest.raises(PopmodelError, match="not the program of"):
+        RunTable([traced(first), traced(other)])
