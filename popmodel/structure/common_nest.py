@@ -307,7 +307,7 @@ def flows_of(
 
 def _ends(program: Program, events: ProgramEvents) -> NDArray[np.int64]:
     """Events that messages are sent and received in, where both are known: int64[2, m]."""
-    event = np.repeat(np.arange(len(events)), np.diff(events.first))
+    event = events.of_operation
     ends = np.full((2, len(program.messages)), -1, np.int64)
     for row, kinds in zip(ends, ((Op.SEND, Op.ISEND), (Op.RECEIVE, Op.POST)), strict=True):
         mine = (program.kind == kinds[0]) | (program.kind == kinds[1])

@@ -160,8 +160,8 @@ def _rated(events: ProgramEvents, steps: Steps, begin: int, start: int, done: in
 
 def _holds_steps(events: ProgramEvents, steps: Steps, loop: FoundLoop, found: Iterations) -> bool:
     """Whether a loop inside takes nearly all the time: either may be what is meant."""
-    time = events.before + np.where(events.is_region, events.end - events.begin, 0)
-    of_place = np.bincount(steps.common.place, time * (found.of >= 0), steps.common.places)
+    time = events.computing * (found.of >= 0)
+    of_place = np.bincount(steps.common.place, time, steps.common.places)
     inner = [
         sum(float(of_place[list(leaf.places)].sum()) for leaf in leaves(each.body))
         for each in loop.body
@@ -246,9 +246,8 @@ def iterations_of(events: ProgramEvents, common: Common, loop: FoundLoop, begin:
     np.minimum.at(since, (iteration, sequence), np.minimum(before, events.begin)[inside])
     until = np.full(sequences, begin, np.int64)
     np.maximum.at(until, sequence, events.end[inside])
-    time = events.before + np.where(events.is_region, events.end - events.begin, 0)
     compute = np.zeros((count, sequences))
-    np.add.at(compute, (iteration, sequence), time[inside])
+    np.add.at(compute, (iteration, sequence), events.computing[inside])
     _cut_the_first(events, common, since, compute, inside, sequence, iteration)
     edges = np.concatenate([since, until[None, :]])
     filled = np.minimum.accumulate(edges[::-1], axis=0)[::-1]

@@ -137,7 +137,7 @@ def closed_groups(structure: Structure, *, requests: bool = True) -> list[Messag
 def _ends(structure: Structure) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Place of the send, the post and both waits of each message, and the event of its send."""
     program, events = structure.program, structure.events
-    of = np.searchsorted(events.first, np.arange(program.operations), side="right") - 1
+    of = events.of_operation
     places = np.full((len(_ENDS), len(program.messages)), -1, np.int64)
     event = np.full(len(program.messages), -1, np.int64)
     for row, kinds in enumerate(_ENDS):
@@ -204,7 +204,7 @@ def _chains(structure: Structure, event: NDArray[np.int64]) -> dict[int, set[int
     """
     program, events = structure.program, structure.events
     done = np.isin(program.kind, (Op.RECEIVE, Op.WAIT_RECEIVE))
-    of = np.searchsorted(events.first, np.arange(program.operations), side="right") - 1
+    of = events.of_operation
     receives = np.zeros(len(events), bool)
     receives[of[done]] = True
     sends = np.zeros(len(events), bool)

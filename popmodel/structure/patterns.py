@@ -25,7 +25,7 @@ from popmodel.structure.pattern_kinds import (
     readings,
 )
 from popmodel.structure.rank_formulas import colour
-from popmodel.structure.structure import loops_around
+from popmodel.structure.structure import events_at, loops_around
 from popmodel.structure.traffic import given
 from popmodel.values import dataclass
 
@@ -383,17 +383,14 @@ def _collectives(structure: Structure) -> list[Pattern]:
     """
     program, events = structure.program, structure.events
     arrives = np.flatnonzero(np.isin(program.kind, (Op.COLLECTIVE, Op.ARRIVE)))
-    of = np.searchsorted(events.first, arrives, side="right") - 1
+    of = events.of_operation[arrives]
     called, row = structure.place[of], program.target[arrives]
     first = np.full(len(program.collectives), len(structure.places), called.dtype)
     np.minimum.at(first, row, called)
     place = first[row]
-    order = np.argsort(place, kind="stable")
-    bounds = np.searchsorted(place[order], np.arange(len(structure.places) + 1))
     amount = given(program)
     found = []
-    for number in range(len(structure.places)):
-        mine = order[bounds[number] : bounds[number + 1]]
+    for number, mine in enumerate(events_at(place, len(structure.places))):
         if len(mine):
             here = mine[called[mine] == number]
             passes = len(np.unique(structure.execution[of[here]]))

@@ -85,6 +85,16 @@ class ProgramEvents:
         """Sequence of each event: int64[E]."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
+    @property
+    def of_operation(self) -> NDArray[np.int64]:
+        """Event of each operation: int64[N]."""
+        return np.repeat(np.arange(len(self)), np.diff(self.first))
+
+    @property
+    def computing(self) -> NDArray[np.float64]:
+        """Computing before each event, and in it if it is a region, ns: float64[E]."""
+        return self.before + np.where(self.is_region, self.end - self.begin, 0)
+
     def gaps(
         self, start: int, stop: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

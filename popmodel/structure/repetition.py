@@ -111,62 +111,54 @@ def repeated(events: ProgramEvents) -> RepeatedCalls:
             last.append(end)
         group.append(number)
     stretches = [slice(*each) for each in zip(first, last, strict=True)]
-    weight = events.before + np.where(events.is_region, events.end - events.begin, 0) + 1.0
-    best = [
-        _Trial(events.exact, stretches, weight),
-        _Trial(events.sized, stretches, weight),
-    ]
-    if not any(each.agree and each.looped >= _MOSTLY for each in best):
-        best += [_Trial(each, stretches, weight) for each in (events.tagged, events.coarse)]
-    most = max(each.share for each in best)
-    good = [index for index, each in enumerate(best) if each.share >= _ENOUGH * most]
-    chosen = min(good, key=lambda index: (not best[index].agree, index))
-    if chosen == 0 and 1 in good and best[0].length > _TURNS * best[1].length:
-        chosen = 1
-    nests = best[chosen].nests
-    if chosen and most > 0:
-        tokens = _as_fine_as_stable(events, best[chosen], stretches)
+    weight = events.computing + 1.0
+    trials = [_trial(tokens, stretches, weight) for tokens in (events.exact, events.sized)]
+    if not any(trial.agree and trial.looped >= _MOSTLY for trial in trials):
+        trials += [_trial(tokens, stretches, weight) for tokens in (events.tagged, events.coarse)]
+    most = max(trial.share for trial in trials)
+    good = [trial for trial in trials if trial.share >= _ENOUGH * most]
+    best = next((trial for trial in good if trial.agree), good[0])
+    exact, sized = trials[:2]
+    if (
+        best is exact
+        and any(trial is sized for trial in good)
+        and exact.places > _TURNS * sized.places
+    ):
+        best = sized
+    nests = best.nests
+    if best is not exact and most > 0:
+        tokens = _as_fine_as_stable(events, best, stretches)
         nests = repetitions([tokens[each] for each in stretches])
     return RepeatedCalls(nests, first, group)
 
 
-class _Trial:
-    """What some tokens explain.
+class _Trial(NamedTuple):
+    """What some tokens explain."""
 
-    Attributes
-    ----------
-    tokens : int32[E]
-    nests : list of Repetition
-        Of each stretch of the events.
-    share, length : float
-        Share of the time in the largest loop, and places in it, which loops inside it repeat.
-    looped : float
-        Share of the events in loops.
-    agree : bool
-        Whether the largest loops of all stretches have equally many iterations.
-    """
+    tokens: NDArray[np.int32]  # int32[E]
+    nests: list[Repetition]  # Of each stretch of the events
+    share: float  # Of the time in the largest loops
+    places: int  # In these, which loops inside them repeat
+    looped: float  # Share of the events in loops
+    agree: bool  # Whether the largest loops of all stretches have equally many iterations
 
-    def __init__(
-        self,
-        tokens: NDArray[np.int32],
-        stretches: list[slice],
-        weight: NDArray[np.float64],
-    ) -> None:
-        self.tokens = tokens
-        self.nests = repetitions([tokens[each] for each in stretches])
-        inside, looped, places, total = 0.0, 0, 0, 0
-        counts: list[int] = []
-        for nest, stretch in zip(self.nests, stretches, strict=True):
-            largest, mine, all_looped = _largest(nest, weight[stretch])
-            inside += float(weight[stretch][mine].sum())
-            looped += all_looped
-            places += len(np.unique(nest.node[mine]))
-            counts.append(int(nest.counts_of(largest).sum()) if largest else 0)
-            total += len(nest.node)
-        self.share = inside / max(float(sum(weight[each].sum() for each in stretches)), 1.0)
-        self.length = places / max(len(self.nests), 1)
-        self.looped = looped / max(total, 1)
-        self.agree = len(set(counts)) == 1 and counts[0] > 0
+
+def _trial(
+    tokens: NDArray[np.int32], stretches: list[slice], weight: NDArray[np.float64]
+) -> _Trial:
+    nests = repetitions([tokens[each] for each in stretches])
+    inside, places, looped = 0.0, 0, 0
+    counts: list[int] = []
+    for nest, stretch in zip(nests, stretches, strict=True):
+        largest, mine, all_looped = _largest(nest, weight[stretch])
+        inside += float(weight[stretch][mine].sum())
+        looped += all_looped
+        places += len(np.unique(nest.node[mine]))
+        counts.append(int(nest.counts_of(largest).sum()) if largest else 0)
+    share = inside / max(float(sum(weight[each].sum() for each in stretches)), 1.0)
+    total = sum(len(nest.node) for nest in nests)
+    agree = len(set(counts)) == 1 and counts[0] > 0
+    return _Trial(tokens, nests, share, places, looped / max(total, 1), agree)
 
 
 def _largest(nest: Repetition, weight: NDArray[np.float64]) -> tuple[int, slice, int]:

@@ -470,8 +470,7 @@ class StructureItem:
 def items_of(events: ProgramEvents, common: Common) -> tuple[StructureItem, ...]:
     """Items of a nest, those at the top."""
     sequence = events.sequence
-    time = events.before + np.where(events.is_region, events.end - events.begin, 0)
-    time /= max(len(events.offsets) - 1, 1)
+    time = events.computing / max(len(events.offsets) - 1, 1)
     rows_of = events_at(common.place, common.places)
     numbers = count()
     likenesses: dict[tuple[object, ...], int] = {}

@@ -170,7 +170,7 @@ class Structure:
 
 
 def events_at(place: NDArray[np.int32], places: int) -> list[NDArray[np.int64]]:
-    """The events at each of so many places, in order."""
+    """The rows of events at each of so many places, in order."""
     order = np.argsort(place, kind="stable")
     bounds = np.searchsorted(place[order], np.arange(1, places))
     return np.split(order, bounds) if places else []

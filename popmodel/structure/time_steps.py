@@ -84,7 +84,7 @@ def time_steps(events: ProgramEvents) -> TimeSteps | None:
     busy = np.flatnonzero(np.diff(events.offsets) > 0)
     if not len(busy):
         return None
-    weights = events.before + np.where(events.is_region, events.end - events.begin, 0) + 1.0
+    weights = events.computing + 1.0
     sequence = int(busy[np.argmax(np.add.reduceat(weights, events.offsets[busy]))])
     mine = slice(*events.offsets[sequence : sequence + 2])
     compared = _Compared(events.coarse[mine], weights[mine], events.begin[mine], events.end[mine])

@@ -163,8 +163,7 @@ def sent_in_iterations(structure: Structure) -> tuple[int, int, int] | None:
     around = loops_around(structure.nest)
     inside = np.array([bool(path) and path[0] is structure.loop for path in around])
     operations = np.flatnonzero(np.isin(program.kind, _SENDS))
-    of = np.searchsorted(events.first, operations, side="right") - 1
-    mine = operations[inside[structure.place[of]]]
+    mine = operations[inside[structure.place[events.of_operation[operations]]]]
     size = program.messages.size[program.target[mine]]
     return len(structure.iterations) - 1, len(mine), int(size.sum())
 
