@@ -55,14 +55,12 @@ class CheckedSignature:
     caveats: tuple[str, ...] = ()  # What of the program it does not contain
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON types, schema ``popmodel/signature-check/1``."""
         return {"schema": "popmodel/signature-check/1", **asdict(self)}
 
 
 def check(
     source: str | os.PathLike[str], settings: Mapping[str, float] | None = None
 ) -> CheckedSignature:
-    """Check a signature file or a bundled signature."""
     path, is_bundled, text = read(source)
     try:
         document = parse_toml(text, path, SignatureError)
@@ -177,7 +175,6 @@ class _DescriptionWriter:
         }
 
     def item(self, item: Item) -> dict[str, Any]:
-        """Return an item with all that its kind knows, and for a loop its body."""
         return {"kind": item.kind, **self._fields(item)}
 
     def depending(self, name: str) -> list[str]:
@@ -193,7 +190,6 @@ class _DescriptionWriter:
         return {key.name: self._entry(key, value) for key, value in table.shown()}
 
     def _one(self, value: Any) -> Any:
-        """Return an entry of a list."""
         match value:
             case Item():
                 return self.item(value)
@@ -247,7 +243,6 @@ class SignatureFinding:
 
 
 def of_error(error: SignatureError) -> SignatureFinding:
-    """Return what kept a part of the signature from being read."""
     return SignatureFinding(error.problem, error.line, error.column, error.hint)
 
 
@@ -262,12 +257,10 @@ class Finder:
     results: list[ConstraintOutcome]  # What the formulas that are written give there
 
     def mistakes(self) -> Iterator[SignatureFinding]:
-        """What is wrong."""
         yield from self._unreachable()
         yield from self._out_of_range()
 
     def remarks(self) -> Iterator[SignatureFinding]:
-        """What is doubtful."""
         yield from self._excluding_nothing()
         yield from self._without_value()
         yield from self._sometimes_out_of_range()

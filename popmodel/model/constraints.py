@@ -108,7 +108,6 @@ class ConstraintOutcome(NamedTuple):
 def possible(
     signature: Signature, require: Mapping[Path, Expression], params: Mapping[str, float]
 ) -> Possible:
-    """Try numbers of processes and threads."""
     grid = signature.grid
     dims = () if grid is None or grid.dims is None else grid.dims
     without = unknown(signature)  # what depends on it excludes nothing

@@ -95,7 +95,6 @@ class ModelForm:
 def laws_of_split(
     split: str, work: RunWork, imbalance: Iterable[Value], reach: Iterable[Reach], drawn: Draws
 ) -> ModelForm:
-    """Return the factors of the laws in one split."""
     parts = {
         LOOPS: (work.stretched, work.stated),
         SERIAL: (work.serial - work.stated,),

@@ -65,7 +65,6 @@ class Calibration:
 
     @cached_property
     def index(self) -> Mapping[str, int]:
-        """Position of every name."""
         return {name: number for number, name in enumerate(self.names)}
 
     @property

@@ -41,11 +41,9 @@ class Own(NamedTuple):
     turns: float = 0.0
 
     def plus(self, other: Own) -> Own:
-        """Return both together: the same processes are slow in all items."""
         return Own(*(one + more for one, more in zip(self, other, strict=True)))
 
     def times(self, factor: float) -> Own:
-        """Return it so many times, or in another unit."""
         return Own(*(one * factor for one in self))
 
 
@@ -59,7 +57,6 @@ class Memory(NamedTuple):
     moved: float = 0.0
 
     def plus(self, other: Memory) -> Memory:
-        """Return both together."""
         return Memory(self.crowding + other.crowding, self.moved + other.moved)
 
 
@@ -124,7 +121,6 @@ class ScriptPart:
         return once / self.every
 
     def times(self, turn: int) -> int:
-        """How often it is executed in a turn of its loop, so that it is 1/every on average."""
         return math.floor((turn + 1) / self.every + 1e-9) - math.floor(turn / self.every + 1e-9)
 
 

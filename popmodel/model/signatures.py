@@ -1,4 +1,9 @@
-"""Reads signatures: what an application does, as expressions of its parameters, P and T."""
+"""Reads signatures: what an application does, as expressions of its parameters, P and T.
+
+The format is TOML, schema ``popmodel/signature/1``; `load` reads a file or a bundled signature.
+Every key and formula is checked, with the line in which one is wrong; what is not understood is
+refused: an item that were skipped would make every prediction wrong without a sign.
+"""
 
 from __future__ import annotations
 
@@ -45,17 +50,39 @@ from popmodel.model.signature.tables import KEYS, key_of, label_of
 from popmodel.model.signature.units import units_of
 from popmodel.units import SIZE_UNITS, TIME_UNITS
 
-# Reads the program of a signature: what each item is, and its body; its kind reads the rest.
-
-
 _INSIDE = {
     key.name: kind.kind for kind in KINDS.values() for key in kind.own if key.table is not None
 }
 """Kinds by the tables that belong into them."""
 
 
-class ProgramReader(GrammarReading):
-    """Reads the items of a program."""
+def _has_body(kind: str) -> bool:
+    return any(key.name == "body" for key in KINDS[kind].own)
+
+
+SCHEMA = "popmodel/signature/1"
+BASE_UNITS = ("B", "s", "1")
+
+
+def _any_grid() -> SignatureGrid:
+    """A grid that stands for one that cannot be read."""
+    every = (UNREADABLE,) * MAX_DIMENSIONS
+    return SignatureGrid(every, every, (False,) * MAX_DIMENSIONS)
+
+
+def _in_order(let: Mapping[str, Expression]) -> list[str]:
+    """Put names behind those that their formulas need; as written, if they are so already."""
+    needs = {name: sorted(one.names & let.keys()) for name, one in let.items()}
+    before: set[str] = set()
+    for name, needed in needs.items():
+        if not before.issuperset(needed):
+            return list(TopologicalSorter(needs).static_order())
+        before.add(name)
+    return list(let)
+
+
+class SignatureReader(GrammarReading):
+    """Turns the TOML document into a `Signature`."""
 
     def body(self, value: object, where: Path) -> tuple[Item, ...]:
         if not isinstance(value, list) or not value:
@@ -106,41 +133,6 @@ class ProgramReader(GrammarReading):
                 f"only {', '.join(others)} and {last} can send with several threads",
             )
         return {name: value for name, value in table.items() if name != "comm_threads"}
-
-
-def _has_body(kind: str) -> bool:
-    return any(key.name == "body" for key in KINDS[kind].own)
-
-
-# Reads the TOML of a signature: checks every key and formula, and says in which line one is wrong.
-#
-# Everything that is not understood is refused: an item that were skipped would make every
-# prediction wrong without a sign.
-
-
-SCHEMA = "popmodel/signature/1"
-BASE_UNITS = ("B", "s", "1")
-
-
-def _any_grid() -> SignatureGrid:
-    """A grid that stands for one that cannot be read."""
-    every = (UNREADABLE,) * MAX_DIMENSIONS
-    return SignatureGrid(every, every, (False,) * MAX_DIMENSIONS)
-
-
-def _in_order(let: Mapping[str, Expression]) -> list[str]:
-    """Put names behind those that their formulas need; as written, if they are so already."""
-    needs = {name: sorted(one.names & let.keys()) for name, one in let.items()}
-    before: set[str] = set()
-    for name, needed in needs.items():
-        if not before.issuperset(needed):
-            return list(TopologicalSorter(needs).static_order())
-        before.add(name)
-    return list(let)
-
-
-class SignatureReader(ProgramReader):
-    """Turns the TOML document into a `Signature`."""
 
     def signature(self, document: Mapping[str, Any], is_bundled: bool) -> Signature:
         if document.get("schema") != SCHEMA:
@@ -230,7 +222,6 @@ class SignatureReader(ProgramReader):
         return read
 
     def recordings(self, table: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
-        """Read the recorded times of the file."""
         found: dict[str, NDArray[np.float64]] = {}
         for name in table:
             where = ("recorded", name)
@@ -242,7 +233,6 @@ class SignatureReader(ProgramReader):
         return found
 
     def unit(self, value: object, where: Path) -> str | None:
-        """Read the unit of a parameter: bytes, seconds, or what is counted."""
         known = isinstance(value, str) and (value in BASE_UNITS or value.isidentifier())
         scaled = {*SIZE_UNITS, *TIME_UNITS}.difference(BASE_UNITS)
         if not known or value in scaled:
@@ -356,7 +346,6 @@ class SignatureReader(ProgramReader):
         return self.choice(key_of(*where), table, where)
 
     def spread(self, key: GrammarKey, value: object) -> Quantity:
-        """Read a number of ``imbalance``."""
         where = ("imbalance", key.name)
         quantity = self.quantity(value, where)
         assert key.domain is not None
@@ -374,11 +363,6 @@ class SignatureReader(ProgramReader):
                 least, most = max(one.least, domain.least), min(one.most, domain.most)
                 found[name] = replace(one, least=least, most=most)
         return found
-
-
-# What an application does, as expressions of its parameters, P and T.
-#
-# The format is TOML, schema ``popmodel/signature/1``; `load` reads a file or a bundled signature.
 
 
 def summaries() -> list[dict[str, Any]]:
@@ -427,9 +411,6 @@ def from_text(
         line = line_of(reader.lines, clash.path)
         raise SignatureError(path, clash.problem, line=line, hint=clash.hint)
     return signature
-
-
-# Where signatures are: files, and those that come with popmodel.
 
 
 DEFAULT = "stencil3d"

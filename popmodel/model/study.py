@@ -129,7 +129,6 @@ class Study:
 
     @property
     def values(self) -> dict[str, float]:
-        """Value of every parameter of the application, and of the constants that were set."""
         return {
             name: one.value
             for name, one in {**self.params, **self.constants}.items()
@@ -138,7 +137,6 @@ class Study:
 
     @property
     def _numbers(self) -> dict[str, float]:
-        """Value of every parameter and constant."""
         return {name: one.value for name, one in {**self.params, **self.constants}.items()}
 
     def with_settings(self, settings: Mapping[str, float]) -> Study:
@@ -146,7 +144,6 @@ class Study:
         return self._like(self.signature, {**self.settings, **settings})
 
     def with_signature(self, signature: Signature) -> Study:
-        """Return the same study of a program that was changed."""
         return self._like(signature, self.settings)
 
     def _like(self, signature: Signature, settings: Mapping[str, float]) -> Study:
@@ -187,7 +184,6 @@ class Study:
         )
 
     def memory(self, placement: Placement) -> float | None:
-        """Return the best estimate of the memory of a process, bytes; None if nothing tells."""
         if self.signature.limits.memory_per_rank is None:
             return None
         return nominal(self.model(placement, self.sources(draws=0)).memory_per_rank() or 0.0)
@@ -236,7 +232,6 @@ class Study:
         agreement: ReplayAgreement | None = None,
         known: Known | None = None,
     ) -> ModelEvaluation:
-        """Evaluate the model."""
         model = self.model(placement, drawn, overlap)
         tree = model.work(known)
         spread = tree.spread(self.spread(placement, drawn))
@@ -267,7 +262,6 @@ class Study:
         return tuple(beyond_runs(self.calibration.hull, {**values, **at}))
 
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
-        """Return the program on the machine, ready to be evaluated."""
         parameters = Parameters(
             self.profile,
             drawn.__getitem__,
@@ -541,17 +535,14 @@ class ModelEvaluation:
 
     @property
     def extent(self) -> tuple[int, ...]:
-        """Processes along each grid dimension."""
         return self.tree.point.extent
 
     @property
     def machine(self) -> Parameters:
-        """The machine, with what was asked of it and what it lacks."""
         return self.tree.point.parameters
 
     @property
     def source(self) -> str:
-        """`REPLAY` or `CLOSED_FORM`."""
         return CLOSED_FORM if self.agreement is None else REPLAY
 
 
@@ -591,7 +582,6 @@ class ReplayAgreement:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON types."""
 
         def side(course: RunCourse, useful: float) -> dict[str, Any]:
             return {

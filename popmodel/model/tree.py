@@ -67,7 +67,6 @@ class TreeNode:
         return bool(self.item.own_spread) or any(node.has_own_spread for node in self.inside)
 
     def mapped(self, work: Callable[[TreeNode], RunWork]) -> TreeNode:
-        """Return the node with other works of the leaves in it."""
         if not self.inside:
             return replace(self, work=work(self))
         return TreeNode.around(self.item, tuple(node.mapped(work) for node in self.inside))
@@ -201,11 +200,9 @@ class ItemTree:
         return found
 
     def mapped(self, work: Callable[[TreeNode], RunWork]) -> ItemTree:
-        """Return the tree with other works of its leaves; the totals follow."""
         return ItemTree(self.point, tuple(node.mapped(work) for node in self.nodes))
 
     def leaves(self) -> Iterator[tuple[Item, RunWork]]:
-        """Return the items without a body, each with its work in the whole program."""
         for node in self.nodes:
             yield from node.leaves()
 

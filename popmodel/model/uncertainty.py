@@ -82,7 +82,7 @@ class Draws:
         if path not in self._unchanged:
             quantity, name = self.quantities[path], group(path)
             value: Value = quantity.value
-            if quantity.is_uncertain and (self.count or self._is_calibrated(name)):
+            if (self.count or self._is_calibrated(name)) and quantity.is_uncertain:
                 found = spread(quantity, self.scores(name))
                 value = found if self.count else float(found[0])
             self._unchanged[path] = value
@@ -90,7 +90,6 @@ class Draws:
 
     @property
     def used(self) -> list[str]:
-        """Paths of the quantities that were asked for."""
         return sorted(self._values)
 
     def scores(self, name: str) -> Array:
@@ -228,7 +227,7 @@ def score_bounds(quantity: Quantity) -> tuple[float, float]:
 
 def nominal(value: Value) -> float:
     """Return the best estimate, which is entry 0, of a value with or without draws."""
-    return float(numbers(value).flat[0])
+    return value if type(value) is float else float(numbers(value).flat[0])
 
 
 def drawn_only(values: Array) -> Array:
@@ -274,7 +273,6 @@ class Estimate:
 
 
 def estimate(value: Value) -> Estimate:
-    """Return the best estimate of a value with the interval of its draws."""
     return Estimate(nominal(value), *interval(value))
 
 

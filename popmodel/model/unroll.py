@@ -95,7 +95,6 @@ class UnrollOutline:
 
     @property
     def steps(self) -> int:
-        """Steps in which processes are slow in turns."""
         return len(self.inside)
 
     def in_step(self) -> Array:
@@ -161,7 +160,6 @@ def transient_scores(steps: int, processes: int, rng: np.random.Generator) -> Ar
 
 
 def outline(script: Script, counts: Counts) -> UnrollOutline:
-    """Carry out a program step by step."""
     placement = script.point.placement
     meetings: list[tuple[ScriptPart, int]] = []  # what is done, and in which step
     gaps, step = [UnrollGap()], -1

@@ -83,7 +83,7 @@ def test_they_fit_together_in_what_a_replay_says(
         return
     shown = as_replayed(placement, run, agreement.correction)
     assert nominal(shown.modelled.runtime) == pytest.approx(agreement.replay.runtime)
-    check_everything(compare(study, placement, shown).modelled)
+    check_everything(compare(study, placement, shown)[0])
 
 
 def check_everything(modelled: ModelledObservables) -> None:

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine, point, program
 
-from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.loops import Parallel, Serial
 from popmodel.prediction.derivation import formula
@@ -108,41 +107,3 @@ def test_a_measured_time_with_its_traffic_saturates_as_counts_that_take_as_long(
     assert second.memory_bytes == first.memory_bytes
     alone = Parallel("loop", 1.0, 800, 10, ItemCosts(seconds=one_core), {}).work(here)
     assert alone.share == pytest.approx(8000 / threads * one_core)
-
-
-@pytest.mark.parametrize(
-    ("keys", "problem", "hint"),
-    [
-        (
-            "seconds = 1e-6, flops = 2, chain = 3, instructions = 9, latency = 4",
-            "serial has seconds, the time of the whole iteration, and chain",
-            "remove seconds, or remove chain, latency",
-        ),
-        (
-            "seconds = 1e-6, bytes = { MEM = 2, L3 = 4 }, mode = 'ecm'",
-            "serial has seconds, the time of the whole iteration, and mode",
-            "remove seconds, or remove mode, bytes.L3",
-        ),
-        (
-            "seconds = 1e-6, bytes.L3 = 2",
-            "serial has seconds, the time of the whole iteration, and bytes.L3",
-            "remove seconds, or remove bytes.L3",
-        ),
-        ("seconds = -1", "seconds must be at least 0, not -1", None),
-        (
-            "seconds = 'w', instructions = 3, name = 'a'",
-            "seconds: 'w' gives bytes, not seconds",
-            "w is bytes (line 5)",
-        ),
-    ],
-)
-def test_what_contradicts_a_measured_time_is_refused(
-    keys: str, problem: str, hint: str | None
-) -> None:
-    with pytest.raises(SignatureError) as caught:
-        program(
-            f"[[program]]\nserial = {{ trip = 1, {keys} }}\n",
-            params="w = { value = 8, unit = 'B' }\n",
-        )
-    assert caught.value.problem == problem
-    assert caught.value.hint == hint

@@ -9,7 +9,7 @@ import keyword
 import math
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -131,17 +131,16 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
 
 
 def is_of_machine(name: str) -> bool:
-    """Tell whether a name of a formula is that of a quantity of the machine."""
     return name.startswith(f"{MACHINE}.")
 
 
-def of_machine(names: Iterable[str]) -> list[str]:
+@cache
+def of_machine(names: frozenset[str]) -> tuple[str, ...]:
     """Return those of some names that are of quantities of the machine, sorted."""
-    return sorted(name for name in names if name.startswith("machine."))
+    return tuple(sorted(filter(is_of_machine, names)))
 
 
 def path_of(name: str) -> str:
-    """Return the path in a profile that a name of a formula stands for."""
     return name.removeprefix(f"{MACHINE}.")
 
 
@@ -152,5 +151,4 @@ def parameter_of(name: str) -> Parameter | None:
 
 
 def known_names() -> Collection[str]:
-    """Return all names, those of entries in capitals."""
     return [f"{MACHINE}.{path}" for path in NAMED]

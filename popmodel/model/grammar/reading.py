@@ -105,7 +105,6 @@ class GrammarReading(ABC):
                 raise self.error(where, f"{key.name} is missing{place}")
 
     def value(self, key: GrammarKey, table: Mapping[str, Any], where: Path) -> Any:
-        """Read the value of a key of a table; None where nothing says a value."""
         at = (*where, key.name)
         if key.read is not None:
             return key.read(self, table, at)
@@ -134,7 +133,6 @@ class GrammarReading(ABC):
         return value
 
     def choice(self, key: GrammarKey, table: Mapping[str, Any], where: Path) -> str:
-        """Read one of some words."""
         value = table.get(key.name, key.default)
         if value not in key.choices:
             listed = ", ".join(key.choices[:-1]) + f" or {key.choices[-1]}"
@@ -142,7 +140,6 @@ class GrammarReading(ABC):
         return str(value)
 
     def inner_table(self, key: GrammarKey, table: Mapping[str, Any], where: Path) -> Any:
-        """Read a table inside an item; None if it is not there."""
         if key.name not in table:
             return None
         assert key.table is not None
@@ -153,7 +150,6 @@ class GrammarReading(ABC):
     def named(
         self, key: GrammarKey, table: Mapping[str, Any], where: Path
     ) -> dict[str, Expression]:
-        """Read a table whose keys are free: levels of the memory, OpenMP constructs."""
         entries = table.get(key.name, key.entries)
         if not isinstance(entries, Mapping):
             raise self.error(where, f"{key.name} must {key.names}")
@@ -163,7 +159,6 @@ class GrammarReading(ABC):
         }
 
     def formula(self, key: GrammarKey, table: Mapping[str, Any], where: Path) -> Expression:
-        """Read the formula of a key, or its default."""
         extra = ("rank",) if key.of_ranks else ()
         expression = self.expression(table.get(key.name, key.default), where, extra)
         return self.within(key.domain_of(is_constant=True), expression, where)
@@ -351,7 +346,6 @@ class _Scanner:
         return path
 
     def _key(self, table: Path) -> Path:
-        """Read ``a.b =`` and note its line."""
         line = self._line()
         path = table
         for part in self._dotted():

@@ -123,7 +123,6 @@ class ListedCall(ItemTable):
         return found + [formula for call in self.inside for formula in call.formulas()]
 
     def leaves(self) -> Iterator[ListedCall]:
-        """Return the call, or those in it."""
         if self.do != "repeat":
             yield self
         for call in self.inside:
@@ -148,7 +147,6 @@ class ListedCall(ItemTable):
 
 
 def read_calls(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> CallList:
-    """Read a list of calls."""
     return CallList(_calls(reading, table["calls"], where))
 
 
@@ -194,7 +192,6 @@ def _call(reading: GrammarReading, entry: object, where: Path) -> ListedCall:
 
 
 def _value(reading: GrammarReading, name: str, entry: Mapping[str, Any], where: Path) -> Given:
-    """Read a formula, or a number for each rank."""
     value, key = entry[name], _key(name)
     if isinstance(value, list) and key.of_ranks:
         if not value or not all(type(one) in (int, float) for one in value):
@@ -227,15 +224,12 @@ class CallList:
     known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def leaves(self) -> list[ListedCall]:
-        """Return every call, those that are repeated once; a row's number is its place here."""
         return [leaf for call in self.calls for leaf in call.leaves()]
 
     def formulas(self) -> list[Expression]:
-        """Return all formulas."""
         return [formula for call in self.calls for formula in call.formulas()]
 
     def on(self, call: ListedCall, point: ModelPoint, of: str) -> NDArray[np.bool_]:
-        """Return who carries out a call at a point."""
         return _Values(point, of).on(call)
 
     def rows(self, point: ModelPoint, of: str, *, computing: bool = False) -> Rows:
@@ -267,7 +261,6 @@ class _Values:
         return found
 
     def on(self, call: ListedCall) -> NDArray[np.bool_]:
-        """Who carries it out."""
         given = call.given.get("on", _ALL)
         if isinstance(given, Expression):
             holds: NDArray[np.bool_] = self.get(call, "on", _ALL) != 0
@@ -315,6 +308,5 @@ def _rows(
 
 
 def idle(number: int, do: str, on: NDArray[np.bool_]) -> CallRow:
-    """Return a row without a partner."""
     nothing = np.zeros(on.size, np.int64)
     return CallRow(number, do, on, nothing, nothing, nothing, nothing, nothing, nothing)

@@ -106,7 +106,6 @@ def _root(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> Exp
 
 
 def colours(values: NDArray[np.float64]) -> tuple[str, tuple[int, ...]]:
-    """Return the colours of all processes as a communicator."""
     return "colours", tuple(np.rint(values).astype(np.int64).tolist())
 
 
@@ -165,7 +164,6 @@ class Collective(Item):
         return colours(self.comm) if isinstance(self.comm, np.ndarray) else self.comm
 
     def check(self, numbers: Self, point: ModelPoint) -> None:
-        """Refuse a root that the smallest communicator does not have."""
         sizes = [ranks.size for ranks in point.teams.members(numbers.who(point))]
         size = min(sizes, default=None)
         if size is not None and numbers.root >= size:

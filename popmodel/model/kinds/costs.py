@@ -193,7 +193,6 @@ class ItemCosts(ItemTable):
 
     @classmethod
     def field_names(cls) -> list[str]:
-        """Name the fields that a signature can give."""
         return [name for name in super().field_names() if name != "portions"]
 
     def at(self, point: ModelPoint, of: str, inside: str = "") -> Self:

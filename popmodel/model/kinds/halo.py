@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,29 +189,38 @@ class Neighbours:
         share the messages that may be sent at once, and cut those that may not into parts.
         """
         in_order = [sizes[dim] for dim, _ in self.towards]
-        times = [self._to_all(pattern, in_order, mode) for pattern in _different(self.places)]
+        known: dict[object, Any] = {}
+        patterns = _different(self.places)
+        times = [self._to_all(pattern, in_order, mode, known) for pattern in patterns]
         return maximum(*times)
 
-    def _to_all(self, pattern: NDArray[np.int8], sizes: Sequence[Value], mode: str) -> Value:
+    def _to_all(
+        self, pattern: NDArray[np.int8], sizes: Sequence[Value], mode: str, known: dict[object, Any]
+    ) -> Value:
         """Time of a process whose partners are where ``pattern`` says."""
         if not pattern.any():
             return 0.0
         there = [(size, int(place)) for size, place in zip(sizes, pattern, strict=True) if place]
         for size, place in there:
-            self.point.messages.use(place, size)
+            if (place, id(size)) not in known:
+                self.point.messages.use(place, size)
+                known[place, id(size)] = None
         if mode == "blocking":
             parts = ((size / self.threads, self.classes[place]) for size, place in there)
             return sum(p2p.by_size(part, classes) for part, classes in parts)
-        times = self._through_port(pattern, sizes)
+        times = self._through_port(pattern, sizes, known)
         # messages to the same kind of place follow each other: the last one is the latest
         last = {int(pattern[direction]): time for direction, time in times.items()}
         return maximum(*last.values())
 
-    def _through_port(self, pattern: NDArray[np.int8], sizes: Sequence[Value]) -> dict[int, Value]:
+    def _through_port(
+        self, pattern: NDArray[np.int8], sizes: Sequence[Value], known: dict[object, Any]
+    ) -> dict[int, Value]:
         """Time until each message of a nonblocking exchange has arrived, by direction.
 
         Nothing moves before the last message is posted. Then messages follow each other through
         the port of the process, those inside the node and those that leave it at the same time.
+        ``known`` has the latencies and gaps of messages of the same sizes in other patterns.
         """
         parameters, threads = self.point.parameters, self.threads
         count = int(np.count_nonzero(pattern))
@@ -224,9 +233,12 @@ class Neighbours:
         queued: dict[int, Value] = {}
         times: dict[int, Value] = {}
         for direction in np.flatnonzero(pattern).tolist():
-            place = int(pattern[direction])
-            latency = p2p.by_size(0, self.classes[place])
-            gap = p2p.by_size(sizes[direction] * part, self.classes[place]) - latency
+            place, size = int(pattern[direction]), sizes[direction]
+            key = place, id(size), part
+            if key not in known:
+                latency = p2p.by_size(0, self.classes[place])
+                known[key] = latency, p2p.by_size(size * part, self.classes[place]) - latency
+            latency, gap = known[key]
             queued[place] = queued.get(place, 0.0) + gap / min(threads, count)
             times[direction] = latency + queued[place] + posting
         return times
@@ -261,9 +273,10 @@ class Neighbours:
     def _of_all(self, places: NDArray[np.int8], sizes: Sequence[float]) -> NDArray[np.float64]:
         """Time of every message through the port of its process, shape (directions, P)."""
         time = np.zeros(places.shape)
+        known: dict[object, Any] = {}
         patterns, which = np.unique(places, axis=1, return_inverse=True)
         for index, pattern in enumerate(patterns.T):
-            for direction, value in self._through_port(pattern, sizes).items():
+            for direction, value in self._through_port(pattern, sizes, known).items():
                 time[direction, which.ravel() == index] = value
         return time
 

@@ -56,19 +56,16 @@ class ItemTable:
 
     @classmethod
     def keys(cls) -> tuple[GrammarKey, ...]:
-        """Return all keys of the table."""
         return (*cls.own, *(key for part in cls.parts.values() for key in part.own))
 
     @classmethod
     def read(cls, reading: GrammarReading, table: Mapping[str, Any], where: Path) -> Self:
-        """Read the values of the keys; what is not there has its default."""
         return cls(**cls.values(reading, table, where))
 
     @classmethod
     def values(
         cls, reading: GrammarReading, table: Mapping[str, Any], where: Path
     ) -> dict[str, Any]:
-        """Read the values of the fields."""
         own = {key.name: reading.value(key, table, where) for key in cls.own}
         return own | {name: part.read(reading, table, where) for name, part in cls.parts.items()}
 
@@ -167,14 +164,12 @@ class Item(ItemTable):
 
     @classmethod
     def keys(cls) -> tuple[GrammarKey, ...]:
-        """Return all keys of the kind."""
         return (*super().keys(), *COMMON)
 
     @classmethod
     def values(
         cls, reading: GrammarReading, table: Mapping[str, Any], where: Path
     ) -> dict[str, Any]:
-        """Read the values of the fields."""
         if (cls.needs and not reading.dimensions) or (cls.needs == CELLS and not reading.has_cells):
             raise reading.error(where, f"{cls.kind} needs {cls.needs}")
         name = reading.text(table, (*where, "name")) if "name" in table else cls.kind

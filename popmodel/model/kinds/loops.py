@@ -66,7 +66,6 @@ class LoopItem(Item):
         return replace(self, body=inside)
 
     def lighter(self, part: float, point: ModelPoint) -> Self:  # noqa: ARG002
-        """Return the loop with fewer iterations, but as many as tell how long the others take."""
         least = min(round(self.count), LEAST_STEPS)
         count = max(round(part * self.count), least, 1)
         return self if count == self.count else replace(self, count=count)

@@ -83,7 +83,6 @@ class Scaled(ItemTable):
     offsets: tuple[int, ...]
 
     def rows(self, processes: int, first: int) -> Rows:
-        """Return an exchange of all messages at once."""
         ranks = np.arange(processes)
         offsets = [one for one in self.offsets if one % processes]
         total = round(nominal(self.messages))
@@ -219,7 +218,6 @@ class MessagesItem(Item):
         return found
 
     def _holds(self, point: ModelPoint) -> bool:
-        """Whether the list is that of so many processes."""
         return self.processes in (None, point.placement.processes)
 
     def _carried_out(self, point: ModelPoint) -> ListPlan:
@@ -242,7 +240,6 @@ class MessagesItem(Item):
             raise self._refused(point, error.row, error.problem) from None
 
     def _refuse_stuck(self, point: ModelPoint, plan: ListPlan, priced: Priced) -> None:
-        """Refuse a list that does not come to its end."""
         from popmodel.model.run import call_costs
 
         found = call_costs.stuck(plan, priced)
@@ -261,7 +258,6 @@ class MessagesItem(Item):
         )
 
     def _computed(self, point: ModelPoint) -> Computed:
-        """Return the computation of the list."""
         if "computed" not in self.worked:
             plan, _ = self._planned(point)
             executions = plan.executions(len(self.calls.leaves()))

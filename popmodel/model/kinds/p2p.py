@@ -46,7 +46,6 @@ class Sending(Item):
     comm_threads: Amount
 
     def check(self, numbers: Self, point: ModelPoint) -> None:
-        """Refuse more threads than a process has."""
         if numbers.comm_threads > point.placement.threads:
             raise point.refuse(
                 f"comm_threads of {self.name!r} is {self.comm_threads.text!r} = "

@@ -125,7 +125,6 @@ class Pipeline(Item):
         ]
 
     def fronts(self, point: ModelPoint) -> pipeline.Fronts:
-        """Return what the wave pays along each dimension; its messages leave one by one."""
         found = {}
         links = self.links(point)
         # processes in the middle are late by the first of the messages that they send to others
@@ -147,7 +146,6 @@ class Pipeline(Item):
         return found
 
     def messages(self, point: ModelPoint, link: _Link) -> dict[int, _PipelineMessage]:
-        """Return the message of a block by the place where it may go."""
         where = message.traffic(link.targets, point.placement.per_node)
         classes = point.messages.classes(where.staying, where.leaving)
         # the messages of a block share the time until the next ones

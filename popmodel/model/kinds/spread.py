@@ -163,7 +163,6 @@ class ItemSpread(ItemTable):
         return replace(numbers, **grown)
 
     def stated(self) -> set[str]:
-        """Name the kinds of spread that are given in some form."""
         names = set(self.known())
         names |= {"persistent_cv"} if self.by_rank is not None else set()
         names |= {"transient_cv"} if self.quantiles is not None else set()
@@ -187,7 +186,6 @@ class ItemSpread(ItemTable):
         return UnevenWork(share, ranks, turns)
 
     def known(self) -> dict[str, Value]:
-        """Return those that are given."""
         both = {name: getattr(self, name) for name in SPREADS.values()}
         return {name: cv for name, cv in both.items() if cv is not None}
 
@@ -276,7 +274,6 @@ def encode(relative: NDArray[np.float64]) -> str:
 
 
 def decode(text: str) -> NDArray[np.float64]:
-    """Return relative times from their text, float64[P, n]."""
     shape = _SHAPE.match(text)
     if shape is None:
         raise ValueError('recorded times begin with processes and executions, such as "4x150:"')

@@ -68,7 +68,6 @@ class Priced:
         return replace(found, latency=latency[each], gap=gap[each], waits=waits[each])
 
     def classes(self) -> dict[int, list[p2p.SizeClass]]:
-        """Return the size classes by place, with as many on their way as processes send."""
         staying, leaving = (self._flows(place) for place in (ON_NODE, ELSEWHERE))
         return self.where.classes(staying, leaving)
 

@@ -65,12 +65,10 @@ class ListPlan:
 
     @property
     def processes(self) -> int:
-        """P."""
         return self.offsets.size - 1
 
     @property
     def operations(self) -> int:
-        """Operations of all processes."""
         return self.kind.size
 
     def executions(self, rows: int) -> Ranks:

@@ -59,13 +59,14 @@ class ModelPoint:
     # loses more is lost, that of others stays. None: ``if_fits`` gives the mean.
     within: Value | None = None
     master_alone: bool = False  # Whether only masters work, whose data stay in one cache each
+    # Parts of working sets that caches lose, as far as they were asked for.
+    lost: dict[object, Value] = field(default_factory=dict, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"P={self.placement.processes} T={self.placement.threads}"
 
     @property
     def team(self) -> Value:
-        """T as formulas know it, which may be a traced number."""
         return self.values.get("T", self.placement.threads)
 
     @cached_property
@@ -79,7 +80,6 @@ class ModelPoint:
         return RunTeams(self.messages, self.extent)
 
     def cells(self) -> list[Value]:
-        """Return the local cells along each grid dimension."""
         return [self.values[f"n{dim}"] for dim in range(len(self.extent))]
 
     def amount(self, expression: Expression, key: GrammarKey, what: str) -> Value:
@@ -106,7 +106,6 @@ class ModelPoint:
         return self._whole(value, expression, about) if key.is_whole else value
 
     def best(self, name: str) -> float:
-        """Return the best estimate of a name of formulas."""
         return nominal(self._machine(path_of(name)) if is_of_machine(name) else self._named(name))
 
     def _named(self, name: str) -> Value:
@@ -209,6 +208,15 @@ class ModelPoint:
 
     def _lost(self, working_set: Value, level: str | None) -> Value:
         """Part of a working set that a cache loses until it is used again, 0 to 1."""
+        if isinstance(working_set, TracedExpression):
+            return self._lost_by(working_set, level)
+        at, size = self.placement, np.asarray(working_set, dtype=np.float64).tobytes()
+        key = level, self.master_alone, at.threads, at.cache_threads, size
+        if key not in self.lost:
+            self.lost[key] = self._lost_by(working_set, level)
+        return self.lost[key]
+
+    def _lost_by(self, working_set: Value, level: str | None) -> Value:
         profile, at = self.parameters.profile, self.placement
         topology = profile.topology
         last = topology.last_level_cache

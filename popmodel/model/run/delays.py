@@ -39,7 +39,6 @@ class RunCourse:
     runtime: Value  # Runtime
 
     def nominal(self) -> RunCourse:
-        """Return the best estimates."""
         return RunCourse(nominal(self.computing), nominal(self.ideal), nominal(self.runtime))
 
 

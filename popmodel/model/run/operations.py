@@ -171,7 +171,6 @@ class OperationsBuilder:
     wait_send = partialmethod(_do, Op.WAIT_SEND)
 
     def compute(self, rank: int, seconds: float) -> None:
-        """Let a process compute."""
         self._builder.compute(rank, seconds)
 
     def repeated(self, rank: int, times: int, step: int) -> AbstractContextManager[None]:
@@ -207,11 +206,9 @@ class OperationsBuilder:
                 self.send(rank, mine)
 
     def take(self, operations: Operations) -> None:
-        """Take operations that are worked out already, instead of a description."""
         self._whole = operations
 
     def build(self) -> Operations:
-        """Return what was described."""
         if self._whole is not None:
             return self._whole
         program = self._builder.build()

@@ -50,6 +50,7 @@ class Parameters:
     # What predictions need, the profile does not know, and is assumed within wide bounds.
     lacking: set[str] = field(default_factory=set)
     assumptions: set[str] = field(default_factory=set)  # What is assumed of it, in words
+    remarked: set[tuple[str, str | None]] = field(default_factory=set)  # Whose lack was looked at
     # What was asked of the machine, to be compared with what was measured.
     used: set[ParameterUse] = field(default_factory=set)
     # As `values`, without what-if factors; None where there are none.
@@ -71,13 +72,17 @@ class Parameters:
 
     def get(self, path: str) -> Value:
         """Return a quantity that is needed; an error if the profile does not know it."""
-        self.profile.get(path)
         if path in self.profile.assumed:
             self._remark_assumed(path)
+        elif path not in self.profile.quantities:
+            self.profile.get(path)
         return self.values(path)
 
     def _remark_assumed(self, path: str, of: str | None = None) -> None:
         """Name what predictions need and the profile lacks."""
+        if (path, of) in self.remarked:
+            return
+        self.remarked.add((path, of))
         parameter = find(path)
         if parameter is not None and parameter.needed:
             self.lacking.add(of or lacking_part(path))

@@ -59,7 +59,6 @@ class Allocation:
     bind: str = "close"  # Where the threads of a process are
 
     def available(self, topology: Topology) -> tuple[int, int]:
-        """Return the nodes, and cores of each, that there are to use."""
         return self.nodes or topology.nodes, self.cores_per_node or topology.cores_per_node
 
 
@@ -107,7 +106,6 @@ class Placement:
 
     @property
     def cores(self) -> int:
-        """Cores in use."""
         return self.processes * self.threads
 
     @property

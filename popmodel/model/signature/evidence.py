@@ -40,7 +40,6 @@ def calibration(
     inputs: Mapping[str, Mapping[str, Quantity]],
     table: Mapping[str, Any],
 ) -> Calibration:
-    """Read the table."""
     machine = reading.text(table, (*_AT, "machine"))
     digest = reading.text(table, (*_AT, "machine_digest"))
     scores = reading.table(table, (*_AT, "scores"))
@@ -192,7 +191,6 @@ class LearntRun:
 
     @property
     def cores(self) -> int:
-        """Threads of all processes."""
         return self.processes * self.threads
 
     @property
@@ -202,7 +200,6 @@ class LearntRun:
         return f"{self.processes} x {self.threads}{values}"
 
     def entries(self) -> dict[str, Any]:
-        """Return it as the file has it: what is not known is left out."""
         found: dict[str, Any] = {"P": self.processes, "T": self.threads}
         found |= {"parameters": dict(self.parameters)} if self.parameters else {}
         for name in ("runtime", "waited", "ideal", "written", "left_out"):
@@ -227,14 +224,12 @@ class LearntRuns:
         return {name: (min(seen), max(seen)) for name, seen in values.items()}
 
     def entries(self) -> dict[str, Any]:
-        """Return the table as the file has it."""
         return {"openmp": self.openmp, "runs": [run.entries() for run in self.runs]}
 
 
 def learnt_runs(
     reading: GrammarReading, params: Mapping[str, Any], table: Mapping[str, Any]
 ) -> LearntRuns:
-    """Read the table."""
     try:
         read = _SHAPE.read(table)
         for number, row in enumerate(read["runs"]):

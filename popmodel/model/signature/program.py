@@ -110,12 +110,10 @@ class Signature:
 
     @property
     def communicates(self) -> bool:
-        """Whether processes exchange messages in the program."""
         return any(item.communicates for item in items(self.program))
 
     @property
     def inputs(self) -> dict[str, Quantity]:
-        """Every name that has a number of its own: parameters and constants."""
         return {**self.params, **self.constants}
 
     @property
@@ -340,7 +338,6 @@ def check_requirements(
 
 
 def unknown(signature: Signature) -> set[str]:
-    """Return the names that have no value, because the signature writes it as unknown."""
     open_ = {name for name, one in signature.inputs.items() if math.isnan(one.value)}
     return {OPEN, *open_}
 

@@ -220,7 +220,6 @@ TABLES: Mapping[str, str] = {
 
 
 def key_of(table: str, name: str) -> GrammarKey:
-    """Return the entry of a key."""
     return next(key for key in KEYS[table] if key.name == name)
 
 

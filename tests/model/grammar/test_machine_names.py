@@ -10,7 +10,6 @@ from model.demo import exact, machine, program
 
 from popmodel.machine.profile import MissingQuantity, Profile, from_document
 from popmodel.model.grammar.keys import NAMED, known_names, of_machine, parameter_of
-from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.study import Study
 from popmodel.prediction.prediction import predict
 
@@ -83,63 +82,13 @@ def test_a_quantity_that_the_profile_lacks_is_told_with_what_needs_it() -> None:
     assert predict(large, with_line(), 1, 1, draws=0).memory_per_process == 9 * 64
 
 
-@pytest.mark.parametrize(
-    ("body", "sections", "problem", "hint"),
-    [
-        (
-            SERIAL.format("machine.memory.lines"),
-            {},
-            "demo.toml:7: seconds: unknown name 'machine.memory.lines' in 'machine.memory.lines'",
-            "did you mean machine.memory.line?",
-        ),
-        (SERIAL.format("machine.memory.by_cores"), {}, "unknown name 'machine.memory.by", "did"),
-        (SERIAL.format("machine"), {}, "seconds: unknown name 'machine' in 'machine'", "known: "),
-        (SERIAL.format("Machine.memory.b1"), {}, "attributes (a.b) are not allowed", None),
-        (
-            SERIAL.format("machine.memory.line"),
-            {},
-            "seconds: 'machine.memory.line' gives bytes, not seconds",
-            None,
-        ),
-        (SERIAL.format("machine.core.freq"), {}, "gives 1/s, not seconds", None),
-        (SERIAL.format("machine.memory.b1*machine.net.nic_G"), {}, "gives a number, not sec", None),
-        (
-            SERIAL.format("1"),
-            {"let": "a = 'machine.memory.line'"},
-            "a: machine.memory.line is known on a machine only",
-            "name quantities of the machine in formulas of the program",
-        ),
-        (
-            SERIAL.format("1"),
-            {"limits": "require = ['P > machine.memory.q']"},
-            "require: machine.memory.q is known on a machine only",
-            None,
-        ),
-        (
-            SERIAL.format("1"),
-            {"let": "machine = '1'"},
-            "the name machine is reserved: quanti",
-            None,
-        ),
-    ],
-)
-def test_what_makes_no_sense_is_refused(
-    body: str, sections: dict[str, str], problem: str, hint: str | None
-) -> None:
-    with pytest.raises(SignatureError) as refused:
-        program(body, params="N = 10", **sections)
-    assert problem in refused.value.message
-    if hint is not None:
-        assert (refused.value.hint or "").startswith(hint)
-
-
 def test_names_are_those_of_single_numbers() -> None:
     assert parameter_of("machine.net.inter.eager_threshold") is not None
     for name in ("machine.net.far.eager_threshold", "machine.core.freq.1", "machine.openmp"):
         assert parameter_of(name) is None
     assert not any("[]" in path or "CORES" in path for path in NAMED)
     assert "machine.memory.cache_bw.LEVEL" in known_names()
-    assert of_machine({"P", "machine.core.freq", "machinery"}) == ["machine.core.freq"]
+    assert of_machine(frozenset({"P", "machine.core.freq", "machinery"})) == ("machine.core.freq",)
 
 
 def test_a_loop_that_depends_on_the_machine_can_be_checked() -> None:

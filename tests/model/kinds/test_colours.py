@@ -7,7 +7,6 @@ from model.demo import machine, program
 
 from popmodel.errors import UsageError
 from popmodel.model.full_program import whole
-from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.prediction import predict
 
@@ -68,14 +67,3 @@ def test_where_nobody_takes_part_nothing_happens() -> None:
 def test_listed_colours_hold_for_as_many_processes() -> None:
     with pytest.raises(UsageError, match="comm of 'split' at P=8 T=1: a list of 4 values"):
         predict(split("[1, 0, 0, 1]"), machine(), 8, 1, draws=0)
-
-
-@pytest.mark.parametrize("comm", ['"rang // 2"', '"wold"', "3", "[1.5]", '"dim0"'])
-def test_what_is_no_communicator_is_refused(comm: str) -> None:
-    with pytest.raises(SignatureError, match="comm must be world, node, leaders, grid dimensions"):
-        split(comm)
-
-
-def test_a_formula_of_unknown_names_is_refused() -> None:
-    with pytest.raises(SignatureError, match="unknown name 'rows' in 'rank // rows'"):
-        split('"rank // rows"')

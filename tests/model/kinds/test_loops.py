@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model.demo import exact, machine, point, program
+from model.demo import exact, machine, point
 
 from popmodel.machine.profile import Profile, from_document
-from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.halo import copying
 from popmodel.model.kinds.loops import Critical, Parallel, Serial, SharedWrites, Task
@@ -107,15 +106,6 @@ def test_room_for_more_instructions_never_makes_a_loop_slower(first: float, seco
         for one in sorted((first, second))
     )
     assert large <= small
-
-
-def test_a_latency_needs_a_count_of_instructions() -> None:
-    with pytest.raises(SignatureError) as caught:
-        program("[[program]]\nserial = { trip = 1, latency = 40 }\n")
-    assert caught.value.problem == "serial has latency and no instructions"
-    assert caught.value.hint == (
-        "add instructions: how many iterations a core works on at a time follows from them"
-    )
 
 
 def test_a_chain_is_shared_and_stretched_as_other_work() -> None:
@@ -221,13 +211,6 @@ def test_a_machine_whose_overlap_with_instructions_nobody_measured_is_taken_at_f
     # that of arithmetic is known, and little else of memory
     found = serial(here, 1, ItemCosts(instructions=12, bytes={"MEM": 16}, mode="issue")).serial
     assert found == pytest.approx(memory + 0.5 * busy)
-
-
-def test_a_loop_as_long_as_its_instructions_needs_a_count_of_them() -> None:
-    with pytest.raises(SignatureError) as caught:
-        program('[[program]]\nserial = { trip = 1, mode = "issue" }\n')
-    assert caught.value.problem == "serial has mode issue and no instructions"
-    assert caught.value.hint == "add instructions: those that the loop takes as long as"
 
 
 def test_draws_of_the_overlap_stay_a_share() -> None:

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from model.demo import machine, program
 
-from popmodel.errors import UsageError
-from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.script import Script
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.tables import sentence
@@ -256,131 +254,7 @@ def test_the_list_itself_holds_for_its_processes() -> None:
     assert len(carried(listed(ROUND, SCALED), 4).messages) == 4
 
 
-def test_others_without_it_are_refused() -> None:
-    with pytest.raises(UsageError) as caught:
-        predict(listed(ROUND, "processes = 4"), machine(), 8, 1, draws=0)
-    assert caught.value.message == ("demo: 'list' at P=8 T=1: its calls are those of 4 processes")
-
-
 # -- what is refused
-
-
-@pytest.mark.parametrize(
-    ("calls", "problem"),
-    [
-        (
-            '{ do = "send", to = "rank + 1", bytes = 8 },',
-            ", send in line 10: sends a message from rank 0 to rank 1 with tag 0 that nobody "
-            "receives",
-        ),
-        (
-            '{ do = "send", to = "rank + 1", bytes = 8 }, { do = "recv", from = "rank - 1" },\n'
-            '{ on = "rank == 2", do = "recv", from = 0, tag = 4 },',
-            ", recv in line 11: receives a message from rank 0 to rank 2 with tag 4 that nobody "
-            "sends",
-        ),
-        (
-            '{ do = "isend", to = "rank + 1", bytes = 8 }, { do = "recv", from = "rank - 1" },',
-            ", isend in line 10: leaves a request open at the end of the list on rank 0",
-        ),
-        (
-            '{ do = "wait" }, { do = "send", to = "rank + P", bytes = 8 },',
-            ", wait in line 10: waits for a request that is not open on rank 0: 0 of them are",
-        ),
-        (
-            '{ do = "send", to = "rank + 1", bytes = 8 },\n'
-            '{ do = "recv", from = "rank - 1", bytes = 9 },',
-            ", recv in line 11: receives 9 bytes on rank 1, rank 0 sends 8",
-        ),
-        (
-            '{ do = "recv", from = "(rank + 1) % P" },\n'
-            '{ do = "send", to = "(rank - 1) % P", bytes = 8 },',
-            ", recv in line 10: rank 0 waits there forever, for calls that wait for others",
-        ),
-        (
-            '{ do = "send", to = "(rank - 1) % P", bytes = 100000 },\n'
-            '{ do = "recv", from = "(rank + 1) % P" },',
-            ", send in line 10: rank 0 waits there forever, for calls that wait for others",
-        ),
-        (
-            '{ repeat = 100000000, calls = [{ do = "send", to = "rank + P", bytes = 8 }] },',
-            ": has more than 20,000,000 calls of all processes",
-        ),
-    ],
-)
-def test_a_list_that_cannot_be_carried_out_is_refused_in_one_line(calls: str, problem: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        predict(listed(calls), machine(), 3, 1, draws=0)
-    assert caught.value.message == f"demo: 'list' at P=3 T=1{problem}"
-
-
-def test_a_list_by_rank_needs_one_value_for_each() -> None:
-    calls = '{ do = "send", to = [1, -1], bytes = 8 }, { do = "recv", from = "rank - 1" },'
-    with pytest.raises(UsageError, match="to of send in line 10 of 'list' at P=3 T=1: a list of 2"):
-        predict(listed(calls), machine(), 3, 1, draws=0)
-
-
-def test_a_part_of_a_repetition_is_refused() -> None:
-    calls = '{ repeat = "P / 2", calls = [{ do = "send", to = "rank + P", bytes = 8 }] },'
-    with pytest.raises(
-        UsageError, match=r"repeat of repeat in line 10 of 'list' at P=3 T=1 is 1.5"
-    ):
-        predict(listed(calls), machine(), 3, 1, draws=0)
-
-
-@pytest.mark.parametrize(
-    ("calls", "problem"),
-    [
-        ("", "calls must be a list with at least one call"),
-        ("3,", "a call must be a table with do, such as { do = 'waitall' }"),
-        ('{ do = "put" },', "do must be a call, not 'put'"),
-        ("{ to = 3 },", "do must be a call, not None"),
-        ('{ do = "send", to = 3 },', "send needs bytes"),
-        ('{ do = "waitall", to = 3 },', "waitall has no to"),
-        ('{ do = "wait", size = 3 },', "unknown key 'size' in 0"),
-        ('{ do = "compute", seconds = 1 },', "calls has no message"),
-        ('{ do = "send", to = "rang", bytes = 1 },', "to: unknown name 'rang' in 'rang'"),
-        ('{ do = "send", to = 1, bytes = -1 },', "bytes must be at least 0, not -1"),
-        ('{ do = "send", to = 1, bytes = [1, -1] },', "bytes must be at least 0"),
-        ('{ do = "send", to = [1, "a"], bytes = 1 },', "to must be a formula or a list of numbers"),
-        (
-            '{ do = "compute", seconds = 1, instructions = [1, 2] },',
-            "instructions must be a number or a formula, not [1, 2]",
-        ),
-        (
-            '{ do = "compute", seconds = 1, instructions = "rank" },',
-            "instructions: unknown name 'rank' in 'rank'",
-        ),
-        ('{ do = "wait", instructions = 3 },', "wait has no instructions"),
-        ('{ repeat = 3, do = "wait" },', "repeat needs calls, and nothing else"),
-        (
-            '{ do = "compute", seconds = "1e-9 * rank", by_rank = [1, 2] },',
-            "seconds depends on rank, and by_rank is given",
-        ),
-        (
-            '{ do = "compute", seconds = "1e-9 * rank * if_fits(P, 1, 2)" },',
-            "seconds: if_fits has one value for all ranks",
-        ),
-    ],
-)
-def test_what_cannot_be_read_is_refused(calls: str, problem: str) -> None:
-    with pytest.raises(SignatureError) as caught:
-        listed(calls)
-    assert caught.value.problem == problem
-
-
-@pytest.mark.parametrize(
-    ("more", "problem"),
-    [
-        ("processes = 0", "processes must be a whole number above 0, not 0"),
-        ("scaled = { messages = 1, bytes = 1, offsets = [] }", "offsets must be a list of whole n"),
-        ("scaled = { messages = 1, offsets = [1] }", "bytes is missing in scaled"),
-    ],
-)
-def test_what_stands_for_a_list_is_checked(more: str, problem: str) -> None:
-    with pytest.raises(SignatureError) as caught:
-        listed(HALVES, more)
-    assert caught.value.problem.startswith(problem)
 
 
 # -- in words, and quickly

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.two_sockets import machine, ratios
 
-from popmodel.errors import PopmodelError
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures
@@ -128,12 +127,3 @@ def test_a_measured_time_is_that_with_data_of_the_core(touch: str, split: tuple[
         seconds = 8 / 4 / 2e9 + 24 / 20e9
         measured = counted.replace("bytes.MEM", f"seconds = {seconds}, bytes.MEM")
         assert runtime(measured, split) == pytest.approx(runtime(counted, split))
-
-
-def test_an_unknown_place_of_data_is_refused() -> None:
-    for text in (
-        signature("parallel", "chance"),
-        signature("serial", "", table='[memory]\nfirst_touch = "chance"\n'),
-    ):
-        with pytest.raises(PopmodelError, match="threads, master or interleaved, not 'chance'"):
-            signatures.from_text(text)

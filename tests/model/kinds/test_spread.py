@@ -6,7 +6,6 @@ import pytest
 from model.demo import machine, program
 
 from popmodel.errors import UsageError
-from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
@@ -120,15 +119,3 @@ def test_a_run_that_is_too_large_is_one_error_and_no_warning() -> None:
     )
     with pytest.raises(UsageError, match="too large"):
         predict(one, machine(), 16, 1, {"N": 1e305}, draws=0)
-
-
-@pytest.mark.parametrize(
-    ("own", "problem"),
-    [
-        (", persistent_cv = -0.1", "persistent_cv must be at least 0, not -0.1"),
-        (", transient_cv = 'x'", "transient_cv: unknown name 'x'"),
-    ],
-)
-def test_a_spread_that_makes_no_sense_is_refused(own: str, problem: str) -> None:
-    with pytest.raises(SignatureError, match=problem):
-        halves(own)

@@ -85,23 +85,3 @@ def test_equal_shares_would_help() -> None:
     found = predicted("overhead = 0, thread_imbalance = 0.25")
     assert found.remedies["equal shares of threads in region"] == pytest.approx(-0.2)
     assert not any("schedule" in name for name in found.remedies)
-
-
-@pytest.mark.parametrize(
-    ("more", "measured", "other"),
-    [
-        ("thread_imbalance = 0.1, schedule = 'dynamic'", "thread_imbalance", "schedule"),
-        ("thread_imbalance = 0.1, iteration_cv = 1", "thread_imbalance", "iteration_cv"),
-        ("overhead = 1, constructs = { for = 1 }", "overhead", "constructs"),
-    ],
-)
-def test_what_contradicts_it_is_refused(more: str, measured: str, other: str) -> None:
-    with pytest.raises(SignatureError) as caught:
-        program(REGION.format(more))
-    assert caught.value.problem == f"parallel has {measured}, which was measured, and {other}"
-
-
-@pytest.mark.parametrize("key", ["thread_imbalance", "overhead"])
-def test_less_than_nothing_is_refused(key: str) -> None:
-    with pytest.raises(SignatureError, match=f"{key} must be at least 0, not -1"):
-        program(REGION.format(f"{key} = -1"))

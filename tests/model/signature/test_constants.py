@@ -7,7 +7,6 @@ from popmodel.errors import UsageError
 from popmodel.machine.profile import load
 from popmodel.model import signatures
 from popmodel.model.check import check
-from popmodel.model.grammar.reading import SignatureError
 from popmodel.prediction.prediction import predict
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
@@ -79,27 +78,6 @@ def test_the_hint_names_parameters_and_constants():
     with pytest.raises(UsageError) as caught:
         demo().with_settings({"zzz": 1})
     assert caught.value.hint == "its parameters: N; its constants: c0, c1"
-
-
-@pytest.mark.parametrize(
-    ("table", "problem"),
-    [
-        ("[constants]\nN = 1\n", "N is defined twice"),
-        ("[constants]\nP = 1\n", "the name P is reserved: the number of processes"),
-        ("[constants]\nc = -1\n", "c: value must be a number, at least 0, not -1"),
-        ("[constants]\nc = { value = 1, origin = 'x' }\n", "c: origin must be one of"),
-        ("[constants]\nc = { value = 1, unit = 'kB' }\n", "c: the unit must be B, s, 1 or what"),
-    ],
-)
-def test_constants_that_make_no_sense_are_refused(table, problem):
-    with pytest.raises(SignatureError) as caught:
-        demo("[params]\nN = 1\n" + table, BODY.replace("c0", "1").replace("c1", "1"))
-    assert caught.value.problem.startswith(problem)
-
-
-def test_the_unit_of_a_constant_is_checked():
-    with pytest.raises(SignatureError, match=r"seconds: 'c0' gives bytes, not seconds"):
-        demo(CONSTANTS.replace('unit = "s"', 'unit = "B"'))
 
 
 UNKNOWN = """[params]
