@@ -52,6 +52,9 @@ _MOST_TESTS = 4  # tests beyond these make no candidate likelier: they share wha
 _GROWTH = 0.5  # power of the distance, in doublings of cores, by which errors grow beyond the first
 _OWN = 0.5  # of the variance, which every split has for itself
 _PER_DOUBLING = 0.05  # error for each doubling of a parameter, or of threads, beyond the runs
+# More work for a core than any run had may not fit into caches any more, and hardly fits better:
+# the standard deviation of that, upwards, with twice as much, and what part of it downwards.
+_OUTGROWN, _DOWNWARDS = 0.15, 0.5
 _LEAST = 0.03  # error of a run
 _NOTEWORTHY = 0.1  # error of a run that is left out or predicted back, from which it may be a miss
 _FARTHEST_RUN = 16  # so many times the processes of the largest run are advised at most
@@ -110,6 +113,7 @@ class Extrapolation:
     own: float = 0.0  # Standard deviation of what a split has beside these for itself
     least: float = -math.inf  # What sanity allows
     outside: Mapping[str, float] = field(default_factory=dict)  # Parameters: times the range seen
+    outgrown: float = 0.0  # Standard deviation upwards, of more work for a core than runs had
     known: Value = 0.0  # What of the change of the parts in draws a measured run knows
 
     @property
@@ -133,8 +137,10 @@ class Extrapolation:
         share = np.array([0.5 * (1 + math.erf(z / math.sqrt(2))) for z in drawn.scores(FORM)])
         form = np.minimum(np.searchsorted(np.cumsum(self.weights), share), len(self.weights) - 1)
         off = wider[form] * math.sqrt(1 - _OWN) * drawn.scores(ERROR)
-        own = np.hypot(wider[form] * math.sqrt(_OWN), self.own)
-        off = off + own * drawn.scores(f"{ERROR} of {split}")
+        score = drawn.scores(f"{ERROR} of {split}")
+        outgrown = self.outgrown * np.where(score > 0, 1.0, _DOWNWARDS)
+        own = np.hypot(wider[form] * math.sqrt(_OWN), np.hypot(self.own, outgrown))
+        off = off + own * score
         met = numbers(block) > 0
         delayed = (form == 0) | (met & ~np.broadcast_to(met, change.shape)[0])
         logs = self.centers[form] + off + np.where(delayed, rest, 0.0)
@@ -298,6 +304,7 @@ class WholeProgram:
         deviations[1] = max(deviations[1], width)
         deviations = np.hypot(deviations, _PER_DOUBLING * sum(map(math.log2, outside.values())))
         is_measured = anchors[nearest].measured == anchors[nearest].seconds
+        growth = _computing(here) / max(anchor.computing for anchor in anchors)
         return Extrapolation(
             parts,
             np.where(np.isfinite(centers), centers, parts + gap),
@@ -307,6 +314,7 @@ class WholeProgram:
             _PER_DOUBLING * abs(math.log2(placement.threads / base.threads)),
             self._least(placement, parameters, moved, _computing(here)),
             outside,
+            _OUTGROWN * math.sqrt(max(math.log2(growth), 0.0)),
             anchors[nearest].change if is_measured else 0.0,
         )
 

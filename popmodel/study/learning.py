@@ -51,14 +51,14 @@ _NAME = re.compile(r"^\[app\][^\[]*?^name\s*=[^\n]*\n", re.MULTILINE)
 
 
 def learnt_from(runs: Mapping[PlannedRun, StudyStep]) -> dict[PlannedRun, StudyStep]:
-    """Return the runs to learn from: some repeats of each configuration, about its usual time."""
+    """Return the runs to learn from: some repeats of each configuration, as far apart as all."""
     known = undisturbed(runs)
     chosen: list[PlannedRun] = []
     for configuration in dict.fromkeys(run.configuration for run in known):
         repeats = [run for run in known if run.configuration == configuration]
         ranked = sorted(repeats, key=lambda run: known[run].facts["runtime"])
-        begin = max(0, (len(ranked) - REPEATS) // 2)
-        chosen += sorted(ranked[begin : begin + REPEATS], key=lambda run: run.repeat)
+        middles = {(2 * part + 1) * len(ranked) // (2 * REPEATS) for part in range(REPEATS)}
+        chosen += sorted((ranked[rank] for rank in middles), key=lambda run: run.repeat)
     return {run: known[run] for run in chosen}
 
 

@@ -184,6 +184,17 @@ def test_intervals_widen_with_the_distance_and_beyond_the_sizes_that_were_run() 
     assert found.learnt["outside"] == {"N": 8.0}
 
 
+def test_more_work_for_a_core_than_any_run_had_may_take_longer_rather_than_shorter() -> None:
+    """It may not fit into caches that held that of the runs."""
+
+    def skew(processes: int, size: float) -> float:
+        found = predicted(learnt(IDEAL, GOOD), processes, settings={"N": size}).runtime
+        return math.log(found.high / found.value) / math.log(found.value / found.low)
+
+    assert skew(8, 400.0) > 1.3  # 8 s of work for a core; the runs had .125 to .5 s
+    assert skew(64, 200.0) == pytest.approx(1.0, abs=0.25)  # .125 s
+
+
 def test_more_work_is_never_faster_than_less_was_on_as_many_cores() -> None:
     slow = {place: 1.4 * value for place, value in IDEAL.items()}
     fast = replace(learnt(slow), constants={"t": replace(learnt(slow).constants["t"], value=1e-6)})

@@ -63,11 +63,11 @@ def test_powers_of_sizes_come_from_splits_that_were_run_at_several() -> None:
     assert learning.size_powers(made(alone)) == [0.0]
 
 
-def test_repeats_about_the_usual_time_are_learnt_from_and_disturbed_ones_left_out() -> None:
+def test_repeats_as_far_apart_as_all_are_learnt_from_and_disturbed_ones_left_out() -> None:
     times = (3.0, 1.0, 1.2, 1.1, 0.2)
     runs = made({PlannedRun(1, 1, (), k): time for k, time in enumerate(times, 1)})
     runs |= made({PlannedRun(2, 1, (), 1): 1.0}) | made({PlannedRun(2, 1, (), 2): 9.0}, waited=0.5)
     runs |= made({PlannedRun(4, 1, (), 1): 9.0}, waited=0.5)
     assert [run.name for run in learning.learnt_from(runs)] == [
-        *("1x1.r2", "1x1.r3", "1x1.r4", "2x1", "4x1")
+        *("1x1", "1x1.r4", "1x1.r5", "2x1", "4x1")
     ]
