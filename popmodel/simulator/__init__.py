@@ -1,9 +1,9 @@
 """What would happen: a run's program replayed on a network."""
 
-from popmodel.simulator.execution import CriticalPath, Execution, PathPart
+from popmodel.simulator.execution import CriticalPath, Execution, Moments, PathPart
 from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Program
-from popmodel.simulator.replayer import Moments, Replayer, replay
+from popmodel.simulator.replayer import Replayer, replay
 
 __all__ = [
     "CriticalPath",

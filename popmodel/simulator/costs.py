@@ -65,12 +65,13 @@ class Price:
             return _time(network, size, far, 0.0 if bare else network.latency) * _NS
         if quantity is CostQuantity.LATENCY:
             return np.full(np.shape(size), 0.0 if bare else 1.0)
-        latency, per_byte, paid = _pieces(network, size, far)
-        if quantity is CostQuantity.BYTES:
-            return paid
+        pieces = _pieces(network, size, far)
+        value: NDArray[np.float64] = pieces[2]
         if quantity is CostQuantity.LATENCY_TIME:
-            return latency * (0.0 if bare else _NS)
-        return per_byte * paid * _NS
+            value = pieces[0] * (0.0 if bare else _NS)
+        if quantity is CostQuantity.BYTES_TIME:
+            value = pieces[1] * pieces[2] * _NS
+        return value
 
     def overheads(self, far: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What sender and receiver of each message pay beside: time, and no latency or bytes."""

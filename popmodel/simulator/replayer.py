@@ -331,7 +331,8 @@ class Replayer:
         )
 
     def _contended(self, network: Network, places: NDArray[np.int32] | None) -> Execution:
-        program, in_calls = self.program, None
+        program = self.program
+        in_calls: NDArray[np.float64] | None = None
         moments = self._shared(network, moments=places is not None)
         if places is not None:  # time in the calls of each place and name, s
             names, rows = len(program.call_name), int(places.max(initial=0)) + 1

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.simulator import Program
-    from popmodel.simulator.execution import CriticalPath
-    from popmodel.simulator.replayer import Moments
+    from popmodel.simulator.execution import CriticalPath, Moments
     from popmodel.timeline.window_sums import Activity
     from popmodel.trace import Trace
     from popmodel.trace.calls import CallTable

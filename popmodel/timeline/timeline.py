@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from popmodel.network.network import Network
     from popmodel.simulator import Program
-    from popmodel.simulator.replayer import Moments
+    from popmodel.simulator.execution import Moments
     from popmodel.timeline.lanes import Lanes
     from popmodel.timeline.window_sums import Activity
     from popmodel.trace import Trace

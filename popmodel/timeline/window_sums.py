@@ -296,7 +296,7 @@ def prefix(metric: Metric) -> Formula:
 def _prefix(node: ast.expr) -> Formula:
     if isinstance(node, ast.Name):
         return node.id
-    if isinstance(node, ast.Constant):
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return float(node.value)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
         return [_OPERATIONS[type(node.op)], _prefix(node.left), _prefix(node.right)]
