@@ -132,7 +132,7 @@ def advise(
     ]
     divided = [costs(*pair) for pair in pairs]
     totals = [efficiency(*pair) for pair in pairs]
-    useful = [index for index, found in enumerate(divided) if found]
+    useful = [index for index, advice in enumerate(divided) if advice]
     if not useful:
         return Advised("No advice: no efficiency could be computed.")
     long = [index for index in useful if _too_short(runs[index]) is None]
@@ -148,17 +148,17 @@ def advise(
     if fall is not None and fall.after == worst:
         chosen += [one for one in divided[worst] if one.metric == fall.metric and one not in chosen]
     reference = None if worst == scaling.reference else runs[scaling.reference]
-    found = tuple(
+    advice = tuple(
         _advice(worst, RemarkLoss(runs[worst], cost, reference, names[scaling.reference]))
         for cost in chosen
     )
     if doubtful:  # no remedy rests on doubtful times
-        found = tuple(replace(each, remedy="") for each in found)
+        advice = tuple(replace(each, remedy="") for each in advice)
     name = names[worst] if len(runs) > 1 else None
     verdict = _verdict(totals[worst], name, compared, judged=not doubtful)
     if short := [names[index] for index in useful if index not in long]:
         verdict += f" Too short to advise on: {', '.join(short)}."
-    return Advised(verdict, tuple(doubtful), found, fall)
+    return Advised(verdict, tuple(doubtful), advice, fall)
 
 
 def _leading(
@@ -217,17 +217,17 @@ def _all_good(
         parts.append(("parallel efficiency", [evaluations[index][family] for index in long]))
     if compared:
         parts.append(("computation scaling", [scaling.evaluations[index] for index in long]))
-    for _, found in parts:
-        if any(each.values.get(name, 0) < GOOD for each in found for name in each.family.search):
+    for _, evaluated in parts:
+        if any(run.values.get(name, 0) < GOOD for run in evaluated for name in run.family.search):
             return None
     where = " in all runs" if len(evaluations) > 1 else ""
     verb = "are" if len(parts) > 1 else "is"
     return f"{' and '.join(name for name, _ in parts)} {verb} at least {percent(GOOD)}{where}"
 
 
-def _chosen(found: Sequence[AdviceCost], most: int) -> list[AdviceCost]:
+def _chosen(losses: Sequence[AdviceCost], most: int) -> list[AdviceCost]:
     """The losses to name: the costliest, and others that cost enough."""
-    return [*found[:1], *(cost for cost in found[1:most] if cost.cost >= _WORTH)]
+    return [*losses[:1], *(cost for cost in losses[1:most] if cost.cost >= _WORTH)]
 
 
 def _advice(run: int, loss: RemarkLoss) -> Advice:

@@ -37,8 +37,8 @@ def evaluate(
     """Compute all metrics of one run: `Family.evaluate`."""
     computed, reasons = _compute(family, aggregates, absent)
     values = {name: float(value) for name, value in computed.items()}
-    known = {**aggregates, **values}
-    notes = (*_due_notes(family, known), *_contradictions(family, values, known))
+    names = {**aggregates, **values}
+    notes = (*_due_notes(family, names), *_contradictions(family, values, names))
     return FamilyEvaluation(family, values, reasons, notes)
 
 
@@ -60,7 +60,7 @@ def _compute(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Values and reasons of all metrics, in the order of the file; identities checked."""
     _check_input(aggregates)
-    known: dict[str, Any] = dict(aggregates)
+    names: dict[str, Any] = dict(aggregates)
     computed: dict[str, Any] = {}
     reasons: dict[str, str] = {}
     for id in family.order:
@@ -69,7 +69,7 @@ def _compute(
         missing = [
             name
             for name in sorted(metric.formula.names)
-            if name not in (computed if name in family.metrics else known)
+            if name not in (computed if name in family.metrics else names)
         ]
         if missing:
             why = [reasons.get(name) or _reason(name, absent) for name in missing]
@@ -77,11 +77,11 @@ def _compute(
             reasons[id] = "; ".join(dict.fromkeys(one for each in why for one in each.split("; ")))
             continue
         try:
-            computed[id] = metric.formula.evaluate(known)
+            computed[id] = metric.formula.evaluate(names)
         except ExpressionError:
-            reasons[id] = _why_undefined(family, metric, known)
+            reasons[id] = _why_undefined(family, metric, names)
         else:
-            known[id] = computed[id]
+            names[id] = computed[id]
     _check_identities(family, {**aggregates, **computed}, computed)
     in_order = {id: computed[id] for id in family.metrics if id in computed}
     return in_order, {id: reasons[id] for id in family.metrics if id in reasons}
@@ -115,8 +115,8 @@ def _reason(name: str, absent: Mapping[str, str]) -> str:
     return f"not known: {aggregate.meaning}"
 
 
-def _why_undefined(family: Family, metric: Metric, known: Mapping[str, Any]) -> str:
-    zero = [name for name in sorted(metric.formula.names) if not np.all(known[name])]
+def _why_undefined(family: Family, metric: Metric, names: Mapping[str, Any]) -> str:
+    zero = [name for name in sorted(metric.formula.names) if not np.all(names[name])]
     named = [label(family, name) for name in zero]
     cause = " and ".join(f"{name} is 0" for name in named) or "the formula divides by 0"
     return f"undefined: {cause}"
@@ -152,14 +152,14 @@ def _due_notes(family: Family, values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _contradictions(
-    family: Family, values: Mapping[str, float], known: Mapping[str, float]
+    family: Family, values: Mapping[str, float], names: Mapping[str, float]
 ) -> Iterator[str]:
     """Say which metrics are outside bounds that consistent times keep to."""
     for id, value in values.items():
         metric = family.metrics[id]
         most, plus = metric.at_most, metric.at_most_plus
-        if most is not None and plus is not None and plus.names <= known.keys():
-            most += float(plus.evaluate(known))
+        if most is not None and plus is not None and plus.names <= names.keys():
+            most += float(plus.evaluate(names))
         if metric.at_least is not None and value < metric.at_least - TOLERANCE:
             bound = f"below {metric.at_least:g}"
         elif most is not None and value > most + TOLERANCE:
@@ -200,20 +200,20 @@ def costs(
     evaluation: FamilyEvaluation, scaling: FamilyEvaluation | None = None
 ) -> tuple[AdviceCost, ...]:
     """Divide the loss of a run among the metrics that nothing explains further."""
-    found: list[AdviceCost] = []
+    losses: list[AdviceCost] = []
     share = 1.0
     for each in _factors(evaluation, scaling):
-        _split(each, share, found)
+        _split(each, share, losses)
         share *= _left(each)
-    return tuple(sorted(found, key=lambda one: -one.cost))
+    return tuple(sorted(losses, key=lambda one: -one.cost))
 
 
 def shares(evaluation: FamilyEvaluation, seen: float = 1.0) -> dict[str, float]:
     """What every metric of a family costs, those too that others explain."""
     family, values = evaluation.family, evaluation.values
     weights = dict(_begin(evaluation, seen))
-    found = {name: values[name] for name in (family.top, _GLOBAL) if name in values}
-    found = {name: (seen if name == family.top else 1.0) * (1 - v) for name, v in found.items()}
+    tops = {name: values[name] for name in (family.top, _GLOBAL) if name in values}
+    tops = {name: (seen if name == family.top else 1.0) * (1 - v) for name, v in tops.items()}
     waiting = list(weights)
     for name in waiting:  # grows
         for part, weight in _parts(evaluation, name, weights[name]):
@@ -223,7 +223,7 @@ def shares(evaluation: FamilyEvaluation, seen: float = 1.0) -> dict[str, float]:
     costs = {
         name: weight / _mean(values[name]) * (1 - values[name]) for name, weight in weights.items()
     }
-    return costs | found
+    return costs | tops
 
 
 def _parts(evaluation: FamilyEvaluation, metric: str, weight: float) -> Iterator[tuple[str, float]]:
@@ -258,10 +258,10 @@ def _left(evaluation: FamilyEvaluation) -> float:
     return evaluation.values.get(evaluation.family.top, 1.0)
 
 
-def _split(evaluation: FamilyEvaluation, share: float, found: list[AdviceCost]) -> None:
+def _split(evaluation: FamilyEvaluation, share: float, losses: list[AdviceCost]) -> None:
     """Divide the loss that a family sees of a share of the core time."""
     for name, weight in _begin(evaluation, share):
-        _divide(evaluation, name, weight, found)
+        _divide(evaluation, name, weight, losses)
 
 
 def _begin(evaluation: FamilyEvaluation, share: float) -> Iterator[tuple[str, float]]:
@@ -277,7 +277,7 @@ def _begin(evaluation: FamilyEvaluation, share: float) -> Iterator[tuple[str, fl
 
 
 def _divide(
-    evaluation: FamilyEvaluation, metric: str, weight: float, found: list[AdviceCost]
+    evaluation: FamilyEvaluation, metric: str, weight: float, losses: list[AdviceCost]
 ) -> None:
     """Hand the loss of a metric, `weight` times minus its logarithm, down to its leaves."""
     value = evaluation.values[metric]
@@ -289,9 +289,9 @@ def _divide(
             if each.operation == "sum":
                 # What a part lacks to 1, in the parent's measure.
                 own = weight / _mean(value) * _mean(evaluation.values[part])
-            _divide(evaluation, part, own, found)
+            _divide(evaluation, part, own, losses)
         return
-    found.append(AdviceCost(evaluation, metric, value, weight / _mean(value) * (1 - value)))
+    losses.append(AdviceCost(evaluation, metric, value, weight / _mean(value) * (1 - value)))
 
 
 def _mean(value: float) -> float:
@@ -339,16 +339,16 @@ TERMS = (
 
 def terms(runtime: Value, metrics: Mapping[str, Value]) -> dict[str, Value]:
     """Return the parts of a runtime, s."""
-    found: dict[str, Value] = {}
+    times: dict[str, Value] = {}
     for term in TERMS:
         if term.metric in metrics:
             share = metrics[term.metric]
-            found[term.name] = runtime * (share if term is USEFUL else 1 - share)
-    return found
+            times[term.name] = runtime * (share if term is USEFUL else 1 - share)
+    return times
 
 
-def leaves(known: Mapping[str, object]) -> list[FamilyTerm]:
+def leaves(names: Mapping[str, object]) -> list[FamilyTerm]:
     """Return the terms among those known that add up: communication in parts where it has them."""
-    parted = TRANSFER.name in known and SERIALISATION.name in known
+    parted = TRANSFER.name in names and SERIALISATION.name in names
     without = {COMMUNICATION} if parted else {TRANSFER, SERIALISATION}
-    return [term for term in TERMS if term.name in known and term not in without]
+    return [term for term in TERMS if term.name in names and term not in without]

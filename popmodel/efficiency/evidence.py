@@ -114,13 +114,15 @@ def gather(trace: Trace, serial: tuple[SerialCode, ...], program: Program | None
     )
 
 
-def serial_code(trace: Trace, running: Intervals, found: ParallelRegions) -> tuple[SerialCode, ...]:
+def serial_code(
+    trace: Trace, running: Intervals, parallel: ParallelRegions
+) -> tuple[SerialCode, ...]:
     """Useful time of masters between parallel regions, by the regions before and after."""
-    regions = found.on_master
+    regions = parallel.on_master
     if not len(regions):
         return ()
     location = regions.location
-    label = found.label
+    label = parallel.label
     first = np.ones(len(regions), dtype=bool)
     first[1:] = location[1:] != location[:-1]
     last = np.append(first[1:], True)
@@ -146,7 +148,7 @@ def serial_code(trace: Trace, running: Intervals, found: ParallelRegions) -> tup
     distinct, index = alike(after, before)
     time = np.bincount(index, useful, len(distinct))
     count = np.bincount(index, minlength=len(distinct))
-    names = [*found.names, ""]  # -1 is the last
+    names = [*parallel.names, ""]  # -1 is the last
     serial = [
         SerialCode(names[after], names[before], int(count[row]), float(time[row]) / _NS)
         for row, (after, before) in enumerate(distinct.tolist())
@@ -215,12 +217,12 @@ def site_name(call: str, function: str, place: str) -> str:
 def measure_call_sites(trace: Trace) -> CallTotals:
     """Measure the call sites of MPI of a run."""
     calls = (trace.whole or trace).calls()
-    found = CallTotals(calls, trace.sites())
+    totals = CallTotals(calls, trace.sites())
     for block in walk(rows=len(calls)):
         inside = lengths_in(trace, block)
-        found.add("count", block, inside.calls)
-        found.add("time", block, inside.time)
-    return found
+        totals.add("count", block, inside.calls)
+        totals.add("time", block, inside.time)
+    return totals
 
 
 def credited_to_probes(program: Program, calls: CallTable) -> Program:
@@ -281,14 +283,14 @@ class CallTotals:
             program, execution = ideal
             waiting = execution.time_in_calls
             replayed = set(distinct(program.call_code[program.call]).tolist())
-        found: dict[tuple[str, int], tuple[int, float, float | None]] = {}
+        sums: dict[tuple[str, int], tuple[int, float, float | None]] = {}
         for (name, site), time in self.totals["time"].items():
             mine = None if waiting is None or name not in replayed else float(waiting[site, name])
             key = self.names[name].removesuffix(FOUND_NOTHING), site
-            count, before, waited = found.get(key, (0, 0.0, None))
+            count, before, waited = sums.get(key, (0, 0.0, None))
             if waited is not None and mine is not None:
                 waited += mine
-            found[key] = (
+            sums[key] = (
                 count + int(self.totals["count"][name, site]),
                 before + time,
                 mine if waited is None else waited,
@@ -302,7 +304,7 @@ class CallTotals:
                 share=time / all_threads if all_threads else 0.0,
                 waiting=waited,
             )
-            for (call, site), (count, time, waited) in found.items()
+            for (call, site), (count, time, waited) in sums.items()
             if time > 0  # at the edges of a window there are calls of which nothing is left
         ]
         order = sorted(sites, key=lambda one: (-one.time, one.call, one.function, one.place))

@@ -64,9 +64,9 @@ def explain(metric: str, families: Mapping[str, Family]) -> Explanation:
 
 def find_family(wanted: str, families: Mapping[str, Family]) -> Family | None:
     """The family of that id or title, however written; None if it is not one."""
-    known = {plain(family.title): family for family in families.values()}
-    known |= {plain(id): family for id, family in families.items()}
-    return known.get(plain(wanted))
+    by_name = {plain(family.title): family for family in families.values()}
+    by_name |= {plain(id): family for id, family in families.items()}
+    return by_name.get(plain(wanted))
 
 
 def find_metric(wanted: str, families: Mapping[str, Family]) -> str | None:
@@ -86,22 +86,22 @@ def _known(families: Mapping[str, Family]) -> dict[str, str]:
 
 
 def _find(wanted: str, families: Mapping[str, Family]) -> str:
-    known = _known(families)
-    if plain(wanted) in known:
-        return known[plain(wanted)]
-    hint = near_names(wanted, known | {plain(family): family for family in families})
+    by_name = _known(families)
+    if plain(wanted) in by_name:
+        return by_name[plain(wanted)]
+    hint = near_names(wanted, by_name | {plain(family): family for family in families})
     raise UsageError(
         f"unknown metric {wanted!r}", hint or "popmodel explain lists families and metrics"
     )
 
 
-def near_names(wanted: str, known: Mapping[str, str]) -> str | None:
+def near_names(wanted: str, by_name: Mapping[str, str]) -> str | None:
     """A question with names like the wanted one; None if there are none."""
     text = plain(wanted)
     # A part of a name is likelier than a misspelling of another one.
-    near = [name for name in known if len(text) > 1 and text in name][:_NEAR]
-    near = near or difflib.get_close_matches(text, known, n=3)
-    suggestions = " or ".join(dict.fromkeys(known[each] for each in near))
+    near = [name for name in by_name if len(text) > 1 and text in name][:_NEAR]
+    near = near or difflib.get_close_matches(text, by_name, n=3)
+    suggestions = " or ".join(dict.fromkeys(by_name[each] for each in near))
     return f"did you mean {suggestions}?" if near else None
 
 
@@ -135,8 +135,8 @@ def _define(family: Family, id: str) -> Definition:
 
 
 def _in_full(family: Family, metric: Metric) -> str:
-    def full(found: re.Match[str]) -> str:
-        name = found.group()
+    def full(word: re.Match[str]) -> str:
+        name = word.group()
         return label(family, name) if name in metric.formula.names else name
 
     return re.sub(r"[A-Za-z_]\w*", full, metric.formula.text)

@@ -168,13 +168,13 @@ class Family:
 
     def needs(self, metric: str) -> tuple[str, ...]:
         """Names of `AGGREGATES` that a metric rests on, directly or through other metrics."""
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for name in sorted(self.metrics[metric].formula.names):
             if name in self.metrics:
-                found.update(dict.fromkeys(self.needs(name)))
+                names.update(dict.fromkeys(self.needs(name)))
             else:
-                found[name] = None
-        return tuple(found)
+                names[name] = None
+        return tuple(names)
 
     def evaluate(
         self, aggregates: Mapping[str, float], absent: Mapping[str, str] | None = None

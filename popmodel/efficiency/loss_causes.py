@@ -290,9 +290,9 @@ def communication(loss: RemarkLoss) -> Remark:
     text = f"{site.name} takes {percent(_in_mpi(loss, site))} of the time in MPI"
     if site.waiting is None:
         return Remark(f"{text}. {unknown}".strip(), loss.advice)
-    told = Remark(f"{text}, {_waits(site)}.", "")
+    remark = Remark(f"{text}, {_waits(site)}.", "")
     other = waiting(loss) if 2 * _waited(site) > site.time else None
-    return told._replace(remedy=other.remedy if other else _network(loss))
+    return remark._replace(remedy=other.remedy if other else _network(loss))
 
 
 def _waited(site: CallSite) -> float:

@@ -69,11 +69,11 @@ def useful_times(trace: Trace) -> UsefulTimes:
     is_master[bounds[:-1]] = True
     in_state = trace.records.in_state(RUNNING)
     running = WithoutWaits.of_running(in_state, summed_waits(trace, in_state))
-    found = parallel_regions(trace)
-    outlined = found.in_function
-    inside = np.where(is_master, running.within(found.on_master), running.within(outlined))
+    regions = parallel_regions(trace)
+    outlined = regions.in_function
+    inside = np.where(is_master, running.within(regions.on_master), running.within(outlined))
     some = np.flatnonzero(~is_master & (running.total() > inside))
-    return UsefulTimes(running, found, inside, alone([running.at(some)], [outlined]))
+    return UsefulTimes(running, regions, inside, alone([running.at(some)], [outlined]))
 
 
 # From a traced run to its observables.
@@ -166,16 +166,16 @@ def _measured(
     """
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
     masters = bounds[:-1]
-    found = useful_times(trace)
-    running, parallel = found.running, found.regions.on_master
+    times = useful_times(trace)
+    running, parallel = times.running, times.regions.on_master
     calls, in_mpi = call_times(trace)
     in_calls = _in_calls(trace) if len(parallel) else Intervals.none(trace.locations)
-    useful, omp_useful = running.total(), found.in_regions
+    useful, omp_useful = running.total(), times.in_regions
     lost = dict.fromkeys(COLUMNS, 0.0)
     regions: tuple[RegionObservables, ...] = ()
     if len(parallel):
         lost, regions = measure_regions(
-            trace, running, in_calls, found.regions, found.apart, running.waits
+            trace, running, in_calls, times.regions, times.apart, running.waits
         )
     counters, broken = _counters(trace, running)
     # Idle thread time of the teams as TALP divides it; the rest is serial. Where the states do not
@@ -207,7 +207,7 @@ def _measured(
         "regions": regions,
         **({name: time / _NS for name, time in idle.items()} if covered else {}),
     }
-    return quantities, broken | impossible, serial_code(trace, running, found.regions)
+    return quantities, broken | impossible, serial_code(trace, running, times.regions)
 
 
 def _in_calls(trace: Trace) -> Intervals:
@@ -268,7 +268,7 @@ def _why_longer(program: Program, network: Network, ideal: float, measured: floa
     """Name the assumption of the replay without which the ideal runtime is not the longer one."""
     rooted = {"collectives": "rooted"}
     never = {"eager_threshold": math.inf}
-    told = f"the ideal runtime exceeds the measured one by {ideal - measured:.3g} s: "
+    exceeds = f"the ideal runtime exceeds the measured one by {ideal - measured:.3g} s: "
     for changes, reason in (
         (rooted, "roots left collectives early (--collectives rooted)"),
         (never, "blocking sends at or above the eager threshold did not wait for their receives"),
@@ -279,8 +279,8 @@ def _why_longer(program: Program, network: Network, ideal: float, measured: floa
         ),
     ):
         if replay(program, network.with_(**changes)).runtime <= measured:
-            return told + reason
-    return told + (
+            return exceeds + reason
+    return exceeds + (
         "neither early roots of collectives nor blocking sends explain it; other collectives may "
         "not have synchronised"
     )
@@ -435,6 +435,6 @@ def by_process(run: Observables) -> Processes:
         values["instructions"] = instructions
         if run.cycles is not None and "cycles" not in run.absent:
             cycles = total(run.cycles)
-            known = np.full(len(cycles), np.nan)
-            values["ipc"] = np.divide(instructions, cycles, out=known, where=cycles > 0)
+            nothing = np.full(len(cycles), np.nan)
+            values["ipc"] = np.divide(instructions, cycles, out=nothing, where=cycles > 0)
     return Processes(run.node.astype(np.int64), run.threads, values)

@@ -31,14 +31,14 @@ def measure_regions(
     trace: Trace,
     running: Intervals,
     in_calls: Intervals,
-    found: ParallelRegions,
+    parallel: ParallelRegions,
     apart: Intervals,
     waits: Instants,
 ) -> tuple[dict[str, float], tuple[RegionObservables, ...]]:
     """Sums of `COLUMNS` over all parallel regions, ns, and each region, the costliest first."""
-    label, names = found.label, found.names
+    label, names = parallel.label, parallel.names
     sums = np.zeros((len(names), len(COLUMNS)))
-    for block, columns in region_instances(trace, running, in_calls, found, apart, waits):
+    for block, columns in region_instances(trace, running, in_calls, parallel, apart, waits):
         np.add.at(sums, label[block], columns)
     total = dict(zip(COLUMNS, sums.sum(axis=0).tolist(), strict=True))
     return total, _by_cost(names, sums, np.bincount(label, minlength=len(names)))
@@ -48,7 +48,7 @@ def region_instances(
     trace: Trace,
     running: Intervals,
     in_calls: Intervals,
-    found: ParallelRegions,
+    parallel: ParallelRegions,
     apart: Intervals,
     waits: Instants,
 ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
@@ -57,12 +57,12 @@ def region_instances(
     in_locks = alone(locked(trace), [running, in_calls])
     in_mpi_only = alone([in_calls], [running])
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
-    process = part_of(bounds, found.on_master.location)
+    process = part_of(bounds, parallel.on_master.location)
     threads = np.diff(bounds)[process]
     for block in _blocks(threads):
         yield block, _instances(
-            found.on_master, block, bounds[process[block]], threads[block],
-            running, apart, in_mpi_only, synchronising, in_locks, waits, found.in_function,
+            parallel.on_master, block, bounds[process[block]], threads[block],
+            running, apart, in_mpi_only, synchronising, in_locks, waits, parallel.in_function,
         )  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def apart(run: Observables) -> bool:
 
 def remarks(run: Observables) -> list[str]:
     """Say which threads do what outside of parallel regions, one sentence for each kind."""
-    told = []
+    sentences = []
     for what, of in _kinds(run).items():
         if not of.any():
             continue
@@ -197,13 +197,13 @@ def remarks(run: Observables) -> list[str]:
         times = [f"{useful:.3g} s of useful time, counted outside regions"] if useful else []
         if in_mpi and what == _CALL:
             times.append(f"{in_mpi:.3g} s in MPI")
-        told.append(f"{_who(run, of)} {what[int(of.sum() > 1)]} ({', '.join(times)})")
-    if told and run.has_mpi:
-        told[-1] += (
+        sentences.append(f"{_who(run, of)} {what[int(of.sum() > 1)]} ({', '.join(times)})")
+    if sentences and run.has_mpi:
+        sentences[-1] += (
             "; the families mpi and mpi-additive count master threads only, hybrid-additive and "
             "talp all"
         )
-    return told
+    return sentences
 
 
 # What one thread does, and what several do.

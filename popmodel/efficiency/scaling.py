@@ -297,8 +297,8 @@ def _grows(runs: Sequence[Comparable], reference: int, mode: Mode) -> list[str]:
 
 def _implausible(evaluations: Sequence[FamilyEvaluation]) -> list[str]:
     """A doubt where the runs hardly did the same work."""
-    found = [each.values[_NAME] for each in evaluations if each.values.get(_NAME, 0) > 0]
-    extreme = max(found, key=lambda value: max(value, 1 / value), default=1.0)
+    ratios = [each.values[_NAME] for each in evaluations if each.values.get(_NAME, 0) > 0]
+    extreme = max(ratios, key=lambda value: max(value, 1 / value), default=1.0)
     if 1 / COMPARABLE <= extreme <= COMPARABLE:
         return []
     return [

@@ -512,11 +512,11 @@ class Fan:
         """Time from the last arrival to the end, s; parameters as of `collective_time`."""
         if self.operation == "bcast":
             received = np.zeros_like(received)  # a member sends or receives
-        found = np.zeros_like(sent)
+        time = np.zeros_like(sent)
         for model, size in ((self.factor_in, self.size_in), (self.factor_out, self.size_out)):
             if model != "none":
-                found = found + factor(model, members) * message(_paid_size(size, sent, received))
-        return found
+                time = time + factor(model, members) * message(_paid_size(size, sent, received))
+        return time
 
 
 @dataclass(frozen=True)
@@ -542,15 +542,15 @@ def read_fans(name: str, text: str) -> Fans:
     stand before the number. What concerns other machines, networks between machines and scheduling
     is left out, as are operations with counts of their own, which are as those without.
     """
-    found: dict[str, Fan] = {}
-    known = 0
+    fans: dict[str, Fan] = {}
+    operations = 0
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split()
         if words[:2] == ["Machine", "globalop:"]:
             words = words[3:] if words[2:3] == ["0"] else []
         if not words or not words[0].isdecimal():
             continue
-        known += 1
+        operations += 1
         if len(words) < 5 or int(words[0]) > _LAST_OPERATION or not _is_fan(words[1:5]):
             raise FileError(
                 name,
@@ -562,14 +562,14 @@ def read_fans(name: str, text: str) -> Fans:
         operation = _DIMEMAS_OPERATIONS.get(int(words[0]))
         if operation is not None:
             model_in, size_in, model_out, size_out = words[1:5]
-            found[operation] = Fan(
+            fans[operation] = Fan(
                 operation, FACTORS[model_in], size_in, FACTORS[model_out], size_out
             )
-    if not known:
+    if not operations:
         raise FileError(
             name, "describes no collective operation", hint="write 11 LOG MAX LOG MAX 1"
         )
-    return Fans(name, tuple(found.values()))
+    return Fans(name, tuple(fans.values()))
 
 
 def _is_fan(words: list[str]) -> bool:

@@ -314,4 +314,4 @@ def _wrong(path: str, problem: str, hint: str = _ADVICE) -> FileError:
 
 def _fields(text: str) -> list[str]:
     """Fields of a record, which commas separate; a list and a text in quotes is one field."""
-    return [found.strip() for found in _FIELD.findall(text.strip() + ",")][:-1]
+    return [field.strip() for field in _FIELD.findall(text.strip() + ",")][:-1]

@@ -99,15 +99,15 @@ class Speeds:
 
     def of(self, count: int, what: str = "rank") -> NDArray[np.float64]:
         """Return the speed of each of `count` ranks or nodes: 1 where none is given."""
-        found = np.ones(count)
+        speeds = np.ones(count)
         for first, last, speed in self.parts:
             if last >= count:
                 raise UsageError(
                     f"speed of {what} {last}: there are {count} {what}s, from 0 to {count - 1}",
                     _SPEED_HINT,
                 )
-            found[first : last + 1] = speed
-        return found
+            speeds[first : last + 1] = speed
+        return speeds
 
 
 def parse_speeds(text: str) -> Speeds:

@@ -270,20 +270,20 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
     if kind not in _KINDS:
         known = ", ".join(_KINDS)
         raise FileError(path, f"kind must be one of {known}, not {kind!r}")
-    found = read_shape(table, _KINDS[kind], path)
-    topology = _torus(found) if kind == "torus" else _fat_tree(found, path)
+    values = read_shape(table, _KINDS[kind], path)
+    topology = _torus(values) if kind == "torus" else _fat_tree(values, path)
     if topology.nodes > _MOST_NODES:
         raise FileError(path, f"has {topology.nodes} nodes, more than {_MOST_NODES}")
     return topology
 
 
-def _torus(found: dict[str, Any]) -> Torus:
-    found.pop("kind")
-    return Torus(tuple(found.pop("sides")), **found)
+def _torus(values: dict[str, Any]) -> Torus:
+    values.pop("kind")
+    return Torus(tuple(values.pop("sides")), **values)
 
 
-def _fat_tree(found: dict[str, Any], path: str | os.PathLike[str]) -> FatTree:
-    levels = len(found["down"])
+def _fat_tree(values: dict[str, Any], path: str | os.PathLike[str]) -> FatTree:
+    levels = len(values["down"])
     columns = []
     for name, default in (
         ("down", 1),
@@ -292,7 +292,7 @@ def _fat_tree(found: dict[str, Any], path: str | os.PathLike[str]) -> FatTree:
         ("bandwidth", 0.0),
         ("latency", 0.0),
     ):
-        given = found.get(name, default)
+        given = values.get(name, default)
         column = tuple(given) if isinstance(given, list) else (given,) * levels
         if len(column) != levels:
             raise FileError(

@@ -318,19 +318,19 @@ def _algorithms(
         [collectives.kind.astype(np.int64), collectives.members, collectives.part()], axis=1
     )
     rows, which = np.unique(alike, axis=0, return_inverse=True)
-    found = []
+    algorithms = []
     for code, members, size in rows.tolist():
         kind = COLLECTIVES[code]
-        known = ALGORITHMS[kind]
+        by_name = ALGORITHMS[kind]
         selection = selections.get("barrier" if kind == "init" else kind)
-        name = next(iter(known)) if selection is None else selection.at(size)
-        found.append(
+        name = next(iter(by_name)) if selection is None else selection.at(size)
+        algorithms.append(
             [
                 (part, part.segments(members, size), part.sizes(members, size))
-                for part in (known[name] if members > 1 else ())
+                for part in (by_name[name] if members > 1 else ())
             ]
         )
-    return which.reshape(-1).astype(np.int32), found
+    return which.reshape(-1).astype(np.int32), algorithms
 
 
 def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int32]]:
@@ -341,27 +341,27 @@ def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int3
     """
     collectives = program.collectives
     everyone = np.arange(program.processes, dtype=np.int32)
-    found: list[NDArray[np.int32]] = []
-    known: dict[tuple[int, int], int] = {}
+    groups: list[NDArray[np.int32]] = []
+    numbers: dict[tuple[int, int], int] = {}
     group = np.empty(len(collectives), dtype=np.int32)
     callers: list[NDArray[np.int64]] | None = None
     for c, (communicator, count) in enumerate(
         zip(collectives.communicator.tolist(), collectives.members.tolist(), strict=True)
     ):
         key = (communicator, count)
-        if key not in known:
+        if key not in numbers:
             listed = program.communicators.get(communicator)
             if listed is None or len(listed) != count:
                 listed = everyone if count == program.processes else None
             if listed is None:
                 callers = callers or _callers(program)
-                group[c] = len(found)
-                found.append(distinct(callers[c]).astype(np.int32))
+                group[c] = len(groups)
+                groups.append(distinct(callers[c]).astype(np.int32))
                 continue
-            known[key] = len(found)
-            found.append(listed.astype(np.int32))
-        group[c] = known[key]
-    return found, group
+            numbers[key] = len(groups)
+            groups.append(listed.astype(np.int32))
+        group[c] = numbers[key]
+    return groups, group
 
 
 def _callers(program: Program) -> list[NDArray[np.int64]]:
@@ -383,7 +383,7 @@ def _root_ranks(
     pairs, which = np.unique(
         np.stack([group[rooted], collectives.root[rooted]], axis=1), axis=0, return_inverse=True
     )
-    found = [np.flatnonzero(members[g] == root) for g, root in pairs.tolist()]
-    rank_of = np.array([f[0] if len(f) else 0 for f in found], dtype=np.int32)
+    places = [np.flatnonzero(members[g] == root) for g, root in pairs.tolist()]
+    rank_of = np.array([f[0] if len(f) else 0 for f in places], dtype=np.int32)
     ranks[rooted] = rank_of[which.reshape(-1)]
     return ranks

@@ -157,8 +157,8 @@ class CallTeam:
         mine = slice(int(calls.offsets[thread]), int(calls.offsets[thread + 1]))
         if np.any((calls.entry[mine] >= begin) & (calls.exit[mine] <= end)):
             return True
-        told = (self._functions, *self._barriers)
-        return any(_within(each, thread, begin, end) for each in told)
+        work = (self._functions, *self._barriers)
+        return any(_within(each, thread, begin, end) for each in work)
 
     def _region(
         self, master: int, members: list[int], begin: int, end: int, forks: dict[int, int]
@@ -186,11 +186,11 @@ class CallTeam:
     def _hold(self, master: int, members: list[int], begin: int, end: int) -> None:
         """Barriers of the team inside a region: of each kind the k-th of all threads is one."""
         for barriers in self._barriers:
-            found = [_within(barriers, each, begin, end) for each in (master, *members)]
-            if len({len(each) for each in found}) > 1:
+            held_by = [_within(barriers, each, begin, end) for each in (master, *members)]
+            if len({len(each) for each in held_by}) > 1:
                 self.unmatched += 1
                 continue
-            for (since, until), *others in zip(*found, strict=True):
+            for (since, until), *others in zip(*held_by, strict=True):
                 gather = self._call(master, "OpenMP barrier", since, until)
                 release = self._call(master, "OpenMP release", until, until)
                 for thread, (entered, left) in zip(members, others, strict=True):
@@ -199,8 +199,8 @@ class CallTeam:
 
     def _work_ends(self, thread: int, begin: int, end: int) -> int:
         """When a thread has done its part of a region, as far as the trace tells."""
-        told = [_within(each, thread, begin, end) for each in (self._functions, *self._barriers)]
-        return max((spans[-1][1] for spans in told if spans), default=end)
+        work = [_within(each, thread, begin, end) for each in (self._functions, *self._barriers)]
+        return max((spans[-1][1] for spans in work if spans), default=end)
 
     def _call(self, location: int, name: str, entry: int, exit_: int) -> int:
         self.calls.append(_SimulatedCall(location, name, entry, exit_))
@@ -228,7 +228,7 @@ def _merged(
     ends: NDArray[np.int64],
 ) -> CallThreads:
     """The calls of the run and those added, in order of their entry by sequence."""
-    known, added = len(calls), team.calls
+    own, added = len(calls), team.calls
     counts = np.diff(calls.offsets)
     sequence_of = np.full(len(counts), -1)
     sequence_of[location] = np.arange(len(location))
@@ -243,9 +243,9 @@ def _merged(
     order = np.lexsort((exit_, entry, sequence)).astype(np.int64)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    told = calls.collectives
-    moved = np.argsort(place[told.call], kind="stable")
-    arguments = told.at(moved, place[told.call][moved])
+    collectives = calls.collectives
+    moved = np.argsort(place[collectives.call], kind="stable")
+    arguments = collectives.at(moved, place[collectives.call][moved])
     # What calls tell of their messages, in formats that add no calls.
     columns: dict[str, Any] = {
         name: getattr(calls, name) for name in ("partner", "tag", "bytes", "request")
@@ -262,7 +262,7 @@ def _merged(
         collectives=arguments,
         **of_messages,
     )
-    messages = np.array(team.messages, np.int64).reshape(-1, 2) + known
+    messages = np.array(team.messages, np.int64).reshape(-1, 2) + own
     return CallThreads(
         location,
         owner.astype(np.int32),

@@ -97,11 +97,11 @@ def _time(
 ) -> NDArray[np.float64]:
     if network.tiers is None:
         return np.asarray(transfer_time(size, latency, network.bandwidth), np.float64)
-    found = np.empty(np.shape(size))
+    time = np.empty(np.shape(size))
     for apart in (False, True):
         if (mine := far == apart).any():
-            found[mine] = _tier(network.tiers, far=apart).time(size[mine])
-    return found
+            time[mine] = _tier(network.tiers, far=apart).time(size[mine])
+    return time
 
 
 def _pieces(network: Network, size: NDArray[Any], far: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -123,20 +123,20 @@ def _of_tier(tier: Tier, size: NDArray[np.float64]) -> NDArray[np.float64]:
     Where the class below takes longer with its largest message, its latency and bytes count.
     """
     floor = np.zeros(3)
-    found = np.zeros((3, len(size)))
+    pieces = np.zeros((3, len(size)))
     left = np.ones(len(size), np.bool_)
     for entry in tier.classes:
         line = np.array([float(entry.alpha), float(entry.beta)])
         below = line[0] + line[1] * size < floor[0] + floor[1] * floor[2]
         mine = left if entry.upto is None else left & (size <= entry.upto)
         of_class = np.where(below, floor[:, None], np.stack([*np.broadcast_arrays(*line, size)]))
-        found[:, mine] = of_class[:, mine]
+        pieces[:, mine] = of_class[:, mine]
         left = left & ~mine
         if entry.upto is not None:
             top = np.array([*line, float(entry.upto)])
             if top[0] + top[1] * top[2] > floor[0] + floor[1] * floor[2]:
                 floor = top
-    return found
+    return pieces
 
 
 def _tier(tiers: Tiers, *, far: bool) -> Tier:
@@ -254,14 +254,14 @@ def classes(program: Program) -> Classes:
 def _over_nodes(program: Program) -> NDArray[np.bool_]:
     """Whether each collective has members on several nodes; of unlisted ones, where a run has."""
     several = bool(len(distinct(program.nodes)) > 1)
-    found = np.full(len(program.collectives), several)
+    apart = np.full(len(program.collectives), several)
     if several:
         communicator = program.collectives.communicator
         for number in distinct(communicator).tolist():
             listed = program.communicators.get(number)
             if number and listed is not None:
-                found[communicator == number] = len(distinct(program.nodes[listed])) > 1
-    return found
+                apart[communicator == number] = len(distinct(program.nodes[listed])) > 1
+    return apart
 
 
 # What each message and each collective of a program costs.
@@ -346,8 +346,8 @@ def rendezvous(messages: MessageClasses, network: Network) -> NDArray[np.uint8]:
     buffered = messages.mode != 0
     if network.rules == "smpi":
         detached = waits & (buffered | (messages.size < network.send_is_detached_thresh))
-        found: NDArray[np.uint8] = waits.astype(np.uint8) + detached
-        return found
+        waiting: NDArray[np.uint8] = waits.astype(np.uint8) + detached
+        return waiting
     return np.asarray(waits & ~buffered, np.uint8)
 
 
@@ -425,9 +425,9 @@ def _times(
     by: Price,
 ) -> NDArray[np.float64]:
     """Costs of collectives, along the last axis, of groups that have all of them."""
-    found = np.zeros(sent.shape)
+    cost = np.zeros(sent.shape)
     for kind, apart, rows in groups:
-        found[..., rows] = collective_time(
+        cost[..., rows] = collective_time(
             COLLECTIVES[kind],
             members[rows],
             sent[..., rows],
@@ -435,7 +435,7 @@ def _times(
             partial(_of_all, by, apart),
             network.collective_cost,
         )
-    return found
+    return cost
 
 
 def _of_all(by: Price, far: bool, size: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -447,10 +447,10 @@ def _of_all(by: Price, far: bool, size: NDArray[np.float64]) -> NDArray[np.float
 
 def rules(kind: NDArray[np.int8], rooted: NDArray[np.bool_], reading: str) -> NDArray[np.uint8]:
     """Return the `Rule` of each collective."""
-    found = np.zeros(len(kind), dtype=np.uint8)
+    rule_of = np.zeros(len(kind), dtype=np.uint8)
     for name, rule in _READINGS[reading].items():
-        found[(kind == COLLECTIVES.index(name)) & rooted] = rule
-    return found
+        rule_of[(kind == COLLECTIVES.index(name)) & rooted] = rule
+    return rule_of
 
 
 # Programs and what they cost, as the compiled engine takes them.

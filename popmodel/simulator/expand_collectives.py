@@ -205,9 +205,9 @@ def _reduce_scatter(rank: int, parts: Sequence[int]) -> Iterator[Exchange]:
         if other < members:
             yield from _swap(other, other, out, back)
         # Of a group without all of its partners, those that heard of theirs tell the rest.
-        known, half = members - mine - mask, mask >> 1
+        heard, half = members - mine - mask, mask >> 1
         while theirs + mask > members and half:
-            edge = rank // (2 * half) * (2 * half) + known
+            edge = rank // (2 * half) * (2 * half) + heard
             if rank < edge <= rank ^ half:
                 yield Op.SEND, rank ^ half, back
             elif rank ^ half < edge <= rank:
@@ -269,24 +269,24 @@ class Amounts(NamedTuple):
 
         Of an Alltoallv of which only sums are told, as the receivers share what all receive.
         """
-        found: NDArray[np.int64]
+        size: NDArray[np.int64]
         if self.kind in ("scatter", "reduce_scatter"):
-            found = self.received[receiver]
+            size = self.received[receiver]
         elif self.kind != "alltoall":
-            found = self.sent[sender]
+            size = self.sent[sender]
         elif self.parts is not None:
-            found = self.parts[sender, receiver]
+            size = self.parts[sender, receiver]
         else:
             share = self.received / max(int(self.received.sum()), 1)
-            found = np.rint(self.sent[sender] * share[receiver]).astype(np.int64)
-        return found
+            size = np.rint(self.sent[sender] * share[receiver]).astype(np.int64)
+        return size
 
 
 def uneven_amounts(program: Program, carried: CarriedData) -> dict[int, Amounts]:
     """Amounts of the members of each collective where they differ and messages carry them."""
-    uneven, found = program.uneven, dict[int, Amounts]()
+    uneven, amounts = program.uneven, dict[int, Amounts]()
     if not len(uneven.operation):
-        return found
+        return amounts
     process = np.searchsorted(program.offsets, uneven.operation, side="right") - 1
     rank = _ranks(carried, uneven.collective, process)
     order = np.argsort(uneven.collective, kind="stable")
@@ -300,13 +300,13 @@ def uneven_amounts(program: Program, carried: CarriedData) -> dict[int, Amounts]
             continue
         sent, received = np.zeros((2, members), np.int64)
         sent[rank[mine]], received[rank[mine]] = uneven.sent[mine], uneven.received[mine]
-        told = [uneven.parts[each] for each in mine.tolist() if each in uneven.parts]
+        listed = [uneven.parts[each] for each in mine.tolist() if each in uneven.parts]
         parts = None
-        if len(told) == members:
+        if len(listed) == members:
             parts = np.empty((members, members), np.int64)
-            parts[rank[mine]] = np.stack(told)
-        found[row] = Amounts(kind, sent, received, parts)
-    return found
+            parts[rank[mine]] = np.stack(listed)
+        amounts[row] = Amounts(kind, sent, received, parts)
+    return amounts
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,7 @@ def _template(
     parts: tuple[int, ...],
 ) -> _Template:
     rows: list[tuple[int, int, float]] = []
-    known: dict[tuple[int, int, int], int] = {}
+    numbers: dict[tuple[int, int, int], int] = {}
     offsets, kinds, targets = [0], list[Op](), list[int]()
     for rank in range(members):
         turns: dict[tuple[bool, bool, int], int] = defaultdict(int)
@@ -346,7 +346,7 @@ def _template(
             turn = turns[side]
             turns[side] += 1
             ends = (partner, rank) if receives else (rank, partner)
-            message = known.setdefault((*ends, turn), len(rows))
+            message = numbers.setdefault((*ends, turn), len(rows))
             if message == len(rows):
                 rows.append((*ends, part))
             kinds.append(op)
@@ -501,8 +501,8 @@ def _ranks(
     group = np.repeat(np.arange(len(carried.group_offsets) - 1), np.diff(carried.group_offsets))
     wide = int(carried.group_process.max(initial=0)) + 1
     keys = group * wide + carried.group_process  # ascending: groups, and processes inside them
-    found = np.searchsorted(keys, carried.group[collective].astype(np.int64) * wide + process)
-    return carried.group_rank[found].astype(np.int64)
+    row = np.searchsorted(keys, carried.group[collective].astype(np.int64) * wide + process)
+    return carried.group_rank[row].astype(np.int64)
 
 
 def _carried_here(program: Program, process: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -511,8 +511,8 @@ def _carried_here(program: Program, process: NDArray[np.int64]) -> NDArray[np.bo
     waits = program.kind == Op.WAIT_COLLECTIVE
     waited = np.isin(key, key[waits])
     arrives = program.kind == Op.ARRIVE
-    found: NDArray[np.bool_] = (program.kind == Op.COLLECTIVE) | waits | (arrives & ~waited)
-    return found
+    here: NDArray[np.bool_] = (program.kind == Op.COLLECTIVE) | waits | (arrives & ~waited)
+    return here
 
 
 def _spread(

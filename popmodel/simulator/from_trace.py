@@ -135,10 +135,10 @@ def from_trace(trace: Trace) -> Program:
 
 def _disabled(trace: Trace, location: NDArray[np.int64]) -> Intervals:
     """When tracing is disabled on some threads, which have the numbers 0, 1, ... then."""
-    found = trace.records.in_state(TRACING_DISABLED)
-    _, rows = spread(found.offsets[location], np.diff(found.offsets)[location])
+    disabled = trace.records.in_state(TRACING_DISABLED)
+    _, rows = spread(disabled.offsets[location], np.diff(disabled.offsets)[location])
     return Intervals(
-        offsets_of(np.diff(found.offsets)[location]), found.begin[rows], found.end[rows]
+        offsets_of(np.diff(disabled.offsets)[location]), disabled.begin[rows], disabled.end[rows]
     )
 
 
@@ -161,21 +161,21 @@ def _note_threads(calls: SequenceCalls) -> list[str]:
         return []
     threads = calls.threads
     further = len(calls.location) - len(np.unique(calls.owner))
-    told = [
+    notes = [
         f"{plural(further, 'thread')} besides masters replayed on their own, as not only masters "
         "call MPI: forked and joined with parallel regions; computing is that of masters"
     ]
     if threads.loose:
-        told.append(
+        notes.append(
             f"{threads.loose} of these threads call MPI outside of parallel regions: neither "
             "forked nor joined, their waiting for other threads counts as computing"
         )
     if threads.unmatched:
-        told.append(
+        notes.append(
             f"{plural(threads.unmatched, 'parallel region')} with barriers that not all threads "
             "of the team have: waiting there counts as computing"
         )
-    return told
+    return notes
 
 
 def _exact_bursts(

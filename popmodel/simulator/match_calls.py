@@ -51,7 +51,7 @@ def communicators_of_callers(
     Where these are others than the trace lists (in a window of a run, or where threads call), they
     get a communicator of their own; MPI_Init has none.
     """
-    found = {number: np.asarray(ranks, np.int32) for number, ranks in listed.items()}
+    communicators = {number: np.asarray(ranks, np.int32) for number, ranks in listed.items()}
     collectives = program.collectives
     number = collectives.communicator.copy()
     arrive = np.flatnonzero((program.kind == Op.COLLECTIVE) | (program.kind == Op.ARRIVE))
@@ -62,23 +62,23 @@ def communicators_of_callers(
     sequence = sequence[np.argsort(target, kind="stable")]
     first = np.cumsum(callers) - callers
     numbers, which = np.unique(number, return_inverse=True)
-    sizes = np.array([len(found.get(each, ())) for each in numbers.tolist()], np.int64)
+    sizes = np.array([len(communicators.get(each, ())) for each in numbers.tolist()], np.int64)
     others = callers != sizes[which]
     others[by_thread] = True
     owner = program.owner
-    known: dict[tuple[int, bytes], int] = {}
-    free = max([0, *found, *numbers.tolist()]) + 1
+    numbers_of: dict[tuple[int, bytes], int] = {}
+    free = max([0, *communicators, *numbers.tolist()]) + 1
     for c in np.flatnonzero(others & (collectives.kind != _INIT)).tolist():
         members = np.sort(sequence[first[c] : first[c] + callers[c]]).astype(np.int32)
         key = int(number[c]), members.tobytes()
-        if key not in known:
-            known[key] = free + len(known)
+        if key not in numbers_of:
+            numbers_of[key] = free + len(numbers_of)
             ranks = np.asarray(listed.get(key[0], owner[members]))
             order = np.argsort(ranks, kind="stable")
             rank = order[np.searchsorted(ranks[order], owner[members])]
-            found[known[key]] = members[np.argsort(rank, kind="stable")]
-        number[c] = known[key]
-    return found, number
+            communicators[numbers_of[key]] = members[np.argsort(rank, kind="stable")]
+        number[c] = numbers_of[key]
+    return communicators, number
 
 
 # Which calls take part in the same collective: those of one communicator match in call order.
@@ -118,57 +118,57 @@ class MatchedCollectives:
 
 def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
     """Group the calls of collectives by communicator and turn."""
-    told = calls.calls.collectives
+    arguments = calls.calls.collectives
     columns, row = calls.columns, None
     if calls.threads is not None:
         columns, row = _by_process(calls)
-        place = np.argsort(row)[told.call]
+        place = np.argsort(row)[arguments.call]
         order = np.argsort(place)
-        told = told.at(order, place[order])
+        arguments = arguments.at(order, place[order])
     listed = sorted(trace.communicators)
     ranks = [np.sort(trace.communicators[number]).astype(np.int32) for number in listed]
-    found = _kernel.match_collectives(
+    matched = _kernel.match_collectives(
         **columns,
         kind=calls.collective,
-        argument_call=told.call,
-        sent=told.sent,
-        received=told.received,
-        communicator=told.communicator,
-        is_root=told.is_root,
+        argument_call=arguments.call,
+        sent=arguments.sent,
+        received=arguments.received,
+        communicator=arguments.communicator,
+        is_root=arguments.is_root,
         listed=np.array(listed, dtype=np.int64),
         listed_offsets=np.cumsum([0, *map(len, ranks)], dtype=np.int64),
         listed_member=np.concatenate([np.empty(0, np.int32), *ranks]),
     )
     if row is not None:
-        _number_again(found, row, calls)
-    if found["stranger"] >= 0:
-        raise _of_stranger(trace, calls, found["stranger"])
-    call, first = found["different"]
+        _number_again(matched, row, calls)
+    if matched["stranger"] >= 0:
+        raise _of_stranger(trace, calls, matched["stranger"])
+    call, first = matched["different"]
     if call >= 0:
         raise ReplayError(
             f"{trace.path}: members of a communicator call different collectives: "
             f"{calls.where(first)}, {calls.where(call)}",
             "an event of a collective is missing from the trace, or the program is wrong",
         )
-    told, differ = calls.calls.collectives, found["uneven"]
-    by_part = [call for call, each in told.parts.items() if each.min() != each.max()]
-    differ[found["collective"][np.searchsorted(found["call"], by_part)]] |= 1
-    free = _without_waiting(found) if trace.timed else np.zeros(len(found["kind"]), bool)
-    number, turns = found["number"], found["turns"]
-    by_peer = np.zeros(len(found["kind"]), bool)
-    by_peer[found["collective"]] = calls.by_peer[calls.calls.name[found["call"]]]
+    arguments, differ = calls.calls.collectives, matched["uneven"]
+    by_part = [call for call, each in arguments.parts.items() if each.min() != each.max()]
+    differ[matched["collective"][np.searchsorted(matched["call"], by_part)]] |= 1
+    free = _without_waiting(matched) if trace.timed else np.zeros(len(matched["kind"]), bool)
+    number, turns = matched["number"], matched["turns"]
+    by_peer = np.zeros(len(matched["kind"]), bool)
+    by_peer[matched["collective"]] = calls.by_peer[calls.calls.name[matched["call"]]]
     sizes = [
         trace.processes if each == 0 else len(trace.communicators.get(each, range(callers)))
-        for each, callers in zip(number.tolist(), found["callers"].tolist(), strict=True)
+        for each, callers in zip(number.tolist(), matched["callers"].tolist(), strict=True)
     ]
     collectives = Collectives(
-        kind=found["kind"],
+        kind=matched["kind"],
         communicator=np.repeat(np.where(number == _OF_INIT, 0, number), turns),
         members=np.repeat(np.array(sizes, dtype=np.int32), turns),
-        root=found["root"],
-        sent=found["sent"],
-        received=found["received"],
-        root_sent=found["root_sent"],
+        root=matched["root"],
+        sent=matched["sent"],
+        received=matched["received"],
+        root_sent=matched["root_sent"],
         by_peer=by_peer,
     )
     # In place, Extrae records that nothing is sent.
@@ -176,13 +176,13 @@ def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
     shares = collectives.received[in_place] // np.maximum(collectives.members[in_place], 1)
     collectives.sent[in_place] = shares
     kept = {name: column[~free] for name, column in vars(collectives).items()}
-    members = ~free[found["collective"]]
+    members = ~free[matched["collective"]]
     number_of = np.cumsum(~free, dtype=np.int32) - 1
-    entered, left = found["entered"][~free], found["left"][~free]
+    entered, left = matched["entered"][~free], matched["left"][~free]
     return MatchedCollectives(
         Collectives(**kept),
-        found["call"][members],
-        number_of[found["collective"][members]],
+        matched["call"][members],
+        number_of[matched["collective"][members]],
         differ[~free],
         (
             *(_note_apart(kept["kind"], entered, left) if trace.timed else ()),
@@ -191,16 +191,16 @@ def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
     )
 
 
-def _without_waiting(found: _kernel.Collectives) -> NDArray[np.bool_]:
+def _without_waiting(matched: _kernel.Collectives) -> NDArray[np.bool_]:
     """Which collectives hold nobody: those of a kind that moves no bytes and was seen not to.
 
     MPI need not synchronise where there is nothing to send: Open MPI and MPICH return at once from
     most calls with a count of 0. So if one of a kind was left before all had entered it, none of
     that kind without bytes holds anybody. Others synchronise, as all do in Dimemas.
     """
-    kind = found["kind"]
-    empty = (found["sent"] == 0) & (found["received"] == 0) & ~np.isin(kind, _WITHOUT_BYTES)
-    early = empty & (found["left"] < found["entered"] - _APART)
+    kind = matched["kind"]
+    empty = (matched["sent"] == 0) & (matched["received"] == 0) & ~np.isin(kind, _WITHOUT_BYTES)
+    early = empty & (matched["left"] < matched["entered"] - _APART)
     free: NDArray[np.bool_] = empty & np.isin(kind, kind[early])
     return free
 
@@ -231,17 +231,19 @@ def _by_process(calls: SequenceCalls) -> tuple[CallColumns, NDArray[np.int64]]:
     return columns, row
 
 
-def _number_again(found: _kernel.Collectives, row: NDArray[np.int64], calls: SequenceCalls) -> None:
+def _number_again(
+    matched: _kernel.Collectives, row: NDArray[np.int64], calls: SequenceCalls
+) -> None:
     """From rows of `_by_process` to those of the calls, and from processes to their sequences."""
-    called = row[found["call"]].astype(np.int32)
+    called = row[matched["call"]].astype(np.int32)
     order = np.argsort(called)
-    found["call"], found["collective"] = called[order], found["collective"][order]
-    sequence = np.searchsorted(calls.offsets, found["call"], side="right") - 1
-    is_root = calls.owner[sequence] == found["root"][found["collective"]]
-    found["root"][found["collective"][is_root]] = sequence[is_root]
-    found["stranger"] = int(row[found["stranger"]]) if found["stranger"] >= 0 else -1
-    call, first = (int(row[c]) if c >= 0 else -1 for c in found["different"])
-    found["different"] = call, first
+    matched["call"], matched["collective"] = called[order], matched["collective"][order]
+    sequence = np.searchsorted(calls.offsets, matched["call"], side="right") - 1
+    is_root = calls.owner[sequence] == matched["root"][matched["collective"]]
+    matched["root"][matched["collective"][is_root]] = sequence[is_root]
+    matched["stranger"] = int(row[matched["stranger"]]) if matched["stranger"] >= 0 else -1
+    call, first = (int(row[c]) if c >= 0 else -1 for c in matched["different"])
+    matched["different"] = call, first
 
 
 def uneven_arrivals(
@@ -250,7 +252,7 @@ def uneven_arrivals(
     call: NDArray[np.int32],
     collectives: Collectives,
     differ: NDArray[np.uint8],
-    told: CollectiveArguments,
+    arguments: CollectiveArguments,
 ) -> UnevenBytes:
     """Operations that arrive at collectives whose members have different amounts.
 
@@ -265,13 +267,13 @@ def uneven_arrivals(
         return NONE_UNEVEN
     operation = np.flatnonzero((kind == Op.COLLECTIVE) | (kind == Op.ARRIVE))
     operation = operation[uneven[target[operation]]]
-    row = np.searchsorted(told.call, call[operation])
-    known = row < len(told.call)
-    known[known] = told.call[row[known]] == call[operation[known]]
+    row = np.searchsorted(arguments.call, call[operation])
+    has_amounts = row < len(arguments.call)
+    has_amounts[has_amounts] = arguments.call[row[has_amounts]] == call[operation[has_amounts]]
     amounts = np.zeros((2, len(operation)), dtype=np.int64)
-    amounts[:, known] = told.sent[row[known]], told.received[row[known]]
-    calls = enumerate(call[operation].tolist()) if told.parts else ()
-    parts = {place: told.parts[of] for place, of in calls if of in told.parts}
+    amounts[:, has_amounts] = arguments.sent[row[has_amounts]], arguments.received[row[has_amounts]]
+    calls = enumerate(call[operation].tolist()) if arguments.parts else ()
+    parts = {place: arguments.parts[of] for place, of in calls if of in arguments.parts}
     return UnevenBytes(operation, target[operation], amounts[0], amounts[1], parts)
 
 
@@ -298,9 +300,13 @@ def _note_apart(
 
 def _of_stranger(trace: Trace, calls: SequenceCalls, call: int) -> ReplayError:
     """A process calls a collective of others: it would count as a member."""
-    told = calls.calls.collectives
-    row = np.searchsorted(told.call, call)
-    number = told.communicator[row] if row < len(told.call) and told.call[row] == call else 0
+    arguments = calls.calls.collectives
+    row = np.searchsorted(arguments.call, call)
+    number = (
+        arguments.communicator[row]
+        if row < len(arguments.call) and arguments.call[row] == call
+        else 0
+    )
     return ReplayError(
         f"{trace.path}: {calls.where(call)} calls a collective on communicator {number}, of which "
         "the trace does not list it as a member",
@@ -381,7 +387,7 @@ def _with_threads(
     threads: CallThreads,
     own: ProgramMessages,
     left: NDArray[np.int64],
-    found: Sequence[NDArray[np.int32]],
+    own_calls: Sequence[NDArray[np.int32]],
 ) -> MatchedMessages:
     """Messages of a run, and those that fork, join and hold its threads."""
     inside = calls.owner[np.searchsorted(calls.offsets, threads.send, side="right") - 1]
@@ -397,27 +403,27 @@ def _with_threads(
     return MatchedMessages(
         messages,
         np.concatenate([left, nothing]),
-        *(np.concatenate(each) for each in zip(found, added, strict=True)),
+        *(np.concatenate(each) for each in zip(own_calls, added, strict=True)),
     )
 
 
 def _of_partners(calls: SequenceCalls, process_of: NDArray[np.int32]) -> MatchedMessages:
     """Match the k-th send of a process to another with a tag and that one's k-th receive of it."""
-    told = calls.calls
-    assert told.partner is not None  # these come together
-    assert told.tag is not None
-    assert told.bytes is not None
-    assert told.request is not None
+    table = calls.calls
+    assert table.partner is not None  # these come together
+    assert table.tag is not None
+    assert table.bytes is not None
+    assert table.request is not None
     send, post, wait, sender, receiver = _kernel.match_partners(
         **calls.columns,
-        partner=np.where(told.partner < 0, np.int32(-1), process_of[told.partner]),
-        tag=told.tag,
-        request=told.request,
+        partner=np.where(table.partner < 0, np.int32(-1), process_of[table.partner]),
+        tag=table.tag,
+        request=table.request,
     )
-    size, tag = told.bytes[send], told.tag[send]
+    size, tag = table.bytes[send], table.tag[send]
     ends = calls.owner[sender], calls.owner[receiver]
     messages = ProgramMessages(*ends, size, tag, _modes(calls, send))
-    return MatchedMessages(messages, post.astype(np.int64), send, post, wait, told.request)
+    return MatchedMessages(messages, post.astype(np.int64), send, post, wait, table.request)
 
 
 def _modes(calls: SequenceCalls, send: NDArray[np.int32]) -> NDArray[np.int8]:
@@ -433,7 +439,7 @@ def _unmatched(
     trace: Trace,
     process_of: NDArray[np.int32],
     wrong: NDArray[np.int64],
-    found: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]],
+    calls: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]],
 ) -> ReplayError:
     """Say how many messages lack a call, and which ones the first of them lacks."""
     first, records = int(wrong[0]), trace.messages
@@ -441,7 +447,7 @@ def _unmatched(
     lacking = [
         f"{what} of rank {rank} at {time[first] / 1e9:.9f} s"
         for call, what, rank, time in zip(
-            found,
+            calls,
             ("a send", "a receive", "the end of a receive"),
             (sender, receiver, receiver),
             (records.logical_send, records.logical_receive, records.physical_receive),

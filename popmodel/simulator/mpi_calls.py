@@ -142,7 +142,7 @@ def is_by_peer(name: str) -> bool:
 def _split(name: str) -> tuple[str, bool]:
     """Name without prefix and without the mark of nonblocking ones, and whether it blocks."""
     base = name.removeprefix("MPI_").lower()
-    known = (*COLLECTIVES, *_VARIANTS)
-    if base not in known and base[:1] == "i" and base[1:] in known:
+    kinds = (*COLLECTIVES, *_VARIANTS)
+    if base not in kinds and base[:1] == "i" and base[1:] in kinds:
         return base[1:], False
     return base, True

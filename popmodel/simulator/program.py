@@ -108,16 +108,16 @@ class Collectives:
         member of Gather, Scatter and Allgather, the part for one peer of Alltoall.
         """
         sent, received = self.sent[rows], self.received[rows]
-        found = np.maximum(sent, received)
+        part = np.maximum(sent, received)
         for kind, size in (
             ("gather", sent),
             ("scatter", received),
             ("allgather", sent),
-            ("alltoall", -(-found // np.maximum(self.members[rows], 1))),
+            ("alltoall", -(-part // np.maximum(self.members[rows], 1))),
         ):
             mine = self.kind[rows] == COLLECTIVES.index(kind)
-            found[mine] = size[mine]
-        return found
+            part[mine] = size[mine]
+        return part
 
 
 def amounts(kind: str, members: int, part: int) -> tuple[int, int, int]:
@@ -235,9 +235,9 @@ class Program:
 
     def latest(self, time: NDArray[np.float64]) -> NDArray[np.float64]:
         """From times of sequences to those of processes: the latest of each."""
-        found: NDArray[np.float64] = time[: self.processes].copy()
-        np.maximum.at(found, self.threads, time[self.processes :])
-        return found
+        latest: NDArray[np.float64] = time[: self.processes].copy()
+        np.maximum.at(latest, self.threads, time[self.processes :])
+        return latest
 
     def compute(self) -> NDArray[np.float64]:
         """Sum of the compute bursts of each sequence, ns."""

@@ -96,10 +96,10 @@ _ACTIONS = {
 
 def _unknown(program: Program) -> NDArray[np.bool_]:
     """Collectives that SMPI's replay does not know: of some processes, or that do not block."""
-    found = program.collectives.members < program.processes
+    unknown = program.collectives.members < program.processes
     arrives = program.kind == Op.ARRIVE
-    found[program.target[arrives]] = True
-    return np.asarray(found, bool)
+    unknown[program.target[arrives]] = True
+    return np.asarray(unknown, bool)
 
 
 def _unsaid_by_smpi(program: Program) -> tuple[str, ...]:

@@ -87,11 +87,11 @@ class Replayer:
     def run(self, network: Network, *, places: NDArray[np.int32] | None = None) -> Execution:
         """Replay the program on a network."""
         if network.mapping is not None:
-            found = self._on(network.mapping).run(network.with_(mapping=None), places=places)
-            return replace(found, network=network)
+            execution = self._on(network.mapping).run(network.with_(mapping=None), places=places)
+            return replace(execution, network=network)
         if (other := self._at_once(network)) is not None:
-            found = other.replayer.run(network, places=places)
-            return replace(found, operations=self.program.operations)
+            execution = other.replayer.run(network, places=places)
+            return replace(execution, operations=self.program.operations)
         if network.contended:
             return self._contended(network, places)
         given = costs([self._charges(network)], [self._cpu(network)])
@@ -100,7 +100,7 @@ class Replayer:
             return self._execution(network, end, stuck_at)
         program = self.program
         names, number = len(program.call_name), int(places.max(initial=0)) + 1
-        end, stuck_at, spent = self._core.spent(
+        end, stuck_at, in_calls = self._core.spent(
             given,
             self._messages_of(network),
             program.call,
@@ -109,7 +109,7 @@ class Replayer:
             names,
             number,
         )
-        return self._execution(network, end, stuck_at, spent.reshape(number, names) / _NS)
+        return self._execution(network, end, stuck_at, in_calls.reshape(number, names) / _NS)
 
     def scenarios(self, networks: Iterable[Network]) -> list[Execution]:
         """Replay the program on several networks, eight of them at once where they are alike.
@@ -118,19 +118,19 @@ class Replayer:
         result is that of single replays, bit for bit.
         """
         given = list(networks)
-        found: dict[int, Execution] = {}
+        executions_of: dict[int, Execution] = {}
         for mapping in dict.fromkeys(network.mapping for network in given):
             mine = [k for k, network in enumerate(given) if network.mapping == mapping]
             if mapping is not None:
                 bare = [given[k].with_(mapping=None) for k in mine]
                 executions = self._on(mapping).scenarios(bare)
                 for k, execution in zip(mine, executions, strict=True):
-                    found[k] = replace(execution, network=given[k])
+                    executions_of[k] = replace(execution, network=given[k])
                 continue
-            found |= {k: self.run(given[k]) for k in mine if self._is_alone(given[k])}
-            for some in self._lanes(given, [k for k in mine if k not in found]):
-                found |= zip(some, self._together([given[k] for k in some]), strict=True)
-        return [found[k] for k in range(len(given))]
+            executions_of |= {k: self.run(given[k]) for k in mine if self._is_alone(given[k])}
+            for some in self._lanes(given, [k for k in mine if k not in executions_of]):
+                executions_of |= zip(some, self._together([given[k] for k in some]), strict=True)
+        return [executions_of[k] for k in range(len(given))]
 
     def slopes(
         self, networks: Sequence[Network], side: Side = "right", along: Along = "latency"
@@ -141,16 +141,16 @@ class Replayer:
         made of.
         """
         sign = 1.0 if side == "right" else -1.0
-        found: dict[int, tuple[float, float]] = {}
+        slope_of: dict[int, tuple[float, float]] = {}
         for k, network in enumerate(networks):
             if self._is_alone(network):
                 path = self.path(network, side, along)
                 column = path.latency if along == "latency" else path.bytes
-                found[k] = path.runtime, float(column.sum())
-        for some in self._lanes(networks, [k for k in range(len(networks)) if k not in found]):
+                slope_of[k] = path.runtime, float(column.sum())
+        for some in self._lanes(networks, [k for k in range(len(networks)) if k not in slope_of]):
             slopes = self._slopes([networks[k] for k in some], sign, CostQuantity(along))
-            found |= zip(some, slopes, strict=True)
-        return [found[k] for k in range(len(networks))]
+            slope_of |= zip(some, slopes, strict=True)
+        return [slope_of[k] for k in range(len(networks))]
 
     def _slopes(
         self, networks: Sequence[Network], sign: float, by: CostQuantity
@@ -222,9 +222,9 @@ class Replayer:
         if network.mapping is not None:
             return self._on(network.mapping).moments(network.with_(mapping=None))
         if (other := self._at_once(network)) is not None:
-            told, cpu = other.replayer.moments(network), self._cpu(network)
-            times = moments_of(self.program, other.laid, told.begin, told.end, cpu)
-            return Moments(*times, told.last)
+            expanded, cpu = other.replayer.moments(network), self._cpu(network)
+            times = moments_of(self.program, other.laid, expanded.begin, expanded.end, cpu)
+            return Moments(*times, expanded.last)
         if network.contended:
             return self._shared(network, moments=True)
         given = costs([self._charges(network)], [self._cpu(network)])
@@ -268,9 +268,9 @@ class Replayer:
         entry = first[table[charged].astype(np.int64) - 1] + index[charged]
 
         def column(charges: Charges) -> NDArray[np.float64]:
-            found = np.zeros(len(table))
-            found[charged] = np.concatenate([getattr(charges, name) for name in TABLES])[entry]
-            return found
+            values = np.zeros(len(table))
+            values[charged] = np.concatenate([getattr(charges, name) for name in TABLES])[entry]
+            return values
 
         time = column(times)
         time[~charged] = self._computing(process[~charged], operation[~charged], cpu)
@@ -352,10 +352,10 @@ class Replayer:
         self, process: NDArray[np.int32], operation: NDArray[np.int64], cpu: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Times of bursts, or of what a process computes after its last operation, ns."""
-        found = self.program.tail[process]
+        burst = self.program.tail[process]
         before = operation >= 0
-        found[before] = self.program.burst[operation[before]]
-        return found * cpu[process]
+        burst[before] = self.program.burst[operation[before]]
+        return burst * cpu[process]
 
     def _tiers(self, network: Network) -> NDArray[np.int8]:
         """Tier of each row of the tables: 0 inside a node, 1 between nodes, -1 neither."""
@@ -363,8 +363,8 @@ class Replayer:
         of_messages = np.where(distance == SELF, -1, distance == BETWEEN).astype(np.int8)
         of_collectives = self._classes.collectives.apart.astype(np.int8)
         row = self._classes.collective[self.program.uneven.collective]
-        found = np.concatenate([*[of_messages] * 4, *[of_collectives] * 3, of_collectives[row]])
-        return found if network.tiers is not None else np.where(found < 0, found, np.int8(1))
+        tiers = np.concatenate([*[of_messages] * 4, *[of_collectives] * 3, of_collectives[row]])
+        return tiers if network.tiers is not None else np.where(tiers < 0, tiers, np.int8(1))
 
     def _charges(self, network: Network, quantity: CostQuantity = CostQuantity.TIME) -> Charges:
         messages = self._classes_on(network)

@@ -46,8 +46,8 @@ class ClockCourse:
         scaled = np.minimum((passed * (new / np.maximum(length, 1))).astype(np.int64), new)
         retimed = np.where(length == new, passed, np.where(passed == length, new, scaled))
         # What took no time happens at its begin, however long it takes now.
-        found: NDArray[np.int64] = self.after[stretch] + np.where(length == 0, 0, retimed)
-        return found
+        after: NDArray[np.int64] = self.after[stretch] + np.where(length == 0, 0, retimed)
+        return after
 
     def begins(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
         """Begins of states in the replay: what begins with the end of a call begins after it."""
@@ -208,35 +208,35 @@ def _calls(
     counts[masters] = np.diff(retimed.offsets)
     new = np.full(len(calls), -1, np.int64)
     new[retimed.row] = np.arange(len(retimed.row))
-    told = calls.collectives
-    kept = np.flatnonzero(new[told.call] >= 0)
+    given = calls.collectives
+    kept = np.flatnonzero(new[given.call] >= 0)
     communicator = np.zeros(len(calls), np.int64)
-    communicator[told.call] = told.communicator
+    communicator[given.call] = given.communicator
     arrive = np.flatnonzero((program.kind == Op.COLLECTIVE) | (program.kind == Op.ARRIVE))
     arrive = arrive[program.collectives.kind[program.target[arrive]] != _INIT]
     communicator[program.call[arrive]] = number[program.target[arrive]]
-    silent = np.setdiff1d(program.call[arrive], told.call)
+    silent = np.setdiff1d(program.call[arrive], given.call)
     nothing = np.zeros(len(silent), np.int64)
-    call = np.concatenate([told.call[kept], silent])
+    call = np.concatenate([given.call[kept], silent])
     order = np.argsort(call, kind="stable")
     # Of an Alltoall that not all members call there, the parts for those that do.
     parts = arrive[program.collectives.kind[program.target[arrive]] == _ALLTOALL]
     here = np.zeros(len(calls), np.int64)
     here[program.call[parts]] = program.collectives.members[program.target[parts]]
-    here = here[told.call]
+    here = here[given.call]
     sizes = {0: whole.processes, **{c: len(ranks) for c, ranks in whole.communicators.items()}}
-    listed = [sizes.get(each, 0) for each in told.communicator.tolist()]
+    listed = [sizes.get(each, 0) for each in given.communicator.tolist()]
     members = np.where(here > 0, np.array(listed, np.int64), 0)
     some, every = members > 0, np.maximum(members, 1)
     sent, received = (
-        np.where(some, column * here // every, column) for column in (told.sent, told.received)
+        np.where(some, column * here // every, column) for column in (given.sent, given.received)
     )
     arguments = CollectiveArguments(
         new[call][order],
         np.concatenate([sent[kept], nothing])[order],
         np.concatenate([received[kept], nothing])[order],
         communicator[call][order],
-        np.concatenate([told.is_root[kept], nothing != 0])[order],
+        np.concatenate([given.is_root[kept], nothing != 0])[order],
     )
     return CallTable(
         offsets_of(counts),
@@ -354,11 +354,11 @@ def _messages(
 
 def _operations(program: Program, *kinds: Op) -> NDArray[np.int64]:
     """The operation of one of some kinds about each message, or -1."""
-    found = np.full(len(program.messages), -1, np.int64)
+    operation = np.full(len(program.messages), -1, np.int64)
     for kind in kinds:
         rows = np.flatnonzero(program.kind == kind)
-        found[program.target[rows]] = rows
-    return found
+        operation[program.target[rows]] = rows
+    return operation
 
 
 def _others(trace: Trace, retimed: RetimedCalls) -> Others:
@@ -403,7 +403,7 @@ def _others(trace: Trace, retimed: RetimedCalls) -> Others:
 
 def _open_before(others: Others, location: NDArray[np.int64], begin: int) -> NDArray[np.bool_]:
     """Rows whose value holds when the part begins: the last of their type before it, if not 0."""
-    found = np.zeros(len(location), np.bool_)
+    is_open = np.zeros(len(location), np.bool_)
     rows = np.flatnonzero(others.lasting & (others.events.time < begin))
     if len(rows):
         type_ = others.events.type[rows]
@@ -411,5 +411,5 @@ def _open_before(others: Others, location: NDArray[np.int64], begin: int) -> NDA
         key = np.stack([location[rows], type_.astype(np.int64)])[:, order]
         last = np.append(np.any(key[:, 1:] != key[:, :-1], axis=0), True)
         rows = rows[order[last]]
-        found[rows[others.events.value[rows] != 0]] = True
-    return found
+        is_open[rows[others.events.value[rows] != 0]] = True
+    return is_open

@@ -8,12 +8,12 @@ import numpy as np
 
 from popmodel.arrays import among
 from popmodel.kernel import _kernel
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramMessages
 from popmodel.trace.calls import CallGroup
 from popmodel.trace.codes import TRACING_DISABLED
 from popmodel.trace.intervals import Intervals, TracePieces, alone, spread
 from popmodel.trace.regions import parallel_regions, user_regions
-from popmodel.trace.tables import walk
+from popmodel.trace.tables import MessageTable, walk
 from popmodel.units import count, plural
 from popmodel.values import dataclass
 
@@ -115,9 +115,9 @@ class TimeAxis:
                 at = row * width + column
                 np.add.at(change, at, sign * (self.step - over))
                 np.add.at(change, at + 1, sign * over)
-        found = change.reshape(lanes, width)
-        np.cumsum(found, axis=1, out=found)
-        return found[:, : self.columns]
+        time_in = change.reshape(lanes, width)
+        np.cumsum(time_in, axis=1, out=time_in)
+        return time_in[:, : self.columns]
 
 
 # The lanes of a timeline: a thread each, or several neighbours where there are too many.
@@ -219,15 +219,15 @@ class LaneClock:
         before = _kernel.locate(calls.offsets, calls.entry, process, time)
         some = np.flatnonzero(before >= calls.offsets[process])
         computed = self._computed(process, time)
-        found = computed.astype(np.float64)
+        shown = computed.astype(np.float64)
         mine, now = before[some], time[some]
         length = calls.exit[mine] - calls.entry[mine]
         passed = np.minimum(now - calls.entry[mine], length) / np.maximum(length, 1)
         passed[length == 0] = 1.0
         inside = calls.begin[mine] + passed * (calls.end[mine] - calls.begin[mine])
         after = computed[some] - self._computed(process[some], calls.exit[mine])
-        found[some] = inside + np.maximum(after, 0)
-        return np.clip(found, 0.0, self.last[process])
+        shown[some] = inside + np.maximum(after, 0)
+        return np.clip(shown, 0.0, self.last[process])
 
     def spans(self, spans: Intervals, process: NDArray[np.int64]) -> Intervals:
         """Intervals of locations where they lie in the replay, whose 0 is at `begin`; whole ns."""
@@ -290,19 +290,19 @@ class Lanes:
     spent: NDArray[np.int64]
 
 
-def measured(trace: Trace, found: Activity, axis: TimeAxis, rows: LaneRows) -> Lanes:
+def measured(trace: Trace, doing: Activity, axis: TimeAxis, rows: LaneRows) -> Lanes:
     """Lay out the measured run."""
     calls = trace.calls()
     most = _Most(axis, rows, np.full(trace.locations, trace.end))
-    most.add(NONE, found.unrecorded)
-    most.add_computing(found.serial, found.running)
-    most.add_calls(found.in_calls, kind_of_call(calls)[calls.name])
-    most.add(OPENMP, found.in_runtime)
+    most.add(NONE, doing.unrecorded)
+    most.add_computing(doing.serial, doing.running)
+    most.add_calls(doing.in_calls, kind_of_call(calls)[calls.name])
+    most.add(OPENMP, doing.in_runtime)
     return most.lanes()
 
 
 def replayed(
-    trace: Trace, found: Activity, clock: LaneClock, axis: TimeAxis, rows: LaneRows
+    trace: Trace, doing: Activity, clock: LaneClock, axis: TimeAxis, rows: LaneRows
 ) -> Lanes:
     """Lay out a replay.
 
@@ -311,17 +311,17 @@ def replayed(
     """
     process = trace.process_of_location().astype(np.int64)
     most = _Most(axis, rows, clock.shown(clock.last)[process])
-    most.add(NONE, clock.spans(found.unrecorded, process))
-    running = clock.spans(found.running, process)
-    serial = running if found.serial is found.running else clock.spans(found.serial, process)
+    most.add(NONE, clock.spans(doing.unrecorded, process))
+    running = clock.spans(doing.running, process)
+    serial = running if doing.serial is doing.running else clock.spans(doing.serial, process)
     most.add_computing(serial, running)
-    calls, told = (trace.whole or trace).calls(), clock.calls
+    calls, shown = (trace.whole or trace).calls(), clock.calls
     is_master = np.zeros(trace.locations, np.int64)
     is_master[np.asarray(trace.process_offsets[:-1])] = 1
-    of_masters = np.concatenate([[0], np.cumsum(np.diff(told.offsets)[process] * is_master)])
-    spans = Intervals(of_masters, clock.shown(told.begin), clock.shown(told.end))
-    most.add_calls(spans, kind_of_call(calls)[calls.name[told.call]])
-    most.add(OPENMP, clock.spans(found.in_runtime, process))
+    of_masters = np.concatenate([[0], np.cumsum(np.diff(shown.offsets)[process] * is_master)])
+    spans = Intervals(of_masters, clock.shown(shown.begin), clock.shown(shown.end))
+    most.add_calls(spans, kind_of_call(calls)[calls.name[shown.call]])
+    most.add(OPENMP, clock.spans(doing.in_runtime, process))
     return most.lanes()
 
 
@@ -526,24 +526,21 @@ class Arrows:
 
 def measured_messages(trace: Trace, rows: LaneRows, most: int) -> Arrows:
     """Messages of a run that are under way while it lasts."""
-    told, lane = trace.messages, rows.of_location
-    sent, received = told.logical_send, told.physical_receive
+    messages, lane = trace.messages, rows.of_location
+    sent, received = messages.logical_send, messages.physical_receive
     inside = (np.minimum(sent, received) < trace.end) & (np.maximum(sent, received) > trace.begin)
     # One that comes from before or arrives afterwards is drawn as far as that is in sight.
     before, after = trace.begin - trace.duration, trace.end + trace.duration
     sent, received = np.clip(sent, before, after), np.clip(received, before, after)
-    return _largest(
-        np.flatnonzero(inside), lane[told.sender], lane[told.receiver], sent, received, told.size,
-        most,
-    )  # fmt: skip
+    return _largest(messages, lane, sent, received, np.flatnonzero(inside), most)
 
 
 def replayed_messages(
     trace: Trace, program: Program, moments: Moments, rows: LaneRows, most: int
 ) -> Arrows:
     """Messages of a replay; its time 0 is the begin of the run."""
-    told = program.messages
-    sent, received = np.full((2, len(told)), np.nan)
+    messages = program.messages
+    sent, received = np.full((2, len(messages)), np.nan)
     for ops, time, into in (
         ((Op.SEND, Op.ISEND), moments.begin, sent),
         ((Op.RECEIVE, Op.WAIT_RECEIVE), moments.end, received),
@@ -553,33 +550,30 @@ def replayed_messages(
     lane = rows.of_location[np.asarray(trace.process_offsets[:-1])]
     both = np.flatnonzero(np.isfinite(sent) & np.isfinite(received))
     sent, received = (np.rint(np.nan_to_num(each)).astype(np.int64) for each in (sent, received))
-    return _largest(
-        both, lane[told.sender], lane[told.receiver], sent + trace.begin, received + trace.begin,
-        told.size, most,
-    )  # fmt: skip
+    return _largest(messages, lane, sent + trace.begin, received + trace.begin, both, most)
 
 
 def _largest(
-    some: NDArray[np.int64],
-    sender: NDArray[np.int64],
-    receiver: NDArray[np.int64],
+    messages: MessageTable | ProgramMessages,
+    lane: NDArray[np.int64],
     sent: NDArray[np.int64],
     received: NDArray[np.int64],
-    size: NDArray[np.int64],
+    some: NDArray[np.int64],
     most: int,
 ) -> Arrows:
+    """Some messages in order of their sending: the largest where there are too many."""
     kept = some
     if len(some) > most:
-        kept = some[np.argsort(-size[some], kind="stable")[:most]]
+        kept = some[np.argsort(-messages.size[some], kind="stable")[:most]]
     kept = kept[np.argsort(sent[kept], kind="stable")]
-    return Arrows(
-        sender=sender[kept].astype(np.int64),
-        receiver=receiver[kept].astype(np.int64),
-        sent=sent[kept].astype(np.int64),
-        received=received[kept].astype(np.int64),
-        size=size[kept].astype(np.int64),
-        every=len(some),
+    columns = (
+        lane[messages.sender[kept]],
+        lane[messages.receiver[kept]],
+        sent[kept],
+        received[kept],
+        messages.size[kept],
     )
+    return Arrows(*(column.astype(np.int64) for column in columns), every=len(some))
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,12 +61,12 @@ def marks_of(trace: Trace, most: int) -> TimelineMarks | None:
     if trace.pieces is not None and len(trace.pieces) > 1:
         return None
     try:
-        found = find(trace.whole or trace)
+        structure = find(trace.whole or trace)
     except ReplayError:  # nothing repeats where calls do not fit each other
         return None
-    if found.loop is None or len(found.iterations) < 2:
+    if structure.loop is None or len(structure.iterations) < 2:
         return None
-    begins = found.iterations[:-1].max(axis=1)
+    begins = structure.iterations[:-1].max(axis=1)
     inside = np.flatnonzero((begins >= trace.begin) & (begins < trace.end))
     if not len(inside):
         return None
@@ -188,20 +188,20 @@ def timeline(
     rows = rows_of(trace, limits.rows)
     most = min(limits.columns, limits.cells // len(rows))
     axis = TimeAxis.over(trace.begin, max(trace.duration, last), most)
-    found = activity(trace)
+    doing = activity(trace)
     ideal, arrows, path = None, None, None
     if replayed is not None:
-        ideal = lanes.replayed(trace, found, replayed.clock, axis, rows)
+        ideal = lanes.replayed(trace, doing, replayed.clock, axis, rows)
         arrows = replayed_messages(trace, replayed.program, replayed.moments, rows, limits.arrows)
         path = path_on(trace, replayed.replayer.path(network), rows, limits.stretches)
-    sums, why_no_sums = _sums(trace, found, axis, clock, limits)
+    sums, why_no_sums = _sums(trace, doing, axis, clock, limits)
     return Timeline(
         trace=trace.path,
         begin=trace.begin,
         end=trace.end,
         axis=axis,
         rows=rows,
-        measured=lanes.measured(trace, found, axis, rows),
+        measured=lanes.measured(trace, doing, axis, rows),
         ideal=ideal,
         ideal_end=None if clock is None else last,
         why_no_ideal=why_no_ideal,
@@ -217,16 +217,16 @@ def timeline(
         nodes=np.asarray(trace.node_of_location, np.int64)[trace.process_offsets[:-1]],
         pieces=1 if trace.pieces is None else len(trace.pieces),
         application=trace.application if trace.applications > 1 else None,
-        has_regions=bool(len(found.on_master)) or trace.locations > trace.processes,
+        has_regions=bool(len(doing.on_master)) or trace.locations > trace.processes,
     )
 
 
 def _sums(
-    trace: Trace, found: Activity, axis: TimeAxis, clock: LaneClock | None, limits: TimelineLimits
+    trace: Trace, doing: Activity, axis: TimeAxis, clock: LaneClock | None, limits: TimelineLimits
 ) -> tuple[Sums | None, str]:
     most = min(limits.edges, limits.sums // trace.locations)
     if most < _FEWEST:
         return None, f"{count(trace.locations)} threads are too many for sums of each"
     if trace.records.lock_waits().value.any():
         return None, _LOCKS
-    return sums_between(trace, found, axis, clock, most), ""
+    return sums_between(trace, doing, axis, clock, most), ""

@@ -86,10 +86,10 @@ class ThreadEvents:
 
     def of(self, location: int) -> Slices:
         """Slices of a thread."""
-        found, calls = self._regions, self._calls
+        spans, calls = self._regions, self._calls
         mine = slice(int(self._first[location]), int(self._first[location + 1]))
         rows = slice(int(calls.offsets[location]), int(calls.offsets[location + 1]))
-        regions = Slices(found.begin[mine], found.end[mine], found.label[mine])
+        regions = Slices(spans.begin[mine], spans.end[mine], spans.label[mine])
         called = calls.name[rows].astype(np.int64) + self.first_call
         inside = Slices(calls.entry[rows], calls.exit[rows], called)
         beside = self._beside(location, regions, inside)
@@ -138,9 +138,9 @@ def replayed_slices(
     clock: LaneClock, process: int, called: NDArray[np.int64], computing: int
 ) -> Slices:
     """What a process does in a replay: calls that take time there, and computing between them."""
-    told = clock.calls
-    mine = slice(int(told.offsets[process]), int(told.offsets[process + 1]))
-    begin, end = clock.shown(told.begin[mine]), clock.shown(told.end[mine])
+    calls = clock.calls
+    mine = slice(int(calls.offsets[process]), int(calls.offsets[process + 1]))
+    begin, end = clock.shown(calls.begin[mine]), clock.shown(calls.end[mine])
     last = clock.shown(clock.last[process : process + 1])
     since = np.concatenate([begin, [clock.begin], end])
     until = np.concatenate([end, begin, last])
@@ -243,9 +243,9 @@ class _Events:
             master = int(masters[process[location]])
             place = master + 1, location + 1
             yield from _thread(*place, f"thread {location - master}", location - master)
-            found = threads.of(location)
-            self.slices += len(found.begin)
-            yield from self._slices(place, found, threads.names)
+            slices = threads.of(location)
+            self.slices += len(slices.begin)
+            yield from self._slices(place, slices, threads.names)
         rows = rows_of(trace, trace.locations)
         arrows = _inside(measured_messages(trace, rows, len(trace.messages.size)), trace)
         self.messages = len(arrows)
@@ -265,8 +265,8 @@ class _Events:
             name = f"rank {rank}, ideal network"
             yield from _process(place[0], name, trace.processes + rank)
             yield from _thread(*place, "thread 0", 0)
-            found = replayed_slices(clock, rank, called, len(names) - 1)
-            yield from self._slices(place, found, names)
+            slices = replayed_slices(clock, rank, called, len(names) - 1)
+            yield from self._slices(place, slices, names)
         rows = rows_of(trace, trace.locations)
         program, moments = self._replay.program, self._replay.moments
         arrows = replayed_messages(trace, program, moments, rows, len(program.messages))
@@ -274,7 +274,7 @@ class _Events:
         yield from _flows(arrows, process, process, len(trace.messages.size))
 
     def _slices(
-        self, place: tuple[int, int], found: Slices, names: Sequence[Name]
+        self, place: tuple[int, int], slices: Slices, names: Sequence[Name]
     ) -> Iterator[str]:
         """Slices of a thread; one that ends behind what it is in ends with that."""
         texts = (json.dumps(_text(each.name), allow_nan=False) for each in names)
@@ -284,7 +284,7 @@ class _Events:
             for each, text in zip(names, texts, strict=True)
         ]
         around: list[int] = []
-        for begin, end, what in zip(*(each.tolist() for each in found), strict=True):
+        for begin, end, what in zip(*(each.tolist() for each in slices), strict=True):
             while around and around[-1] <= begin:
                 around.pop()
             if around and end > around[-1]:

@@ -49,16 +49,16 @@ class Activity:
 
 def activity(trace: Trace) -> Activity:
     """Find what the threads of a run do."""
-    found = useful_times(trace)
+    times = useful_times(trace)
     calls = trace.calls()
     in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
-    constructs = found.regions.on_master
-    running = Intervals(found.running.offsets, found.running.begin, found.running.end)
-    if not len(constructs) and not len(found.regions.in_function):
+    constructs = times.regions.on_master
+    running = Intervals(times.running.offsets, times.running.begin, times.running.end)
+    if not len(constructs) and not len(times.regions.in_function):
         none = Intervals.none(trace.locations)
         return Activity(running, running, none, none, in_calls, none, _unrecorded(trace, in_calls))
     on_master = Intervals(constructs.offsets, constructs.begin, constructs.end)
-    own = _own(trace, on_master, found.regions.in_function)
+    own = _own(trace, on_master, times.regions.in_function)
     regions = _of_teams(trace, on_master)
     return Activity(
         running,
@@ -156,7 +156,7 @@ class Sums:
 
 
 def sums_between(
-    trace: Trace, found: Activity, axis: TimeAxis, clock: LaneClock | None, most: int
+    trace: Trace, doing: Activity, axis: TimeAxis, clock: LaneClock | None, most: int
 ) -> Sums:
     """Sum up what threads do between edges that lie on columns of an axis."""
     columns = -(-trace.duration // axis.step)
@@ -166,17 +166,17 @@ def sums_between(
     coarse = TimeAxis(trace.begin, stride * axis.step, len(edges) - 1, trace.end)
     thread = np.arange(trace.locations)
     process = trace.process_of_location().astype(np.int64)
-    useful = coarse.covered(found.running, thread)
+    useful = coarse.covered(doing.running, thread)
     return Sums(
         edges,
         time,
         {
             "useful": useful,
-            "omp_useful": useful - coarse.covered(found.serial, thread),
-            "in_mpi": coarse.covered(found.in_calls, thread),
+            "omp_useful": useful - coarse.covered(doing.serial, thread),
+            "in_mpi": coarse.covered(doing.in_calls, thread),
             "traced": _traced(trace, coarse),
-            "in_openmp": coarse.covered(found.on_master, process),
-            **_in_regions(trace, found, coarse),
+            "in_openmp": coarse.covered(doing.on_master, process),
+            **_in_regions(trace, doing, coarse),
         },
         None if clock is None else _shown(clock, time),
     )
@@ -191,20 +191,20 @@ def _traced(trace: Trace, coarse: TimeAxis) -> NDArray[np.int64]:
     return coarse.covered(spans, np.arange(trace.locations), states.state != TRACING_DISABLED)
 
 
-def _in_regions(trace: Trace, found: Activity, coarse: TimeAxis) -> dict[str, NDArray[np.int64]]:
+def _in_regions(trace: Trace, doing: Activity, coarse: TimeAxis) -> dict[str, NDArray[np.int64]]:
     """What all threads lose in parallel regions (`popmodel.efficiency.regions`)."""
-    if not len(found.regions):
+    if not len(doing.regions):
         nothing = np.zeros((1, coarse.columns), np.int64)
         return dict.fromkeys(_IN_REGIONS, nothing)
     run = np.zeros(trace.locations, np.int64)
 
     def inside(spans: Intervals) -> NDArray[np.int64]:
-        outside = alone([spans], [found.regions])
+        outside = alone([spans], [doing.regions])
         return coarse.covered(spans, run) - coarse.covered(outside, run)
 
-    lost = coarse.covered(found.in_runtime, run)
-    waiting = inside(waiting_in(trace, found.running, found.in_calls))
-    in_mpi = inside(alone([found.in_calls], [found.running]))
+    lost = coarse.covered(doing.in_runtime, run)
+    waiting = inside(waiting_in(trace, doing.running, doing.in_calls))
+    in_mpi = inside(alone([doing.in_calls], [doing.running]))
     return dict(zip(_IN_REGIONS, (waiting, lost - waiting, in_mpi), strict=True))
 
 

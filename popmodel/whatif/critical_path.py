@@ -161,8 +161,8 @@ def critical_times(
     shape = len(regions), program.sequences
     cell = regions.region[part] * np.int64(shape[1]) + path.process[step]
     time = path.time[step] * share / _NS
-    found = np.bincount(cell, time, shape[0] * shape[1]).astype(np.float64, copy=False)
-    return found.reshape(shape)
+    times = np.bincount(cell, time, shape[0] * shape[1]).astype(np.float64, copy=False)
+    return times.reshape(shape)
 
 
 def stays(path: CriticalPath, program: Program) -> list[Stay]:

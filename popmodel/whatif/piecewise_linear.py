@@ -93,8 +93,8 @@ def pieces(curve: LinearCurve, low: float, high: float, *, most: int = MOST) -> 
             if x is not None
         ]
         unknown = []
-        found = curve.tangents([x for _, _, x in crossings])
-        for (left, right, x), middle in zip(crossings, found, strict=True):
+        middles = curve.tangents([x for _, _, x in crossings])
+        for (left, right, x), middle in zip(crossings, middles, strict=True):
             above = middle.value - max(left(x), right(x))
             if above <= near:
                 continue
@@ -197,8 +197,8 @@ class Envelope:
     @property
     def heights(self) -> list[float]:
         """Heights of the corners."""
-        found: list[float] = self.points[1:, -2].tolist()
-        return found
+        heights: list[float] = self.points[1:, -2].tolist()
+        return heights
 
     def greatest(self) -> tuple[Plane, ...]:
         """Planes that are greatest on more than an edge; no other face has all their corners."""
@@ -307,32 +307,32 @@ def planes(
     most: int = 128,
 ) -> Planes:
     """Find few planes whose greatest is a convex function up to an error."""
-    found = above(surface.plane(tuple(low for low, _ in box)), box)
+    envelope = above(surface.plane(tuple(low for low, _ in box)), box)
     for point in touching:
-        found = found.with_(surface.plane(point))
-    most += len(found.planes) - 1
+        envelope = envelope.with_(surface.plane(point))
+    most += len(envelope.planes) - 1
     heights: dict[Point, float] = {}
     while True:
-        new = [corner for corner in dict.fromkeys(found.corners) if corner not in heights]
+        new = [corner for corner in dict.fromkeys(envelope.corners) if corner not in heights]
         heights.update(zip(new, surface.heights(new), strict=True))
-        gap, corner = _worst(found, heights)
-        if gap <= error or len(found.planes) >= most:
-            return Planes(found.greatest(), max(gap, 0.0))
-        cut = found.with_(surface.plane(corner))
-        if cut is found:  # the gap is of rounding
-            return Planes(found.greatest(), gap)
+        gap, corner = _worst(envelope, heights)
+        if gap <= error or len(envelope.planes) >= most:
+            return Planes(envelope.greatest(), max(gap, 0.0))
+        cut = envelope.with_(surface.plane(corner))
+        if cut is envelope:  # the gap is of rounding
+            return Planes(envelope.greatest(), gap)
         for _ in range(_BESIDE):
             gap, corner = _worst(cut, heights)
             if gap > error and len(cut.planes) < most:
                 cut = cut.with_(surface.plane(corner))
-        found = cut
+        envelope = cut
 
 
-def _worst(found: Envelope, heights: Mapping[Point, float]) -> tuple[float, Point]:
+def _worst(envelope: Envelope, heights: Mapping[Point, float]) -> tuple[float, Point]:
     """The largest gap at a corner whose height is known."""
     gaps = [
         (1 - low / heights[corner] if heights[corner] else 0.0, corner)
-        for corner, low in zip(found.corners, found.heights, strict=True)
+        for corner, low in zip(envelope.corners, envelope.heights, strict=True)
         if corner in heights
     ]
     return max(gaps, default=(0.0, ()))

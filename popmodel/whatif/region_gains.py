@@ -228,7 +228,7 @@ def scenarios(program: Program, network: Network, run: RunOn) -> tuple[Scenario,
     runtime = run(program, network)
     compute = program.compute() / (speeds(program, network) * _NS)
     even, ideal = balanced(program, network), network.ideal()
-    found = {
+    runtimes = {
         "no transfer": ("no latency, infinite bandwidth", run(program, ideal)),
         "balanced": ("equal computing on all ranks", run(even, network)),
         "balanced, no transfer": ("equal computing, ideal network", run(even, ideal)),
@@ -237,15 +237,18 @@ def scenarios(program: Program, network: Network, run: RunOn) -> tuple[Scenario,
     }
     if (exchanging := at_once(program)) is not None:
         meaning = "no blocking send holds up the receives beside it (MPI_Sendrecv)"
-        found["sends and receives at once"] = meaning, run(exchanging, network)
+        runtimes["sends and receives at once"] = meaning, run(exchanging, network)
     if (tiers := network.tiers) is not None and tiers.within is not None and tiers.between:
         free = replace(tiers.within, classes=(SizeClass(None, 0.0, 0.0),))
         free = replace(free, send_overhead=0.0, receive_overhead=0.0)
         inside = network.with_(tiers=replace(tiers, within=free))
-        found["no transfer within nodes"] = "messages inside a node for free", run(program, inside)
+        runtimes["no transfer within nodes"] = (
+            "messages inside a node for free",
+            run(program, inside),
+        )
     gains = [
         Scenario(name, meaning, float(time), float(runtime - time))
-        for name, (meaning, time) in found.items()
+        for name, (meaning, time) in runtimes.items()
     ]
     return tuple(sorted(gains, key=lambda one: -one.gain))
 

@@ -75,8 +75,8 @@ class RegionGains:
     def by_process(self, program: Program) -> NDArray[np.float64]:
         """Computing in each region by each process, ns: float64[regions, P]."""
         shape = len(self.names), program.sequences
-        found = np.bincount(self.cells(program), self.time, shape[0] * shape[1])
-        return found.astype(np.float64, copy=False).reshape(shape)
+        times = np.bincount(self.cells(program), self.time, shape[0] * shape[1])
+        return times.astype(np.float64, copy=False).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +131,8 @@ def divide(program: Program, stretches: RegionStretches, others: RegionGains) ->
     shared = np.minimum(end[which], ends[at]) - np.maximum(begin[which], (ends - length)[at])
     some = np.flatnonzero(shared)  # there are bursts of no length
     which, at, shared = which[some], at[some], shared[some]
-    told = np.bincount(rows[at], shared, len(rows))
-    rest = others.time - told[others.row]
+    labelled = np.bincount(rows[at], shared, len(rows))
+    rest = others.time - labelled[others.row]
     kept = np.flatnonzero(rest)
     row = np.concatenate([rows[at], others.row[kept]])
     region = np.concatenate([label[which], others.region[kept] + len(stretches.names)]).astype(
@@ -284,10 +284,10 @@ def _phases(program: Program, trace: Trace | None) -> RegionGains:
         site = np.zeros_like(name)
     else:
         places, site = [*sites.places, ("", "")], places_of(sites, call.astype(np.int64))
-    found, which = alike(name, site)
+    distinct, which = alike(name, site)
     labels = [
         f"before {site_name(program.call_name[name], *places[site])}"
-        for name, site in found.tolist()
+        for name, site in distinct.tolist()
     ]
     if tail.any():
         labels.append(LAST if program.operations else OUTSIDE)
@@ -301,8 +301,8 @@ def _phases(program: Program, trace: Trace | None) -> RegionGains:
 def places_of(sites: CallSites, calls: NDArray[np.int64]) -> NDArray[np.int64]:
     """Place of each call, an index into the places; one behind them of calls of OpenMP."""
     site = np.full(len(calls), len(sites.places), np.int64)
-    known = calls < len(sites.site)
-    site[known] = sites.site[calls[known]]
+    has_site = calls < len(sites.site)
+    site[has_site] = sites.site[calls[has_site]]
     return site
 
 
@@ -319,7 +319,7 @@ _HINT = "write solve=2 for a region that computes twice as fast as traced"
 
 def parse_region_speeds(texts: Iterable[str]) -> dict[str, float]:
     """Read speeds of regions, ``NAME=SPEED`` each."""
-    found: dict[str, float] = {}
+    speeds: dict[str, float] = {}
     for text in texts:
         name, _, number = text.rpartition("=")
         try:
@@ -328,10 +328,10 @@ def parse_region_speeds(texts: Iterable[str]) -> dict[str, float]:
             speed = math.nan
         if not name or not 0 < speed < math.inf:
             raise UsageError(f"region speed: {text!r} is no speed of a region", _HINT)
-        if name in found:
+        if name in speeds:
             raise UsageError(f"region speed: {name} has two speeds", "give it one")
-        found[name] = speed
-    return found
+        speeds[name] = speed
+    return speeds
 
 
 def at_speeds(program: Program, trace: Trace, speeds: Mapping[str, float]) -> Program:

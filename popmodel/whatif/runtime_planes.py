@@ -307,12 +307,13 @@ def runtime_planes(
         for latency, gap in exact
         if latencies[0] <= latency <= latencies[1] and gaps[0] <= gap <= gaps[1]
     ]
-    found = planes(runtimes, (latencies, gaps, slower), error=error, touching=inside)
+    envelope = planes(runtimes, (latencies, gaps, slower), error=error, touching=inside)
     return RuntimePlanes(
         tuple(
-            RuntimePlane(plane.constant + plane.slopes[2], *plane.slopes) for plane in found.planes
+            RuntimePlane(plane.constant + plane.slopes[2], *plane.slopes)
+            for plane in envelope.planes
         ),
-        found.error,
+        envelope.error,
         slower,
     )
 
