@@ -18,7 +18,7 @@ STATEMENTS = {
     "report": 8820,
     "model": 8020,
     "trace": 4510,
-    "signature": 3440,
+    "signature": 3430,
     "api": 3520,
     "tracer": 2765,
     "simulator": 2536,

@@ -393,8 +393,8 @@ class RunTable:
         theirs = float(run.features[lacks[1], 0].sum())
         if theirs > _STRAY:
             self.notes.append(
-                f"{100 * theirs:.0f} % of what {_title(run)} computes is where the first run does "
-                "nothing: counted with what follows"
+                f"{100 * theirs:.0f} % of what the run at {described(run.configuration)} computes "
+                "is where the first run does nothing: counted with what follows"
             )
 
     def _row(self, run: Run, home: Whole, passes: Whole) -> AlignedRun:
@@ -480,8 +480,3 @@ def _listed(run: Run, which: NDArray[np.bool_]) -> str:
     names = list(dict.fromkeys(str(run.sites[place]) for place in order.tolist() if which[place]))
     more = len(names) - _SHOWN
     return (", ".join(names[:_SHOWN]) or "nothing") + (f" and {more} more" if more > 0 else "")
-
-
-def _title(run: Run) -> str:
-    """A run for people: its configuration."""
-    return "the run at " + described(run.configuration)

@@ -93,9 +93,7 @@ def extents_like(
     best, most = None, 0.0
     for dims in (taken, *_extents(processes, len(grid.dims))):
         going = along(dims, grid.periodic, sent)
-        known = np.zeros(len(sent.size), dtype=bool)
-        for kind in kinds:
-            known |= (going == np.array(kind)).all(axis=1)
+        known = (going[:, None] == np.array([*kinds])).all(axis=2).any(axis=1)
         moved = float((sent.size + 1)[known].sum())
         if moved > most * (1 + 1e-9):
             best, most = dims, moved
@@ -104,16 +102,13 @@ def extents_like(
 
 def along(dims: tuple[int, ...], periodic: tuple[bool, ...], sent: Sent) -> NDArray[np.int64]:
     """Return along which dimensions messages go: int64[M, dimensions]; -1 for more than a step."""
-    found = np.zeros((len(sent.size), len(dims)), dtype=np.int64)
-    stride = 1
-    for axis in range(len(dims) - 1, -1, -1):
-        extent = dims[axis]
-        away = sent.receiver // stride % extent - sent.sender // stride % extent
-        if periodic[axis]:
-            away = (away + extent // 2) % extent - extent // 2
-        found[:, axis] = np.where(np.abs(away) <= 1, np.abs(away), -1)
-        stride *= extent
-    return found
+    receiver, sender = (
+        np.stack(np.unravel_index(rank, dims), axis=1) for rank in (sent.receiver, sent.sender)
+    )
+    away, extents = receiver - sender, np.array(dims)
+    around = (away + extents // 2) % extents - extents // 2
+    steps = np.abs(np.where(periodic, around, away))
+    return np.where(steps <= 1, steps, -1)
 
 
 def _extents(processes: int, dimensions: int) -> Iterator[tuple[int, ...]]:

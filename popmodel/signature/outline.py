@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -264,8 +264,7 @@ def row_at(rows: Sequence[dict[str, Any]], where: tuple[int, ...]) -> dict[str, 
 # -- how long
 
 
-@dataclass(frozen=True)
-class Timing:
+class Timing(NamedTuple):
     """Times of the events of a program, ns, or instructions that were counted in these times."""
 
     # float64[E]: Computing before each event, and in it, if it is a region.
