@@ -25,7 +25,7 @@ STATEMENTS = {
     "cli": 2260,
     "efficiency": 1984,
     "structure": 3650,
-    "fit": 3105,
+    "fit": 3100,
     "(top)": 1150,
     "runs": 1326,
     "network": 1021,

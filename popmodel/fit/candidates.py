@@ -18,13 +18,12 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations
 from itertools import product as every
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from popmodel.expressions import Expression, parse
 from popmodel.fit.samples import Array, LawPoints
-from popmodel.values import dataclass
 
 Factor = tuple[Fraction, int]
 """Power of a variable, and of its binary logarithm."""
@@ -34,8 +33,7 @@ Factors = Mapping[str, Factor]
 _LARGEST_DENOMINATOR = 12
 
 
-@dataclass(frozen=True)
-class LawTerm:
+class LawTerm(NamedTuple):
     """A term without its coefficient."""
 
     text: str  # In the grammar of signatures: ``N**3/P``
@@ -238,8 +236,7 @@ _STEPS_BESIDE = -0.5  # for each variable beyond the first in which a second ter
 LAST = -4.0  # of edges of caches
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """A sum of one or two terms."""
 
     terms: tuple[LawTerm, ...]  # One or two

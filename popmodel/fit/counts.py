@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from popmodel.expressions import parse
 from popmodel.fit.candidates import number
 from popmodel.fit.law import ASSUMED, FIT
 from popmodel.fit.samples import Array, LawPoints, Sample, described, points_of
-from popmodel.values import dataclass
 
 _OF_PROCESSES = (
     "P - 1",
@@ -31,8 +31,7 @@ _HALF = 0.5 + 1e-9
 _PROBES = (2, 3, 4, 6, 8, 9, 12, 16, 32, 64)
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(NamedTuple):
     """A formula that gives counts exactly."""
 
     text: str  # In the grammar of signatures

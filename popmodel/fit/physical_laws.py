@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from popmodel.fit.law import ASSUMED, FIT, TRACE, Constant, Law, law
 from popmodel.fit.least_squares import fit_two
 from popmodel.fit.samples import END, SMALLEST_ERROR, Array, Sample, points_of, student
-from popmodel.values import dataclass
 
 LARGEST_GROWTH = 0.5
 """Exponent of independent cells."""
@@ -26,8 +26,7 @@ _MEANING = "growth of the imbalance with the number of processes"
 _GROWTH_PULL = 2.6  # residual in standard deviations, from which no exponent fits
 
 
-@dataclass(frozen=True)
-class LawGrowth:
+class LawGrowth(NamedTuple):
     """Imbalance between processes by their number."""
 
     cv: Constant  # Coefficient of variation at the reference
@@ -107,8 +106,7 @@ _DEMANDS: Array = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, 400)])
 _SHARPER = 0.7  # error of the better law over that of the other, from which they are told apart
 
 
-@dataclass(frozen=True)
-class Saturation:
+class Saturation(NamedTuple):
     """Work that is shared by threads which also share a memory."""
 
     alone: Constant  # Time of one thread, s

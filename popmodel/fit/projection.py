@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,8 +56,7 @@ class ProjectedRow:
     why: str  # Why there is no interval; empty where there is one
 
 
-@dataclass(frozen=True)
-class ProjectedLine:
+class ProjectedLine(NamedTuple):
     """Runs that differ in their processes, or in their threads, only; and the laws along them."""
 
     axis: Axis  # What differs

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -533,8 +533,7 @@ def _spread(split: Split) -> float:
     return max(split.runtime.measured) / min(split.runtime.measured) - 1
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """What came of it."""
 
     # All runs; what a run leaves open of its parameters is as predicted.
