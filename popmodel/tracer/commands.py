@@ -79,7 +79,8 @@ def understand(words: Words, environment: Mapping[str, str] = os.environ) -> Tra
     start = _start(words, environment)
     launcher = shutil.which(words[start], path=_path_of(environment))
     name = Path(words[start]).name
-    if launcher is None or not _is_launcher(name):
+    is_known = name in _BY_NAME or name in _OF_OTHERS or _ASKED.fullmatch(name) is not None
+    if launcher is None or not is_known:
         program = None if launcher is None or name in _BEFORE else Path(launcher)
         return TracedCommand(tuple(words), path, start, False, None, program)
     behind = words[start:]
@@ -156,10 +157,6 @@ def _missing(word: str) -> tuple[str, str]:
 
 def _path_of(environment: Mapping[str, str]) -> str:
     return environment.get("PATH", os.defpath)
-
-
-def _is_launcher(name: str) -> bool:
-    return name in _BY_NAME or name in _OF_OTHERS or _ASKED.fullmatch(name) is not None
 
 
 def _start(words: Words, environment: Mapping[str, str]) -> int:

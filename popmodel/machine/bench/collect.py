@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.machine.bench import run_directory, sample_files
 from popmodel.machine.bench.bench_plan import BenchPlan
-from popmodel.machine.bench.estimate.profile_document import calibrate
+from popmodel.machine.bench.estimate.profile_document import calibrate, moment_of
 from popmodel.machine.bench.jobs import PATHS, from_params
 from popmodel.machine.bench.run_directory import StoredMeasurement
 from popmodel.machine.bench.sample_files import Launch
@@ -185,8 +184,7 @@ def _measurement(folder: Path, launches: Sequence[Launch]) -> dict[str, Any]:
         launch.header["started"] for launch in here if launch.header.get("started") is not None
     ]
     if starts:  # when it was measured: samples may be collected long after
-        moment = datetime.fromtimestamp(min(starts), UTC)
-        about["started"] = moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+        about["started"] = moment_of(min(starts))
     if run is not None:
         made = run.plan
         about |= {"mode": made.mode, "parts": list(made.parts), "ranks": made.ranks}

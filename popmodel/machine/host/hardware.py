@@ -308,12 +308,13 @@ def read(files: Files) -> Hardware:
     usable = tuple(sorted(set(online) & set(allowed))) or online
     cores = _cores(files, usable, online)
     caches = read_caches(files, [core.cpus for core in cores])
+    memory = re.search(r"MemTotal:\s*(\d+) kB", files.get("/proc/meminfo", ""))
     return Hardware(
         model=_model(cpuinfo),
         cores=cores,
         online=online,
         caches=caches,
-        memory=_kibibytes(files.get("/proc/meminfo", "")),
+        memory=int(memory[1]) * 1024 if memory else None,
         cpu_limit=cpu_limit(files),
         memory_limit=memory_limit(files),
         governor=text_of(files, f"{CPU}/cpu0/cpufreq/scaling_governor"),
@@ -412,8 +413,3 @@ def _domains(files: Files) -> dict[int, int]:
         if match := re.fullmatch(rf"{NODE}/node(\d+)/cpulist", path):
             domains.update(dict.fromkeys(parse_cpu_list(text), int(match[1])))
     return domains
-
-
-def _kibibytes(meminfo: str) -> int | None:
-    match = re.search(r"MemTotal:\s*(\d+) kB", meminfo)
-    return int(match[1]) * 1024 if match else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -186,15 +185,13 @@ def _factor(measured: MeasuredResults) -> Series | None:
             continue
         return of_groups(
             pairs,
-            partial(_growth, most - 1),
+            lambda several, alone, further=most - 1: (
+                (median(several.seconds) / median(alone.seconds) - 1) / further
+            ),
             f"messages of {size} B by {most} threads, each with its own communicator, median",
             scale=1.0,
         )
     return None
-
-
-def _growth(further: int, several: SampleResult, alone: SampleResult) -> float:
-    return (median(several.seconds) / median(alone.seconds) - 1) / further
 
 
 def _overlap(measured: MeasuredResults) -> Series | None:

@@ -302,6 +302,7 @@ def of_fit(fits: Array, error: float, points: EstimatePoints, source: str) -> Se
 
 
 LEVEL = 0.90
+_UPPER = (1 + LEVEL) / 2
 CLIPPED = "not distinguishable from 0, set to 0 with an interval of the measurement error"
 _DIGITS = 6
 
@@ -314,6 +315,8 @@ def quantities(
     series: Mapping[str, Series], *, zero: frozenset[str] = frozenset(), alike: bool = True
 ) -> dict[str, dict[str, Any]]:
     """Return quantities of a profile with their 90 % intervals."""
+    from scipy.special import ndtri, stdtrit
+
     groups = [list(series.values())] if alike else [[one] for one in series.values()]
     parts = [deviations(group) for group in groups]
     spreads = [spread for part, _ in parts for spread in part]
@@ -321,7 +324,8 @@ def quantities(
     found = {}
     for (name, one), spread, dof in zip(series.items(), spreads, freedom, strict=True):
         centre = float(np.mean(one.coordinates))
-        half = _student(dof) * spread / math.sqrt(len(one.values))
+        student = ndtri(_UPPER) if math.isinf(dof) else stdtrit(dof, _UPPER)
+        half = float(student) * spread / math.sqrt(len(one.values))
         try:
             limits = [one.back(centre), one.back(centre - half), one.back(centre + half)]
         except OverflowError:
@@ -340,7 +344,7 @@ def quantities(
             )
         else:  # an interval that was taken linearly may reach below what makes sense
             limits = [max(limit, limits[0] * _ROUNDING) for limit in limits]
-        value, low, high = (_rounded(limit) for limit in limits)
+        value, low, high = (float(f"{limit:.{_DIGITS}g}") for limit in limits)
         launches = len(one.values)
         found[name] = {
             "value": value,
@@ -351,17 +355,6 @@ def quantities(
             "source": f"{one.source}, {launches} launch{'es' if launches > 1 else ''}",
         }
     return found
-
-
-def _student(freedom: float) -> float:
-    from scipy.special import ndtri, stdtrit
-
-    upper = (1 + LEVEL) / 2
-    return float(ndtri(upper) if math.isinf(freedom) else stdtrit(freedom, upper))
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
 
 
 def one_quantity(series: Series, *, zero: bool = False) -> dict[str, Any]:

@@ -70,7 +70,9 @@ def calibrate(
     remarks: list[str] = []
     by_cores = {
         count: of_results(
-            measured.results("triad", threads=count), _triad, "STREAM triad x 4/3, p10"
+            measured.results("triad", threads=count),
+            partial(_rate, moved=_ALLOCATE),
+            "STREAM triad x 4/3, p10",
         )
         for count in measured.values("triad", "threads")
     }
@@ -80,7 +82,9 @@ def calibrate(
         law = _saturation(by_cores, absent) or {"b1": by_cores[1]}
         remarks += _too_small(measured.values("triad", "bytes")[0], topology)
     if results := measured.results("copy", threads=1):
-        single["copy_bw"] = of_results(results, _copied, "copy of an array, bytes copied, p10")
+        single["copy_bw"] = of_results(
+            results, partial(_rate, moved=0.5), "copy of an array, bytes copied, p10"
+        )
     levels = _levels(measured, topology, absent)
     back = _write_back(measured, topology)
     found = (
@@ -121,16 +125,9 @@ def _too_small(array: int, topology: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _triad(result: SampleResult) -> float:
-    return float(result.facts["moved"]) * _ALLOCATE / p10(result.seconds)
-
-
-def _copied(result: SampleResult) -> float:
-    return float(result.facts["moved"]) / 2 / p10(result.seconds)
-
-
-def _bandwidth(result: SampleResult) -> float:
-    return float(result.facts["moved"]) / p10(result.seconds)
+def _rate(result: SampleResult, moved: float = 1.0) -> float:
+    """Bytes per second, of which ``moved`` times as many move as are counted."""
+    return float(result.facts["moved"]) * moved / p10(result.seconds)
 
 
 # -- saturation
@@ -208,7 +205,7 @@ def _levels(
         chase = measured.results("chase", bytes=inside)
         if load and level != "MEM":
             series[f"cache_bw.{level}"] = of_results(
-                load, _bandwidth, f"reads from a working set of {inside} B, p10"
+                load, _rate, f"reads from a working set of {inside} B, p10"
             )
         if chase:
             series[f"latency.{level}"] = of_results(
@@ -344,7 +341,12 @@ def _end_of_last(measured: MeasuredResults, job: str, least: float, last: int) -
     if sizes[-1] < 2 * last and (not before or times[-1] > _LEVEL * before[-1]):
         return None
     end = _half_way(sizes, times)
-    return end and _widened(end, _ends_by_launch(measured, job, sizes))
+    launches = _ends_by_launch(measured, job, sizes)
+    if end is None or len(launches) < _LAUNCHES:
+        return end
+    # the bounds hold those of most launches, where there are enough to tell
+    low, high = quantiles(np.array(launches), (0.05, 0.95))
+    return end._replace(low=min(end.low, low), high=max(end.high, high))
 
 
 def _sweeps(measured: MeasuredResults, job: str, sizes: Sequence[int]) -> Array:
@@ -399,14 +401,6 @@ def _ends_by_launch(measured: MeasuredResults, job: str, sizes: Sequence[int]) -
         if 2 * len(own) >= len(sizes)
     ]
     return [end.middle for end in ends if end is not None]
-
-
-def _widened(end: _End, launches: Sequence[float]) -> _End:
-    """Let the bounds of an end hold those of most launches, if there are enough to tell."""
-    if len(launches) < _LAUNCHES:
-        return end
-    low, high = quantiles(np.array(launches), (0.05, 0.95))
-    return end._replace(low=min(end.low, low), high=max(end.high, high))
 
 
 # -- lines between cores
@@ -497,14 +491,12 @@ def _remote_series(measured: MeasuredResults, on: int, data: int) -> dict[str, S
         if pairs:
             cores = f"{count} core{'s' if count > 1 else ''}"
             series[name] = of_groups(
-                pairs, _remote_ratio, f"triad of {cores}, remote over local data, p10"
+                pairs,
+                lambda remote, local: p10(local.seconds) / p10(remote.seconds),
+                f"triad of {cores}, remote over local data, p10",
             )
     if chases := measured.results("remote_chase", on=on, data=data):
         series["latency"] = of_results(
             chases, lambda result: p10(result.seconds), "dependent loads of remote data, p10"
         )
     return series
-
-
-def _remote_ratio(remote: SampleResult, local: SampleResult) -> float:
-    return p10(local.seconds) / p10(remote.seconds)

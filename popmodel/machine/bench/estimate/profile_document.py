@@ -84,20 +84,17 @@ def _software(launches: Sequence[Launch]) -> dict[str, Any]:
         "kernel": first.header.get("kernel"),
         "compiler": first.header.get("compiler"),
         "mpi": None if mpi is None else mpi.get("library"),
-        "openmp": None if openmp is None else _openmp(openmp),
-        "measured": _moment(first.header.get("started")),
+        "openmp": None
+        if openmp is None
+        else f"{openmp.get('runtime', 'unknown runtime')} (OpenMP {openmp.get('version', '?')})",
+        "measured": moment_of(first.header["started"]) if "started" in first.header else None,
         "load": max(float(launch.header.get("load") or 0.0) for launch in launches),
     }
     return {key: value for key, value in facts.items() if value is not None}
 
 
-def _openmp(facts: Mapping[str, Any]) -> str:
-    return f"{facts.get('runtime', 'unknown runtime')} (OpenMP {facts.get('version', '?')})"
-
-
-def _moment(seconds: Any) -> str | None:
-    if not isinstance(seconds, int | float):
-        return None
+def moment_of(seconds: float) -> str:
+    """A time since 1970 as profiles write it."""
     moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
@@ -181,7 +178,9 @@ def quality(measured: MeasuredResults, remarks: Mapping[str, Sequence[str]]) -> 
         }
         if entry["launches"] < 2:
             why.append("only one launch: the spread between launches is unknown")
-        if (share := _shared(measured.beside(jobs))) > _SHARED:
+        # 0 where nobody looked
+        alone = [one.alone for one in measured.beside(jobs) if one.alone is not None]
+        if (share := 1 - float(np.mean(alone or 1.0))) > _SHARED:
             why.append(
                 f"other work shared the cores in {100 * share:.0f} % of the batches, "
                 "not used where there are others"
@@ -191,12 +190,6 @@ def quality(measured: MeasuredResults, remarks: Mapping[str, Sequence[str]]) -> 
             entry["why"] = why
         found[section] = entry
     return found
-
-
-def _shared(results: Sequence[SampleResult]) -> float:
-    """Share of the batches whose cores were not left to them; 0 where nobody looked."""
-    alone = [result.alone for result in results if result.alone is not None]
-    return 1 - float(np.mean(alone)) if alone else 0.0
 
 
 def _named(odd: Sequence[SampleResult]) -> str:
