@@ -40,23 +40,24 @@ def script(path: Path, text: str) -> Path:
     return path
 
 
-# Compiler
+# What is there and what is not
 
 
-def test_a_compiler() -> None:
-    assert check_compiler(GCC) == DoctorCheck(
-        "compiler",
-        "ok",
-        "gcc (GCC) 12.2.0",
-        facts={"command": ["gcc"], "version": "gcc (GCC) 12.2.0"},
-    )
+def test_what_could_not_be_found_or_built_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object) -> Path:
+        raise error
 
-
-def test_no_compiler() -> None:
-    error = PopmodelError("no C compiler found", "install gcc")
-    assert check_compiler(error) == DoctorCheck(
-        "compiler", "fail", "no C compiler found", "install gcc"
-    )
+    error = PopmodelError("what is wrong", "what to do")
+    said = ("fail", "what is wrong", "what to do")
+    monkeypatch.setattr(doctor, "build", refuses)
+    for name, check in (
+        ("compiler", check_compiler(error)),
+        ("OpenMP", check_openmp(GCC, os.environ)),
+        ("MPI", check_mpi(error, os.environ)),
+    ):
+        assert check == DoctorCheck(name, *said)
+    found = {"command": ["gcc"], "version": "gcc (GCC) 12.2.0"}
+    assert check_compiler(GCC) == DoctorCheck("compiler", "ok", "gcc (GCC) 12.2.0", facts=found)
 
 
 # OpenMP
@@ -111,44 +112,25 @@ def test_openmp_that_does_not_work(
     assert check.todo == todo.format(program=program)
 
 
-def test_openmp_that_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses(*_: object) -> Path:
-        raise PopmodelError("gcc cannot build", "all is in the log")
-
-    monkeypatch.setattr(doctor, "build", refuses)
-    assert check_openmp(GCC, os.environ) == DoctorCheck(
-        "OpenMP", "fail", "gcc cannot build", "all is in the log"
-    )
-
-
 # MPI
 
 
-@pytest.mark.parametrize(
-    ("manner", "words"),
-    [
+def test_an_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    for manner, words in (
         ("bound", "bound to cores"),
         ("free", "not bound"),
         ("crowded", "not bound, oversubscribed"),
         ("given", "as given by --launcher"),
-    ],
-)
-def test_an_mpi(monkeypatch: pytest.MonkeyPatch, manner: str, words: str) -> None:
-    way = LaunchWay(("/opt/bin/mpirun",), manner)  # type: ignore[arg-type]
-    monkeypatch.setattr(doctor, "probe", lambda *_: way)
-    check = check_mpi(MPI, os.environ)
-    assert (check.status, check.found) == (
-        "ok",
-        f"Open MPI 4.1.6, ranks started by mpirun, {words}",
-    )
-    assert check.facts == {
-        "library": "Open MPI",
-        "version": "4.1.6",
-        "origin": "user",
-        "compiler": ["gcc"],
-        "launcher": ["/opt/bin/mpirun"],
-        "manner": manner,
-    }
+    ):
+        way = LaunchWay(("/opt/bin/mpirun",), manner)  # type: ignore[arg-type]
+        monkeypatch.setattr(doctor, "probe", lambda *_, way=way: way)
+        check = check_mpi(MPI, os.environ)
+        assert check.status == "ok"
+        assert check.found == f"Open MPI 4.1.6, ranks started by mpirun, {words}"
+        assert check.facts == {
+            "library": "Open MPI", "version": "4.1.6", "origin": "user", "compiler": ["gcc"],
+            "launcher": ["/opt/bin/mpirun"], "manner": manner,
+        }  # fmt: skip
 
 
 def test_the_mpi_of_python_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,11 +150,6 @@ def test_an_mpi_that_does_not_start_ranks(monkeypatch: pytest.MonkeyPatch) -> No
     assert check.todo == "measure as another user"
 
 
-def test_no_mpi() -> None:
-    check = check_mpi(PopmodelError("no MPI found", "module load"), os.environ)
-    assert check == DoctorCheck("MPI", "fail", "no MPI found", "module load")
-
-
 # Counters
 
 
@@ -180,34 +157,16 @@ def test_counters() -> None:
     check = check_counters(None, 2)
     assert (check.status, check.found) == ("ok", "available (instructions, cycles)")
     assert check.facts == {"error": None, "perf_event_paranoid": 2}
-
-
-@pytest.mark.parametrize(
-    ("refused", "paranoia", "found", "todo"),
-    [
-        (
-            errno.EACCES,
-            4,
-            "not permitted (perf_event_paranoid is 4)",
-            "popmodel trace --counters needs them: ask for kernel.perf_event_paranoid=2",
-        ),
-        (
-            errno.EPERM,
-            None,
-            "not permitted",
-            "popmodel trace --counters needs them: ask for kernel.perf_event_paranoid=2",
-        ),
-        (
-            errno.ENOENT,
-            2,
-            "not available (ENOENT), as in most virtual machines and containers",
-            "traces recorded here will have none; popmodel bench does not need them",
-        ),
-    ],
-)
-def test_no_counters(refused: int, paranoia: int | None, found: str, todo: str) -> None:
-    check = check_counters(refused, paranoia)
-    assert (check.status, check.found, check.todo) == ("absent", found, todo)
+    ask = "popmodel trace --counters needs them: ask for kernel.perf_event_paranoid=2"
+    without = "traces recorded here will have none; popmodel bench does not need them"
+    nowhere = "not available (ENOENT), as in most virtual machines and containers"
+    for refused, paranoia, found, todo in (
+        (errno.EACCES, 4, "not permitted (perf_event_paranoid is 4)", ask),
+        (errno.EPERM, None, "not permitted", ask),
+        (errno.ENOENT, 2, nowhere, without),
+    ):
+        check = check_counters(refused, paranoia)
+        assert (check.status, check.found, check.todo) == ("absent", found, todo)
 
 
 def test_the_kernel_is_asked_for_a_counter() -> None:
@@ -230,71 +189,40 @@ def test_the_setting_of_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 # Cores
 
 
-@pytest.mark.parametrize(
-    ("files", "environment", "status", "found", "todo"),
-    [
-        ({"affinity": "0-3"}, {}, "ok", "4 cores, 4 of 4 CPUs usable", None),
-        (
-            {"affinity": "0-3"},
-            {"SLURM_CPUS_ON_NODE": "4"},
-            "ok",
-            "4 cores, 4 of 4 CPUs usable",
-            None,
-        ),
-        (
-            {"affinity": "0", "/sys/devices/system/cpu/online": "0-63"},
-            {"SLURM_CPUS_ON_NODE": "64"},
-            "warn",
-            "1 core, 1 of 64 CPUs usable, although Slurm allocated 64",
-            "start popmodel outside srun, or with srun -c 64",
-        ),
-        (
-            {"affinity": "0-3", "/sys/devices/system/cpu/online": "0-63"},
-            {},
-            "warn",
-            "4 cores, 4 of 64 CPUs usable",
-            "use an exclusive node (--exclusive): other jobs share its memory and caches",
-        ),
-        (
-            {"affinity": "0-3", "/sys/fs/cgroup/cpu.max": "150000 100000"},
-            {},
-            "warn",
-            "1 core, 4 of 4 CPUs usable, limited to the time of 1.5 (control group)",
-            "raise the CPU limit of the container: threads beyond it are throttled",
-        ),
-        (
-            {"affinity": "0"},
-            {},
-            "warn",
-            "1 core, 1 of 1 CPU usable",
-            "use a node with more cores: shared resources cannot be measured on one",
-        ),
-    ],
-)
-def test_cores_against_limits(
-    files: dict[str, str], environment: dict[str, str], status: str, found: str, todo: str | None
-) -> None:
-    check = check_cores(hardware.read(files), environment)
-    assert (check.status, check.found, check.todo) == (status, found, todo)
+def test_cores_against_limits() -> None:
+    online = {"/sys/devices/system/cpu/online": "0-63"}
+    slurm = {"SLURM_CPUS_ON_NODE": "64"}
+    quota = {"/sys/fs/cgroup/cpu.max": "150000 100000"}
+    for files, environment, found, todo in (
+        ({"affinity": "0-3"}, {}, "4 cores, 4 of 4 CPUs usable", None),
+        ({"affinity": "0-3"}, {"SLURM_CPUS_ON_NODE": "4"}, "4 cores, 4 of 4 CPUs usable", None),
+        ({"affinity": "0", **online}, slurm,
+         "1 core, 1 of 64 CPUs usable, although Slurm allocated 64",
+         "start popmodel outside srun, or with srun -c 64"),
+        ({"affinity": "0-3", **online}, {}, "4 cores, 4 of 64 CPUs usable",
+         "use an exclusive node (--exclusive): other jobs share its memory and caches"),
+        ({"affinity": "0-3", **quota}, {},
+         "1 core, 4 of 4 CPUs usable, limited to the time of 1.5 (control group)",
+         "raise the CPU limit of the container: threads beyond it are throttled"),
+        ({"affinity": "0"}, {}, "1 core, 1 of 1 CPU usable",
+         "use a node with more cores: shared resources cannot be measured on one"),
+    ):  # fmt: skip
+        check = check_cores(hardware.read(files), environment)
+        assert (check.found, check.todo) == (found, todo)
+        assert check.status == ("warn" if todo else "ok")
 
 
 # Noise
 
 
-@pytest.mark.parametrize(
-    ("foreign", "steal", "spread", "status"),
-    [
-        (0.04, 0.0, 0.1, "ok"),
-        (0.06, 0.0, 0.1, "warn"),
-        (0.0, 0.02, 0.1, "warn"),
+def test_noise() -> None:
+    for *shares, status in (
+        (0.04, 0.0, 0.1, "ok"), (0.06, 0.0, 0.1, "warn"), (0.0, 0.02, 0.1, "warn"),
         (0.0, 0.0, 0.3, "warn"),
-    ],
-)
-def test_noise(foreign: float, steal: float, spread: float, status: str) -> None:
-    check = check_noise(Disturbance(1.25, foreign, steal, spread))
-    assert check.status == status
-    assert (check.todo is None) is (status == "ok")
-    assert check.facts["foreign"] == foreign
+    ):  # fmt: skip
+        check = check_noise(Disturbance(1.25, *shares))
+        assert (check.status, check.todo is None) == (status, status == "ok")
+        assert check.facts["foreign"] == shares[0]
 
 
 def test_noise_in_words() -> None:
@@ -421,9 +349,6 @@ def test_a_wrong_launcher_is_a_matter_of_the_command_line() -> None:
         examine(hardware.here(), "no-such-launcher")
 
 
-@pytest.mark.parametrize(
-    ("statuses", "answer"),
-    [(("ok", "warn", "absent", "untried"), True), (("ok", "fail"), False)],
-)
-def test_whether_it_can_be_measured(statuses: tuple[doctor.Status, ...], answer: bool) -> None:
-    assert measurable([DoctorCheck("x", status, "y") for status in statuses]) is answer
+def test_whether_it_can_be_measured() -> None:
+    for statuses, answer in ((("ok", "warn", "absent", "untried"), True), (("ok", "fail"), False)):
+        assert measurable([DoctorCheck("x", status, "y") for status in statuses]) is answer

@@ -110,32 +110,22 @@ def test_flags_of_openmp(bin: Path, environment: Environment, version: str, flag
     assert find_compiler(environment=environment).openmp == flag
 
 
-def test_no_compiler(environment: Environment) -> None:
-    assert message(lambda: find_compiler(environment=environment)) == (
-        "no C compiler found: none of cc, gcc, clang, icx is in PATH, and CC is not set",
-        "install gcc or load its module, or set CC to a compiler",
-    )
-
-
-def test_a_compiler_that_is_named_and_not_there(environment: Environment) -> None:
-    assert message(lambda: find_compiler(environment={**environment, "CC": "xlc -O"})) == (
-        "$CC: program xlc not found",
-        "set MPICC or CC to one that works, or reload its module",
-    )
-
-
-def test_a_compiler_that_is_no_command(environment: Environment) -> None:
-    assert message(lambda: find_compiler(environment={**environment, "CC": "gcc 'x"})) == (
-        "$CC is not a command: no closing quotation",
-        "try CC=gcc",
-    )
-
-
-def test_a_compiler_that_does_not_work(bin: Path, environment: Environment) -> None:
+def test_compilers_that_are_not_there_or_do_not_work(bin: Path, environment: Environment) -> None:
+    for named, told in (
+        (None, (
+            "no C compiler found: none of cc, gcc, clang, icx is in PATH, and CC is not set",
+            "install gcc or load its module, or set CC to a compiler",
+        )),
+        ("xlc -O", (
+            "$CC: program xlc not found", "set MPICC or CC to one that works, or reload its module",
+        )),
+        ("gcc 'x", ("$CC is not a command: no closing quotation", "try CC=gcc")),
+    ):  # fmt: skip
+        own = environment if named is None else {**environment, "CC": named}
+        assert message(lambda own=own: find_compiler(environment=own)) == told
     program(bin / "cc", "echo 'cc: no license' >&2; exit 3")
-    assert message(lambda: find_compiler(environment=environment))[0] == (
-        "cc does not work: cc: no license"
-    )
+    said, _ = message(lambda: find_compiler(environment=environment))
+    assert said == "cc does not work: cc: no license"
 
 
 def test_with_an_mpi_its_compiler_is_taken(bin: Path, environment: Environment) -> None:
