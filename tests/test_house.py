@@ -30,7 +30,7 @@ STATEMENTS = {
     "runs": 1326,
     "network": 1021,
     "whatif": 994,
-    "machine": 5285,
+    "machine": 5260,
     "validation": 870,
     "timeline": 907,
     "study": 1031,
