@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,8 +246,7 @@ def of_error(error: SignatureError) -> SignatureFinding:
     return SignatureFinding(error.problem, error.line, error.column, error.hint)
 
 
-@dataclass(frozen=True)
-class Finder:
+class Finder(NamedTuple):
     """Looks for what is wrong or doubtful in a signature that was read."""
 
     signature: Signature  # With the values of its parameters

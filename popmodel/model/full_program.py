@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,6 @@ from popmodel.model.tree import ItemTree
 from popmodel.model.uncertainty import nominal
 from popmodel.model.unroll import carry_out, outline
 from popmodel.simulator.program import Program
-from popmodel.values import dataclass
 
 MOST_OPERATIONS = 20_000_000
 """Operations of all processes: some gigabytes."""
@@ -35,8 +35,7 @@ _NS = 1e9
 _LAST = (-1,)  # place of what ends a program
 
 
-@dataclass(frozen=True)
-class Whole:
+class Whole(NamedTuple):
     """A run of a signature; made by `whole`."""
 
     program: Program  # What every process does

@@ -216,8 +216,7 @@ def disturbed(quantities: Mapping[str, Quantity], sections: Iterable[str]) -> di
 # of a prediction unless measured runs ask for it (`popmodel.fit.calibrate`).
 
 
-@dataclass(frozen=True)
-class Residual:
+class Residual(NamedTuple):
     """A form of time that a signature may lack."""
 
     name: str  # Of its score among the inputs

@@ -87,8 +87,7 @@ class ScriptList(NamedTuple):
         return found
 
 
-@dataclass(frozen=True)
-class Compute:
+class Compute(NamedTuple):
     """Computation of an average process, s."""
 
     work: float  # The part that grows with its work, of items without a spread of their own
@@ -195,8 +194,7 @@ def _is_known_by_process(tree: ItemTree) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class _Shared:
+class _Shared(NamedTuple):
     """What all parts have in common: where they are, their spread, whether memory is looked at."""
 
     point: ModelPoint

@@ -64,7 +64,7 @@ def simulate(tree: ItemTree, spread: Mapping[str, Any], seed: int) -> Simulation
         _course(long, missing, tree, spread, seed * MOST_REPEATS + repeat)
         for repeat in range(repeats)
     ]
-    times = zip(*(vars(course).values() for course, _ in found), strict=True)
+    times = zip(*(course for course, _ in found), strict=True)
     mean = RunCourse(*(float(np.mean(values)) for values in times))
     factor = float(np.mean([computed for _, computed in found]))
     return Simulation(mean, done / total, repeats, round(done) * repeats, factor)

@@ -81,8 +81,7 @@ class UnrollPart(NamedTuple):
     behind: Whole | None
 
 
-@dataclass(frozen=True)
-class UnrollOutline:
+class UnrollOutline(NamedTuple):
     """A program whose computation is that of an average process."""
 
     # What all processes do and what the machine's network charges; nothing is computed yet.

@@ -64,7 +64,7 @@ def test_metrics_of_any_prediction_fit_together_in_every_draw(
     study = Study(signature, profile, {}, DRAWS, seed)
     placement = place(processes, threads, profile.topology)
     run = study.run(placement, study.sources())
-    modelled = compare(study, placement, run, reference).modelled
+    modelled = compare(study, placement, run, reference)[0]
     assert np.shape(modelled.runtime) == (FIRST + DRAWS,)
     check_everything(modelled)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,8 +149,7 @@ def copying(point: ModelPoint, size: Value, bandwidth: Value, *, shared: bool) -
     )
 
 
-@dataclass(frozen=True)
-class Neighbours:
+class Neighbours(NamedTuple):
     """The neighbours of all processes in the grid; made by `Neighbours.of`."""
 
     point: ModelPoint  # The machine and the placement

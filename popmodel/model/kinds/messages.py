@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -300,8 +300,7 @@ _SECONDS, _INSTRUCTIONS = (
 _BY_PROCESS, _UNKNOWN = 0, 1
 
 
-@dataclass(frozen=True)
-class Computed:
+class Computed(NamedTuple):
     """Computation of a list; made by `Computed.of`."""
 
     mean: Value  # Of an average process, s

@@ -48,8 +48,7 @@ class ListExchange:
         return self.sender.size
 
 
-@dataclass(frozen=True)
-class ListPlan:
+class ListPlan(NamedTuple):
     """What all processes do in one execution of a list."""
 
     offsets: Ranks  # int64[P + 1]: Operations of process p are ``offsets[p] .. offsets[p + 1]``
@@ -392,8 +391,7 @@ class CallError(Exception):
         self.problem = problem
 
 
-@dataclass(frozen=True)
-class CallRow:
+class CallRow(NamedTuple):
     """A call, with its values for every rank."""
 
     number: int  # Its own

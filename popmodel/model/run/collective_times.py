@@ -241,8 +241,7 @@ three.
 """
 
 
-@dataclass(frozen=True)
-class MeasuredShape:
+class MeasuredShape(NamedTuple):
     """Processes that take part in a collective: how many, on how many nodes, most on one of
     them.
     """

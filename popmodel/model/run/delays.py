@@ -7,6 +7,7 @@ by serialisation (`popmodel.model.terms.imbalance`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +31,7 @@ _NOTHING = 1e-12  # of the time of a process: a delay that is less cannot be sca
 _SAME = 1e-9  # of the same: a difference that is less is rounding
 
 
-@dataclass(frozen=True)
-class RunCourse:
+class RunCourse(NamedTuple):
     """Times of a run, s."""
 
     computing: Value  # Computation of the process that has the most of it
@@ -42,8 +42,7 @@ class RunCourse:
         return RunCourse(nominal(self.computing), nominal(self.ideal), nominal(self.runtime))
 
 
-@dataclass(frozen=True)
-class Delays:
+class Delays(NamedTuple):
     """By what a run is longer than the work of an average process, s."""
 
     # Computation of the process that has the most of it, above that of an average one.
@@ -117,8 +116,7 @@ def delays(work: RunWork, course: RunCourse) -> Delays:
     )
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """How a delay of the closed form is changed: times a factor, plus seconds, at least 0."""
 
     factor: Value = 1.0

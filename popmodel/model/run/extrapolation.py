@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from popmodel.machine.profile import Profile
 from popmodel.model.posterior import TRUSTED
 from popmodel.model.run.collective_times import MeasuredShape
 from popmodel.model.run.parameters import ParameterUse
 from popmodel.units import format_size
-from popmodel.values import dataclass
 
 MEASURED = "measured"
 RUNS = "runs"
@@ -42,8 +41,7 @@ _MESSAGES_OF = "messages of "
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
-class Reach:
+class Reach(NamedTuple):
     """Where a prediction asked for something that has a measured range."""
 
     # The table, and what varies in it.

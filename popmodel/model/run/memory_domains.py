@@ -20,7 +20,6 @@ from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement, Seat
 from popmodel.model.terms import memory
 from popmodel.model.uncertainty import nominal
-from popmodel.values import dataclass
 
 Shares = NDArray[np.float64]
 
@@ -144,8 +143,7 @@ _ALIKE = 1e-9  # relative: times that differ by less are the same
 _TINY = 1e-300  # keeps a ratio of nothing defined
 
 
-@dataclass(frozen=True)
-class Domains:
+class Domains(NamedTuple):
     """The memory domains that processes share; made by `Domains.of`."""
 
     groups: tuple[Whole, ...]  # tuple of int64[n]: Processes of each domain

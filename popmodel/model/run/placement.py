@@ -294,8 +294,7 @@ def remarks(placement: Placement, topology: Topology) -> list[str]:
 Cores = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """The cores of the processes of a full node."""
 
     size: int  # Neighbouring cores that a process owns

@@ -8,12 +8,12 @@ Times are in seconds; all functions take numbers, NumPy arrays or traced numbers
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from popmodel.expressions.elementary import Value, maximum
-from popmodel.values import dataclass
 
 
-@dataclass(frozen=True)
-class CoreTime:
+class CoreTime(NamedTuple):
     """Time inside a core, divided by whether data transfer can go on meanwhile.
 
     Attributes

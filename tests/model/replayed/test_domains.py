@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -238,7 +237,7 @@ def test_less_bandwidth_never_ends_a_domain_earlier(
     full = domain(len(cores), 2.0, q)
 
     def end(slower: float) -> float:
-        where = replace(full, bandwidth=full.bandwidth / slower)
+        where = full._replace(bandwidth=full.bandwidth / slower)
         moving = 2.0 * slower
         one = alone - 2.0 + moving
         many = moving * len(one) * full.bandwidth[0] / full.bandwidth[-1]

@@ -190,9 +190,7 @@ def test_a_spread_of_its_own_that_is_the_program_s_changes_nothing() -> None:
             )
             tree = model_of(one, 16, 1).work()
             closed = closed_form(tree.total, 16, tree.spread(common), has_mpi=True)
-            courses.append(
-                [*vars(closed).values(), *vars(simulate(tree, common, 3).course).values()]
-            )
+            courses.append([*closed, *simulate(tree, common, 3).course])
         assert courses[1] == pytest.approx(courses[0], rel=1e-12)
 
 
