@@ -18,7 +18,7 @@ STATEMENTS = {
     "report": 8820,
     "model": 8015,
     "trace": 4510,
-    "signature": 3430,
+    "signature": 3405,
     "api": 3520,
     "tracer": 2765,
     "simulator": 2536,

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.plain import document
-from popmodel.signature.place_calls import with_common_places
 from popmodel.structure.activities import ACTIVITIES, PhaseTimeline, timeline
-from popmodel.structure.structure import Leaf
+from popmodel.structure.structure import Leaf, with_common_places
 from popmodel.trace.selection import program_of
 
 if TYPE_CHECKING:

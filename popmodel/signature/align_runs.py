@@ -26,13 +26,13 @@ from popmodel.fit.samples import Sample, described
 from popmodel.signature.imbalance import work_shares
 from popmodel.signature.layout import laid_out
 from popmodel.signature.outline import OutlinePoint, instructions, team, timing
-from popmodel.signature.place_calls import collective_bytes, operations_of, with_common_places
+from popmodel.signature.place_calls import collective_bytes, operations_of
 from popmodel.signature.recorded_times import kept
 from popmodel.signature.summary import LINES
 from popmodel.simulator.mpi_calls import ANYWHERE
 from popmodel.simulator.program import Op
 from popmodel.structure.iterations import find
-from popmodel.structure.structure import Leaf
+from popmodel.structure.structure import Leaf, with_common_places
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def operations_of(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the operations of some kinds, and their events."""
     operation = np.flatnonzero(np.isin(structure.program.kind, kinds))
-    return operation, np.searchsorted(structure.events.first, operation, side="right") - 1
+    return operation, structure.events.of_operation[operation]
 
 
 def _operations_in(structure: Structure, event: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -172,38 +172,6 @@ def collective_bytes(structure: Structure) -> dict[tuple[int, str], float]:
     return found
 
 
-def with_common_places(structure: Structure) -> Structure:
-    """Return a structure in which members of a collective pass the same place, where they can.
-
-    A root that calls MPI_Bcast in one line and the others that call it in another one pass two
-    places of the program, but it is one collective, for which a signature has one item. They can
-    where these places are in one leaf, and the order of all events of a process stays.
-    """
-    program, sequence = structure.program, structure.events.sequence
-    arrives, event = operations_of(structure, _MEETS)
-    if not len(arrives):
-        return structure
-    place = structure.place[event].astype(np.int64)
-    leaf = np.array([where.leaf for where in structure.places], dtype=np.int64)
-    goal = np.full(len(program.collectives), len(leaf), dtype=np.int64)
-    np.minimum.at(goal, program.target[arrives], place)
-    wanted = goal[program.target[arrives]]
-    same = (wanted != place) & (leaf[wanted] == leaf[place])
-    moved = structure.place.copy()
-    for number in np.unique(place[same]).tolist():
-        mine = place == number
-        goals = np.unique(wanted[mine])
-        if len(goals) == 1 and same[mine].all():
-            moved[event[mine]] = goals[0]
-    together = (
-        (sequence[1:] == sequence[:-1])
-        & (leaf[moved[1:]] == leaf[moved[:-1]])
-        & (structure.execution[1:] == structure.execution[:-1])
-    )
-    in_order = (moved[1:] > moved[:-1])[together].all()
-    return replace(structure, place=moved) if in_order else structure
-
-
 # -- messages
 
 
@@ -214,9 +182,7 @@ def segments(structure: Structure) -> NDArray[np.int64]:
     """
     program, events = structure.program, structure.events
     other = np.zeros(len(structure.places), dtype=bool)  # whether there is more than messages
-    operation = np.flatnonzero(program.kind >= Op.COLLECTIVE)
-    event = np.searchsorted(events.first, operation, side="right") - 1
-    other[structure.place[event]] = True
+    other[structure.place[events.of_operation[program.kind >= Op.COLLECTIVE]]] = True
     other[structure.place[events.is_region]] = True
     found = np.full(len(other), _NOTHING, dtype=np.int64)
     number = 0

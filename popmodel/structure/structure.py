@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.simulator.program import Op
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -174,3 +176,37 @@ def events_at(place: NDArray[np.int32], places: int) -> list[NDArray[np.int64]]:
     order = np.argsort(place, kind="stable")
     bounds = np.searchsorted(place[order], np.arange(1, places))
     return np.split(order, bounds) if places else []
+
+
+def with_common_places(structure: Structure) -> Structure:
+    """Return a structure in which members of a collective pass the same place, where they can.
+
+    A root that calls MPI_Bcast in one line and the others that call it in another one pass two
+    places of the program, but it is one collective. They can where these places are in one leaf,
+    and the order of all events of a process stays.
+    """
+    program, events = structure.program, structure.events
+    arrives = np.flatnonzero(np.isin(program.kind, (Op.COLLECTIVE, Op.ARRIVE)))
+    if not len(arrives):
+        return structure
+    event = events.of_operation[arrives]
+    place = structure.place[event].astype(np.int64)
+    leaf = np.array([where.leaf for where in structure.places], dtype=np.int64)
+    goal = np.full(len(program.collectives), len(leaf), dtype=np.int64)
+    np.minimum.at(goal, program.target[arrives], place)
+    wanted = goal[program.target[arrives]]
+    same = (wanted != place) & (leaf[wanted] == leaf[place])
+    moved = structure.place.copy()
+    for number in np.unique(place[same]).tolist():
+        mine = place == number
+        goals = np.unique(wanted[mine])
+        if len(goals) == 1 and same[mine].all():
+            moved[event[mine]] = goals[0]
+    sequence = events.sequence
+    together = (
+        (sequence[1:] == sequence[:-1])
+        & (leaf[moved[1:]] == leaf[moved[:-1]])
+        & (structure.execution[1:] == structure.execution[:-1])
+    )
+    in_order = (moved[1:] > moved[:-1])[together].all()
+    return replace(structure, place=moved) if in_order else structure
