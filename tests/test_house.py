@@ -24,7 +24,7 @@ STATEMENTS = {
     "simulator": 2536,
     "cli": 2260,
     "efficiency": 1984,
-    "structure": 3650,
+    "structure": 3675,
     "fit": 3100,
     "(top)": 1150,
     "runs": 1326,
