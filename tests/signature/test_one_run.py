@@ -10,8 +10,6 @@ import pytest
 from synthetic import Network, programs, run
 
 import popmodel
-from popmodel.machine import profile
-from popmodel.model.run.call_costs import program
 from popmodel.model.signatures import from_text
 from popmodel.signature import signature_from
 from popmodel.signature.compare_replay import carried_out
@@ -63,9 +61,8 @@ DATA = Path(__file__).parents[1] / "data"
 def test_every_message_has_both_ends(name: str) -> None:
     trace, _ = focused(read(DATA / f"{name}.prv.gz"))
     signature = from_text(signature_from([trace]).text)
-    machine = profile.load("sandybridge-fdr")
     for processes in (3, 8, 18):
-        found = program(signature, machine, processes, 1, {})
+        found = carried_out(signature, processes, 1)
         assert found.processes == processes
         assert found.operations > 0
 
