@@ -119,11 +119,8 @@ def repeated(events: ProgramEvents) -> RepeatedCalls:
     good = [trial for trial in trials if trial.share >= _ENOUGH * most]
     best = next((trial for trial in good if trial.agree), good[0])
     exact, sized = trials[:2]
-    if (
-        best is exact
-        and any(trial is sized for trial in good)
-        and exact.places > _TURNS * sized.places
-    ):
+    take_turns = sized.share >= _ENOUGH * most and exact.places > _TURNS * sized.places
+    if best is exact and take_turns:
         best = sized
     nests = best.nests
     if best is not exact and most > 0:

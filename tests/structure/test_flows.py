@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from structure.programs import Call, Repeat, write
 from synthetic import programs, run
 
 from popmodel.simulator.program import Op, ProgramBuilder
@@ -47,24 +46,6 @@ def flows(program):
     return flows_of(program, events, repeated(events))
 
 
-def test_a_loop_inside_is_a_flow_of_its_own():
-    ring = write(3, [Repeat((4,), (Call("chain", 1), Call("allreduce", 2)))])
-    for each in flows(ring.program):
-        assert len(set(each.tolist()) - {-1}) == 1  # its places have none
-
-
-def test_a_loop_that_sends_into_two_loops_of_another_has_no_flow():
-    builder = ProgramBuilder(2)
-    sent = {tag: [builder.message(0, 1, 8, tag=tag) for _ in range(10)] for tag in (1, 2)}
-    for both in zip(*sent.values(), strict=True):
-        for message in both:
-            builder.do(0, Op.ISEND, message)
-    for messages in sent.values():
-        for message in messages:
-            builder.do(1, Op.RECEIVE, message)
-    assert all(np.all(each == -1) for each in flows(builder.build()))
-
-
 def test_the_loop_of_a_master_is_that_of_no_worker():
     builder = ProgramBuilder(4)
     for worker in np.random.default_rng(1).permutation([1, 2, 3] * 20).tolist():
@@ -75,8 +56,3 @@ def test_the_loop_of_a_master_is_that_of_no_worker():
     first, *others = flows(builder.build())
     numbers = set(first.tolist()) - {-1}
     assert all(numbers.isdisjoint(each.tolist()) for each in others)
-
-
-def test_programs_without_messages_have_none():
-    alone = write(2, [Repeat((4,), (Call("allreduce", 1), Call("allreduce", 2)))])
-    assert all(np.all(each == -1) for each in flows(alone.program))

@@ -105,17 +105,6 @@ def test_processes_without_a_call_in_the_iterations_are_said():
     assert found.iterations.shape == (10, 3)
 
 
-def irregular(period, count=12):
-    """Events whose calls never repeat, though they come in bunches."""
-    builder = ProgramBuilder(1)
-    rng = np.random.default_rng(5)
-    for _ in range(count):
-        builder.compute(0, period)
-        for size in rng.integers(0, 30, 3):
-            builder.do(0, Op.COLLECTIVE, builder.collective("bcast", 1 << int(size), 0, root=0))
-    return builder.build()
-
-
 def test_a_window_of_a_run_has_a_structure_of_its_own():
     whole = read(DATA / "comd.4.prv.gz")
     run = find(whole)
@@ -136,15 +125,6 @@ def test_computing_and_regions_are_all_of_the_time_outside_of_mpi():
         mine = slice(*events.offsets[process : process + 2])
         found = (events.before + regions)[mine].sum() + events.after[process]
         assert found == pytest.approx(program.compute()[process], rel=1e-9)
-
-
-def test_bursts_are_those_of_the_program_without_regions():
-    trace = read(DATA / "comd.4.prv.gz")
-    program = from_trace(trace)
-    events = events_of(program, trace)
-    assert events.before.sum() + events.after.sum() == program.compute().sum()
-    assert events.first[-1] == program.operations
-    assert np.all(events.end >= events.begin)
 
 
 def test_structure_is_found_once():

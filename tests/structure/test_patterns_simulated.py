@@ -78,7 +78,7 @@ CASES = {
     # of eight processes each stage is also the exchange along a dimension of 2 x 2 x 2
     "butterfly of eight": (programs.butterfly(8), (2, 2, 2), {"halo"}),
     "twice as many columns": (
-        programs.rows_and_transposes(2, 4),
+        programs.rows_and_transposes(2, 4, 3, 5),
         None,
         {"butterfly", "transpose"},
     ),

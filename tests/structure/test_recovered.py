@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from structure.programs import Call, Repeat, loops, write
@@ -85,17 +84,15 @@ def test_a_solver_in_time_steps_that_takes_as_many_iterations_as_it_needs(proces
     assert same_places(written, found)
 
 
-@pytest.mark.parametrize("first", [1, 2, 5])
-@pytest.mark.parametrize("steps", [20, 23])
-def test_a_call_every_fifth_step_is_a_place_that_other_steps_pass_without(first, steps):
+def test_a_call_every_fifth_step_is_a_place_that_other_steps_pass_without():
     plain = (Call("ring", 1, seconds=10e-3), Call("chain", 2), Call("allreduce", 3))
     extra = (*plain, Call("allreduce", 4, seconds=1e-4))
-    body = [extra if step % 5 == first % 5 else plain for step in range(steps)]
-    written = write(3, [Call("allreduce", 9), *itertools.chain(*body)])
-    found = structure_of(written.program)
-    assert found.loop is not None
-    assert found.loop.counts == (steps,)
-    assert found.kinds.tolist() == [int(step % 5 == first % 5) for step in range(steps)]
+    for first, steps in itertools.product((1, 2, 5), (20, 23)):
+        body = [extra if step % 5 == first % 5 else plain for step in range(steps)]
+        found = structure_of(write(3, [Call("allreduce", 9), *itertools.chain(*body)]).program)
+        assert found.loop is not None
+        assert found.loop.counts == (steps,), (first, steps)
+        assert found.kinds.tolist() == [int(step % 5 == first % 5) for step in range(steps)]
 
 
 def test_a_check_every_tenth_step_is_no_loop_of_its_own():
