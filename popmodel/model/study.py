@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -63,6 +63,7 @@ from popmodel.plain import fields_of
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
 
+Factor = TypeVar("Factor")
 RUN_TO_RUN = "run to run"
 """What the scores of the noise between runs are called."""
 _GROWTH = ("reference_processes", "growth_exponent")
@@ -491,7 +492,7 @@ def _spreads(signature: Signature) -> dict[str, Quantity]:
     return {**dict.fromkeys(sorted(_own_spreads(signature)), Quantity(0.0)), **signature.imbalance}
 
 
-def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> dict[str, Value]:
+def expand(factors: Mapping[str, Factor], quantities: Mapping[str, Quantity]) -> dict[str, Factor]:
     """Resolve ``net.inter.beta`` to the paths in the list of size classes."""
     expanded = {}
     for path in quantities:

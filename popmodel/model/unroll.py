@@ -305,7 +305,7 @@ def carry_out(outline: UnrollOutline, spread: Mapping[str, Any], seed: int) -> C
 class _Laid(NamedTuple):
     """What is the same of a communication wherever it stands in the program."""
 
-    count: Whole  # Operations of every process
+    operations: Whole  # Of every process
     # Of every operation, its process, and how many that has before it.
     process: Whole
     behind: Whole
@@ -343,7 +343,7 @@ def _joined(
     one_of_each = {one.place: one.meeting for one, _ in meetings if one.meeting is not None}
     laid = {place: _Laid.of(one.program) for place, one in one_of_each.items()}
     processes = next(iter(one_of_each.values())).program.processes
-    total = sum((laid[one.place].count for one, _ in meetings), np.zeros(processes, np.int64))
+    total = sum((laid[one.place].operations for one, _ in meetings), np.zeros(processes, np.int64))
     offsets = np.concatenate([[0], np.cumsum(total)]).astype(np.int64)
     size = int(offsets[-1])
     kind, target = np.empty(size, np.uint8), np.empty(size, np.int32)
@@ -362,7 +362,7 @@ def _joined(
             behind = np.where(inside.where >= 0, behind, -1)
         first, computes = cursor[here.acting], where[here.computes]
         parts.append(UnrollPart(step, meeting.place, here, first, computes, inside, behind))
-        cursor += here.count
+        cursor += here.operations
         messages += len(one.messages)
         collectives += len(one.collectives)
     communicators = {0: np.arange(processes, dtype=np.int32)}

@@ -227,7 +227,7 @@ def _on_other_machines(
     One by one where the slowest process follows from what is known of single processes at the best
     estimate.
     """
-    every = [
+    factors_of = [
         expand(scale_factors(groups, factor), study.quantities)
         for factor, groups in REMEDIES.values()
     ]
@@ -236,11 +236,12 @@ def _on_other_machines(
         paths = dict.fromkeys(path for one in factors for path in one)
         columns = {path: np.array([one.get(path, 1.0) for one in factors]) for path in paths}
         run = study.run(placement, study.sources(columns, draws=0), agreement=agreement)
-        return np.broadcast_to(numbers(run.modelled.runtime), len(factors)).tolist()
+        every: list[float] = np.broadcast_to(numbers(run.modelled.runtime), len(factors)).tolist()
+        return every
 
     if now.tree.is_uneven or "imbalance.largest" in study.quantities:
-        return dict(zip(REMEDIES, (runtimes([one])[0] for one in every), strict=True))
-    return dict(zip(REMEDIES, runtimes([{}, *every])[1:], strict=True))
+        return dict(zip(REMEDIES, (runtimes([one])[0] for one in factors_of), strict=True))
+    return dict(zip(REMEDIES, runtimes([{}, *factors_of])[1:], strict=True))
 
 
 def _programs(

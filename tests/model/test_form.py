@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from model.demo import exact, machine, program
 from model.strategies import machines, programs
 
-from popmodel.machine.bench.estimate.profile_document import noise
+from popmodel.machine.bench.estimate import profile_document
 from popmodel.machine.profile import Profile, from_document
 from popmodel.machine.quantity import Quantity
 from popmodel.model import model_error
@@ -244,7 +244,7 @@ def test_noise_widens_what_was_measured_in_its_section() -> None:
 
 
 def test_noise_is_as_large_as_what_the_measurement_calls_noisy() -> None:
-    assert noise._SPREAD == model_error.DISTURBED
+    assert profile_document._SPREAD == model_error.DISTURBED
 
 
 BANDWIDTHS = {"b1": 1e10, "bsat": 2e10}

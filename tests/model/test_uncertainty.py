@@ -153,5 +153,5 @@ def test_shares_of_variance() -> None:
 
 def test_quantiles_are_those_of_the_normal_distribution() -> None:
     normal = NormalDist()
-    assert (normal.inv_cdf(0.95), normal.inv_cdf(0.99)) == (quantity.END, uncertainty._REACH)
+    assert (normal.inv_cdf(0.95), normal.inv_cdf(0.99)) == (quantity.END, uncertainty.REACH)
     assert normal.inv_cdf(2 / 3) == uncertainty._THIRD
