@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +202,7 @@ def test_a_profile_that_cannot_be_read_replaces_none(
 def test_a_measurement_that_takes_longer_than_its_mode_says_so(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = replace(plan.MODES["quick"], seconds=0.1)
+    short = plan.MODES["quick"]._replace(seconds=0.1)
     monkeypatch.setattr(plan, "MODES", {"quick": short})
     err = popmodel("bench", "--only", "core", "-o", "m.json")[2]
     assert err.splitlines()[1:] == [

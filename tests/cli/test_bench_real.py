@@ -9,7 +9,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr(suite, "_PATIENCE", GENEROUS)
-    mode = replace(plan.MODES["quick"], rounds=2, seconds=0.5, least=5, most=10, shortest=0.004)
+    mode = plan.MODES["quick"]._replace(rounds=2, seconds=0.5, least=5, most=10, shortest=0.004)
     monkeypatch.setattr(plan, "MODES", {"quick": mode})
     return tmp_path
 
@@ -76,7 +75,7 @@ def test_the_real_programs_measure_this_machine(popmodel: Call, mpi: Mpi) -> Non
 def test_the_real_programs_fill_every_part(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     # Large arrays take seconds to be filled, whatever the budget of their jobs.
     monkeypatch.setattr(memory_jobs, "LARGEST_ARRAY", 4 << 20)
-    one = replace(plan.MODES["quick"], rounds=1, shortest=0.001)
+    one = plan.MODES["quick"]._replace(rounds=1, shortest=0.001)
     monkeypatch.setattr(plan, "MODES", {"quick": one})
     status, _, err = popmodel("bench", "--ranks", "2", "-o", "m.json")
     assert status == 0, err
@@ -105,7 +104,7 @@ def test_a_measurement_beside_busy_programs_is_noisy(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Long against the ticks in which the system counts what others use.
-    one = replace(plan.MODES["quick"], seconds=2.0, most=200)
+    one = plan.MODES["quick"]._replace(seconds=2.0, most=200)
     monkeypatch.setattr(plan, "MODES", {"quick": one})
     forever = [sys.executable, "-c", "while True: pass"]
     hogs = [subprocess.Popen(forever) for _ in hardware.here().cpus]

@@ -23,7 +23,6 @@ from popmodel.values import dataclass
 
 
 Array = NDArray[np.float64]
-Statistic = Callable[[Array], float]
 
 _CLOCK = 1e-9  # s: what a difference of times is relative to if it is nothing
 
