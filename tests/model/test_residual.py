@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from model.demo import machine
-from model.test_form import WORK
+from model.test_model_error import WORK
 
 from popmodel.model.model_error import RESIDUALS, Residual, with_residuals
 from popmodel.model.posterior import Calibration

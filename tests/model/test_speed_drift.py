@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine
-from model.test_form import AMOUNTS, WORK
+from model.test_model_error import AMOUNTS, WORK
 
 from popmodel.model.model_error import ACTIVE, SIZE, doublings, drift_places, drifted
 from popmodel.model.posterior import RESIDUAL, Drift

@@ -105,7 +105,7 @@ def _paths(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int
 
 
 @pytest.mark.parametrize("text", [TEXT, VALUES, *(
-    path.read_text() for path in sorted(Path(__file__).parents[2].glob("popmodel/**/*.toml"))
+    path.read_text() for path in sorted(Path(__file__).parents[3].glob("popmodel/**/*.toml"))
 )])  # fmt: skip
 def test_every_path_of_the_standard_reader_has_its_line(text: str) -> None:
     assert {(), *key_lines(text)} == set(_paths(tomllib.loads(text)))

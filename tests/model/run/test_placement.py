@@ -349,22 +349,6 @@ def test_best_grid_cuts_the_longest_side_first() -> None:
     assert best_grid(1, [5, 5], [True] * 2) == (1, 1)
 
 
-def test_names_of_cannon() -> None:
-    cannon = signature.load("cannon")
-    values, extent = names(cannon, 16, 4, {"N": 4096.0, "w": 8.0})
-    assert extent == (4, 4)
-    assert values["nb"] == 1024
-    assert values["P0"] == 4
-    assert values["P"] == 16
-
-
-def test_local_extents_of_an_automatic_grid() -> None:
-    demo = signature.from_text(HEAD + "[decomp]\nglobal = [64, 32]\n" + BODY)
-    values, extent = names(demo, 8, 1, {})
-    assert extent == (4, 2)
-    assert (values["n0"], values["n1"]) == (16, 16)
-
-
 def test_requirements_of_processes_and_threads() -> None:
     cannon = signature.load("cannon")
     check_requirements(cannon, 9, 1, {"N": 100.0, "w": 8.0})

@@ -219,39 +219,6 @@ def test_the_hard_maximum_is_further_off() -> None:
 # -- limits
 
 
-@given(positive, positive, st.floats(1.0, 1e4), st.floats(1.0, 500.0))
-def test_limits_of_a_shared_domain(data: float, rest: float, slower: float, q: float) -> None:
-    contended = data * slower
-    p = memory.sharpness(data + rest, data, q)
-    time = memory.shared_time(data + rest, data, contended, p)
-    assert time >= max(data + rest, contended) * (1 - 1e-9)
-    assert time <= (rest + contended) * (1 + 1e-9)  # a wait is no longer than without overlap
-    streaming = memory.shared_time(data, data, contended, memory.sharpness(data, data, q))
-    assert streaming == pytest.approx(contended)
-    assert memory.shared_time(data + rest, data, data, p) == pytest.approx(data + rest)
-
-
-@given(positive, positive, st.floats(1.0, 100.0), st.floats(2.0, 20.0), st.floats(1.0, 4.0))
-def test_less_bandwidth_never_makes_a_loop_faster(
-    data: float, rest: float, slower: float, q: float, factor: float
-) -> None:
-    def time(one: float, many: float) -> float:
-        p = memory.sharpness(rest + one, one, q)
-        return float(memory.shared_time(rest + one, one, many, p))
-
-    assert time(data * factor, data * slower * factor) >= time(data, data * slower) * (1 - 1e-9)
-    assert time(data, data * slower * factor) >= time(data, data * slower) * (1 - 1e-9)
-
-
-def test_a_loop_of_low_demand_does_not_wait() -> None:
-    """29 % of the domain's bandwidth on 8 cores: the time of one core, not that of b(8)."""
-    alone, streaming = 8 / 0.29, 4.0
-    for q in (2.5, 3.0, 6.0):
-        contended = 8 / memory.bandwidth(8, 1 / streaming, 1.0, q)
-        p = memory.sharpness(alone, streaming, q)
-        assert memory.shared_time(alone, streaming, contended, p) == pytest.approx(alone, rel=0.01)
-
-
 def test_the_busiest_core_ends_alone() -> None:
     p, contended = 4.0, 40.0
     assert memory.shared_time(10.0, 10.0, contended, p) == pytest.approx(contended)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine
-from model.test_form import WORK
+from model.test_model_error import WORK
 
 from popmodel.machine.quantity import Quantity
 from popmodel.model.model_error import laws_of_split
