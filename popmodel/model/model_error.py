@@ -336,7 +336,7 @@ def _amplitude(name: str, drawn: Draws) -> Value:
     """
     score, known = drawn.score(name), drawn.calibration
     amplitude = maximum(score, 0.0)
-    if name == _HIDING and drawn.count and known is not None:
+    if name == _HIDING and drawn.count and known is not None and known.runs:
         row = known.index[name]
         mean, deviation = float(known.means[row]), float(known.deviations[row])
         if mean < deviation:  # else the runs have shown how large it is

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from truth.judged import binomial
 
+from popmodel.fit.problem import RUNTIME
 from popmodel.fit.scores import (
     CalibrationFit,
     Linear,
@@ -186,6 +187,17 @@ def test_errors_of_laws_are_as_large_as_the_runs_say() -> None:
     loud = fitted(program(), runs(program(), true, errors=wild | {"law.loops": 0}, metrics=True))
 
     assert loud.problem.own > 2 * quiet.problem.own
+
+
+def test_a_fit_sees_missing_times_as_large_as_their_scores() -> None:
+    """What runs may hide is in draws of what was learnt, not in the model that is fitted."""
+    problem = ready(program(), runs(program(), {}))
+    points = np.zeros((3, len(problem.names)))
+    points[:, problem.names.index("residual.processes")] = 0.0, 1.0, 4.0
+    _, on_four, *_ = problem.modelled(points)
+    none, one, four = on_four[RUNTIME]
+    assert four - none == pytest.approx(4 * (one - none))
+    assert one > none
 
 
 def test_names_on_which_no_run_depends_are_not_looked_at() -> None:

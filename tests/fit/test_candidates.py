@@ -1,4 +1,4 @@
-"""Terms of laws: read, computed, and written relative to a reference."""
+"""Terms of forms: read, computed, and written relative to a reference."""
 
 from __future__ import annotations
 
