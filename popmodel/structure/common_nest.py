@@ -17,6 +17,7 @@ import numpy as np
 from popmodel.arrays import alike
 from popmodel.kernel import _kernel
 from popmodel.simulator.program import Op
+from popmodel.structure.cut_iterations import with_cut_iterations
 from popmodel.structure.structure import FoundLoop, Nest, grouped
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def common_nest(program: Program, events: ProgramEvents, repeats: RepeatedCalls)
         root.merge(tree)
         if root.size() > 2 * _MOST:
             return None
-    return _numbered(root, events, repeats)
+    common = _numbered(root, events, repeats)
+    return with_cut_iterations(events, _ends(program, events), common)
 
 
 def _tree(
