@@ -566,14 +566,14 @@ def _largest(
     if len(some) > most:
         kept = some[np.argsort(-messages.size[some], kind="stable")[:most]]
     kept = kept[np.argsort(sent[kept], kind="stable")]
-    columns = (
+    return Arrows(
         lane[messages.sender[kept]],
         lane[messages.receiver[kept]],
-        sent[kept],
-        received[kept],
-        messages.size[kept],
+        sent[kept].astype(np.int64),
+        received[kept].astype(np.int64),
+        messages.size[kept].astype(np.int64),
+        every=len(some),
     )
-    return Arrows(*(column.astype(np.int64) for column in columns), every=len(some))
 
 
 @dataclass(frozen=True, eq=False)
