@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
 
-from popmodel.errors import UsageError
 from popmodel.machine.profile import MissingQuantity, Profile, from_document
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
@@ -137,15 +136,6 @@ def test_caches_are_asked_for_only_by_what_depends_on_them() -> None:
     placement = place(1, 1, blind.topology)
     prepare(program(fits), placement, parameters, {}).work()
     assert parameters.lacking == {"topology.caches"}  # and assumed
-
-
-def test_a_shift_by_half_a_process_is_refused() -> None:
-    text = "[[program]]\nshift = { dim = 0, by = 0.5, bytes = 1 }\n"
-    with pytest.raises(
-        UsageError,
-        match=r"by of 'shift' is '0\.5', which must give a whole number at P=2 T=1, not 0",
-    ):
-        walk(program(text, decomp="grid = ['P']"), machine(), 2, 1)
 
 
 def test_overhead_by_its_law_between_measured_counts() -> None:

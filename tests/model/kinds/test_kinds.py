@@ -216,16 +216,6 @@ def test_packing_is_useful_work_of_the_master_or_of_all() -> None:
     assert walk(program(text.format(pack="serial")), known, 1, 4).serial == 0.0
 
 
-def test_overlap_hides_a_part_of_the_transfer() -> None:
-    text = GRID.format(wraps="false, false, false") + (
-        "[[program]]\nhalo = {{ width = 1, bytes_per_cell = 8, pack = 'none', overlap = {part} }}"
-    )
-    whole, half = (
-        walk(program(text.format(part=part)), machine(), 8, 1).transfer for part in (0, 0.5)
-    )
-    assert half == pytest.approx(whole / 2)
-
-
 PIPELINE = """
 [[program]]
 pipeline = { dims = [0, 1], blocks = 10, seconds = 1e-3, bytes = 1000 }
@@ -268,12 +258,6 @@ def test_on_one_tier_a_collective_costs_its_formula(op: str, processes: int) -> 
     )
     found = collective_time(flat(alpha, beta), op, processes, size)
     assert found == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("op", [op for op in collectives.OPERATIONS if op != "barrier"])
-def test_nodes_make_a_collective_slower(op: str) -> None:
-    small, large = (collective_time(machine(), op, 64, size) for size in (8, 1 << 20))
-    assert large > small > collective_time(machine(), op, 8, 8)
 
 
 def test_the_algorithm_is_that_of_the_nearest_measurement() -> None:
