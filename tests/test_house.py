@@ -35,7 +35,7 @@ STATEMENTS = {
     "timeline": 907,
     "study": 1031,
     "expressions": 565,
-    "prediction": 1598,
+    "prediction": 1599,
     "kernel": 20,
 }
 MOST_FILES = 480
