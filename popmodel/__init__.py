@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from popmodel.api.extraction import signature_from
     from popmodel.api.find_phases import find_phases
     from popmodel.api.find_structure import find_structure
+    from popmodel.api.from_source import signature_from_source
     from popmodel.api.make_report import make_report
     from popmodel.api.metrics import metrics
     from popmodel.api.predict import predict
@@ -63,6 +64,7 @@ _HOMES = {
     "replay": "popmodel.api.replay.replay",
     "sensitivity": "popmodel.api.sensitivity.sensitivity",
     "signature_from": "popmodel.api.extraction.signature_from",
+    "signature_from_source": "popmodel.api.from_source.signature_from_source",
     "sweep": "popmodel.api.sweep.sweep",
     "validate": "popmodel.api.validate.validate",
 }
@@ -88,6 +90,7 @@ __all__ = [
     "replay",
     "sensitivity",
     "signature_from",
+    "signature_from_source",
     "sweep",
     "validate",
 ]

@@ -15,18 +15,19 @@ PACKAGE = Path(popmodel.__file__).parent
 FILES = {path: list(ast.walk(ast.parse(path.read_text()))) for path in PACKAGE.rglob("*.py")}
 
 STATEMENTS = {
-    "report": 8820,
+    "report": 8830,
     "model": 8015,
     "trace": 4510,
-    "signature": 3405,
+    "signature": 3410,
     "api": 3520,
     "tracer": 2765,
     "simulator": 2536,
-    "cli": 2260,
+    "cli": 2270,
     "efficiency": 1984,
+    "source": 2390,
     "structure": 3800,
     "fit": 3100,
-    "(top)": 1150,
+    "(top)": 1155,
     "runs": 1326,
     "network": 1021,
     "whatif": 994,
@@ -35,10 +36,10 @@ STATEMENTS = {
     "timeline": 907,
     "study": 1031,
     "expressions": 565,
-    "prediction": 1599,
+    "prediction": 1600,
     "kernel": 20,
 }
-MOST_FILES = 480
+MOST_FILES = 495
 MOST_CLASS_NAMES_BORNE_TWICE = 0
 MOST_FILE_NAMES_BORNE_TWICE = 46
 REPEATED = {"kinds", "terms", "families"}

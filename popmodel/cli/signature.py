@@ -56,6 +56,15 @@ FailAboveOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+CompilerOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--cflags",
+        metavar="OPTIONS",
+        help="With from and source files: options of the compiler, such as '-Iinclude -DUSE_MPI'.",
+        show_default=False,
+    ),
+]
 ScalingOption: TypeAlias = Annotated[
     str,
     typer.Option(
@@ -76,6 +85,7 @@ EXAMPLES = (
     "popmodel signature",
     "popmodel signature from run.prv.gz -o my_app.toml",
     "popmodel signature from small.prv:N=128 large.prv:N=256 -o my_app.toml",
+    "popmodel signature from src/*.c --cflags '-Iinclude' -o my_app.toml",
     "popmodel signature show stencil3d > my_app.toml",
     "popmodel signature check my_app.toml",
     "popmodel signature check stencil3d --set N=1024",
@@ -93,17 +103,17 @@ def command(
             metavar="[list|show|check|from]",
             help="list: the bundled signatures. show: print one as it is, to copy and change. "
             "check: explain one in words, formulas and units, and find its mistakes. from: write "
-            "the signature of a program that was traced.",
+            "the signature of a program that was traced, or whose source is given.",
             show_default=False,
         ),
     ] = "list",
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[APP|TRACE...]",
+            metavar="[APP|TRACE|SOURCE...]",
             help="The application: a signature (.toml) or the name of a bundled one. With from: "
             "traces of its runs, each with its problem parameters if they differ, such as "
-            "run.prv.gz:N=128.",
+            "run.prv.gz:N=128; or its source files in C or C++.",
             show_default=False,
         ),
     ] = None,
@@ -121,8 +131,9 @@ def command(
     region: RegionOption = None,
     from_start: FromStartOption = False,
     foa: FoaOption = None,
+    cflags: CompilerOption = None,
 ) -> None:
-    """List, show and check descriptions of applications, or find one in traces.
+    """List, show and check descriptions of applications, or find one in traces or source code.
 
     Mistakes are unknown names, clashing units, conditions that never hold, formulas without a
     sensible value. All are listed with their lines; the exit status is 1 if there are any.
@@ -140,6 +151,7 @@ def command(
         region=region,
         from_start=from_start,
         foa=foa,
+        compiler_options=cflags or "",
     )
     if action == "from":
         from popmodel.cli.signature_from import signature_from

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from popmodel.errors import ThresholdError, UsageError
 from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.api.extraction import Found
+    from popmodel.api.from_source import SourceSignature
+    from popmodel.cli.output import OutputTarget
+    from popmodel.report.views import Views
 
 __all__ = ["Called", "SignatureSource", "check_against", "run_of", "signature_from"]
 
@@ -23,6 +31,7 @@ class SignatureSource:
     region: str | None
     from_start: bool
     foa: str | None = None
+    compiler_options: str = ""  # Of source files
 
 
 @dataclass(frozen=True)
@@ -58,10 +67,10 @@ def signature_from(
     goes to a file a summary of it is printed.
     """
     from popmodel.api.extraction import signature_from
-    from popmodel.cli.output import refuse_existing, target, write_file
-    from popmodel.cli.streams import write_out
-    from popmodel.model import signatures
+    from popmodel.api.from_source import is_source, signature_from_source
+    from popmodel.cli.output import refuse_existing, target
     from popmodel.report.extraction import VIEWS
+    from popmodel.report.source_signature import VIEWS as SOURCE
 
     if not texts:
         raise UsageError("signature from: no trace", "name a trace, such as run.prv.gz")
@@ -76,21 +85,51 @@ def signature_from(
     goal = target(arguments, None if to_file else output, format, force=force)
     if to_file:
         refuse_existing(Path(str(output)), force=force)
+    part = {key: value for key, value in vars(source).items() if key != "compiler_options"}
+    if source.compiler_options or any(map(is_source, texts)):
+        if not all(map(is_source, texts)):
+            other = next(text for text in texts if not is_source(text))
+            raise UsageError(
+                f"signature from: {other} is no source file, others are",
+                "give the source files of a program alone, or traces of its runs alone",
+            )
+        read = signature_from_source(
+            texts, name=called.name, compiler_options=shlex.split(source.compiler_options)
+        )
+        _write(read, SOURCE, texts, goal, format, output, force=force)
+        return
     runs = [run_of(text) for text in texts]
     found = signature_from(
         [path for path, _ in runs],
         parameters=[{**common, **values} for _, values in runs],
         **vars(called),
-        **vars(source),
+        **part,
     )
-    inputs = [path for path, _ in runs]
-    if to_file:
-        write_file(Path(str(output)), found.text, force=force, read=signatures.load)
-        goal.write({**found.to_dict(), "path": output}, VIEWS, inputs)
+    _write(found, VIEWS, [path for path, _ in runs], goal, format, output, force=force)
+
+
+def _write(
+    found: Found | SourceSignature,
+    views: Views,
+    inputs: Sequence[str],
+    goal: OutputTarget,
+    format: str | None,
+    output: str | None,
+    *,
+    force: bool,
+) -> None:
+    """Write a signature, and a summary of one that goes to a file."""
+    from popmodel.cli.output import write_file
+    from popmodel.cli.streams import write_out
+    from popmodel.model import signatures
+
+    if output is not None and output.endswith(_TOML):
+        write_file(Path(output), found.text, force=force, read=signatures.load)
+        goal.write({**found.to_dict(), "path": output}, views, inputs)
     elif format is None and output in (None, "-"):
         write_out(found.text)
     else:
-        goal.write(found.to_dict(), VIEWS, inputs)
+        goal.write(found.to_dict(), views, inputs)
 
 
 def check_against(
@@ -115,7 +154,7 @@ def check_against(
         raise UsageError("--fail-above: must be a number, at least 0", "try --fail-above 2%")
     goal = target(arguments, output, format, force=force)
     signature, trace = pair
-    own = vars(source)
+    own = {key: value for key, value in vars(source).items() if key != "compiler_options"}
     found = check_against(
         signature,
         trace,

@@ -46,6 +46,7 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "project": _of_families("project"),
     "replay": "replay.VIEWS",
     "sensitivity": "sensitivity.VIEWS",
+    "source": "source_signature.VIEWS",
     "structure": "structure.VIEWS",
     "study": "study.VIEWS",
     "sweep": "sweep.VIEWS",

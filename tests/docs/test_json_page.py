@@ -77,6 +77,7 @@ COMMANDS = (
     "signature",
     "signature check stencil3d",
     "signature from tests/data/is.S.4.prv.gz",
+    "signature from examples/cannon/cannon.c",
     f"signature from {TRACE}:N=200",
     "signature from tests/data/smpi/jac2048.4.ti.txt.gz tests/data/smpi/jac2048.16.ti.txt.gz "
     "--flop-rate 1Gflop/s",
@@ -93,6 +94,7 @@ RARE = {
     "popmodel/metrics/1": (
         r"runs\[\]\.(call_sites|warnings|by_region|threads)\[\].*|advice\.steepest_fall\..*"
     ),
+    "popmodel/source/1": r"(unknown|notes)\[\].*|items\..*",
     "popmodel/structure/1": r"(caveats|notes)\[\]",
     "popmodel/phases/1": r"(caveats|notes)\[\]",
     "popmodel/communication/1": (

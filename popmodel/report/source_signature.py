@@ -1,0 +1,67 @@
+"""A signature that was read from source code: what it has, and what it does not know."""
+
+from __future__ import annotations
+
+from popmodel import shell
+from popmodel.report.blocks import Code, Facts, Role, Section, titled
+from popmodel.report.views import Document, Record, Views
+from popmodel.units import plural
+
+_NAMES = {
+    "loop": "loop",
+    "serial": "part of one thread",
+    "parallel": "parallel loop",
+    "halo": "halo exchange",
+    "shift": "shift",
+    "messages": "list of messages",
+    "collective": "collective operation",
+}
+_SHOWN = 10
+"""Unknown values, and notes, on the screen."""
+
+
+def blocks(document: Document) -> list[Section]:
+    """What the signature has, what is not known and how to say it, what was assumed."""
+    items = [plural(number, _NAMES[kind]) for kind, number in document["items"].items()]
+    facts = (
+        ("signature", document["path"] or document["application"]),
+        ("from", ", ".join(document["files"])),
+        ("program", ", ".join(items) or "nothing that takes time"),
+    )
+    unknown = [
+        f"{one['name']}: {one['source']} ({one['place']})" for one in document["unknown"][:_SHOWN]
+    ]
+    notes = document["notes"][:_SHOWN]
+    return [
+        (Facts(facts),),
+        titled(f"not known from the source{_more(document['unknown'])}", unknown),
+        titled(f"notes{_more(document['notes'])}", notes, Role.WARNING),
+        _next(document),
+    ]
+
+
+def records(document: Document) -> list[Record]:
+    """One line per value that is not known."""
+    return [{"application": document["application"], **one} for one in document["unknown"]]
+
+
+def _more(found: list[object]) -> str:
+    return f" ({len(found) - _SHOWN} more: --format json)" if len(found) > _SHOWN else ""
+
+
+def _next(document: Document) -> Section:
+    if document["path"] is None:
+        return ()
+    name = shell.quote(document["path"])
+    given = "".join(f" --set {one['name']}=VALUE" for one in document["unknown"][:3])
+    return (
+        Code(
+            (
+                f"popmodel signature check {name}",
+                f"popmodel predict {name} --procs 16 --threads 4{given}",
+            )
+        ),
+    )
+
+
+VIEWS = Views(blocks, records)

@@ -1,0 +1,79 @@
+"""A signature from source code: what a program does, read from its files without running it.
+
+A front end (`c_family`) turns files into one intermediate form (`intermediate_form`). The
+interpreter carries it out with symbols for what only a run knows (`symbolic_memory`,
+`symbolic_evaluation`, `interpreter`, and `mpi_arguments` for calls of MPI), and notes loops,
+messages and OpenMP (`source_events`). `loop_costs` counts what an iteration does, and `draft`
+writes all that as items of a signature, with ``"?"`` for what nobody can know.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from popmodel.errors import FileError, UsageError
+from popmodel.source import c_family
+from popmodel.source.draft import Draft
+from popmodel.source.interpreter import Interpreter
+
+
+def is_source(path: str) -> bool:
+    """Whether a file is source code that is read, by its suffix."""
+    return Path(path).suffix in c_family.SUFFIXES
+
+
+def signature_of_source(
+    paths: Sequence[str | os.PathLike[str]], name: str, options: Sequence[str] = ()
+) -> tuple[str, Draft]:
+    """Find what a program does in its source.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        Files of C or C++, one of them with `main`.
+    name : str
+        Of the application.
+    options : sequence of str
+        Of the compiler, such as ``-Iinclude`` and ``-DUSE_MPI``.
+
+    Returns
+    -------
+    text : str
+        The signature as TOML; ``"?"`` stands for what the source does not say.
+    draft : Draft
+        What it was written from.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read.
+    UsageError
+        If the files define no `main`, or several.
+    """
+    files = [Path(path) for path in paths]
+    for file in files:
+        try:
+            file.open("rb").close()
+        except OSError as error:
+            raise FileError(
+                file, f"cannot be read: {error.strerror}", hint="check the path"
+            ) from error
+    program = c_family.read(files, options)
+    entries = [one for one in program.functions.values() if one.name == "main"]
+    if len(entries) != 1:
+        found = "no main" if not entries else f"main {len(entries)} times"
+        raise UsageError(f"the files define {found}", "name all files of one program")
+    interpreter = Interpreter(program)
+    interpreter.run()
+    draft = Draft(interpreter, name)
+    text = draft.text()
+    draft.notes[:0] = program.problems[:_SHOWN]
+    if len(program.problems) > _SHOWN:
+        draft.notes.insert(_SHOWN, f"{len(program.problems) - _SHOWN} more errors in the source")
+    return text, draft
+
+
+_SHOWN = 5
+"""Errors of the compiler that are shown."""

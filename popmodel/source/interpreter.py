@@ -1,0 +1,477 @@
+"""Carries a program out with symbols for what only a run knows, and notes what it does.
+
+Whole numbers are formulas (SymPy) of P, of parameters and of unknown symbols; real numbers are only
+followed as far as they decide something. Loops over few turns are carried out turn by turn. Of
+others, the body is carried out once: what it changes by equal steps is known from the number of the
+turn, what else it changes is not known. Of a branch that nobody can decide both sides are carried
+out, and what they leave differently is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import Any
+
+import sympy
+
+from popmodel.source.intermediate_form import (
+    Assignment,
+    Body,
+    Branch,
+    CountedLoop,
+    Declaration,
+    Directive,
+    ExpressionStatement,
+    Invocation,
+    Leave,
+    Literal,
+    Loop,
+    SourceOperation,
+    SourcePlace,
+    SourceProgram,
+    SourceType,
+    Statement,
+    Variable,
+)
+from popmodel.source.source_events import (
+    Conditional,
+    Event,
+    Nest,
+    RepeatedEvents,
+    Tally,
+    WaitingConstruct,
+    Work,
+)
+from popmodel.source.symbolic_evaluation import Ended, SymbolicEvaluation
+from popmodel.source.symbolic_memory import ARGUMENTS, Contents, Pointer, UnfollowedReal, named
+
+UNROLLED = 12
+"""Loops of so many turns are carried out turn by turn."""
+
+
+class Interpreter(SymbolicEvaluation):
+    """Carries a program out."""
+
+    def __init__(self, program: SourceProgram) -> None:
+        super().__init__(program)
+        self.team = ""  # The parallel region at hand
+
+    def run(self, entry: str = "main") -> None:
+        """Carry the program out from a function on."""
+        for key, declaration in self.program.variables.items():
+            memory = self.allocate(declaration.variable.name, declaration.variable.type)
+            self.variables[key] = memory
+        for key, declaration in self.program.variables.items():
+            if declaration.value is not None:
+                with suppress(Ended):
+                    self._initialise(
+                        self.variables[key], (), declaration.value, declaration.variable.type
+                    )
+        (function,) = [one for one in self.program.functions.values() if one.name == entry]
+        arguments: list[Any] = []
+        if len(function.parameters) >= 2:
+            words = self.allocate("argv", function.parameters[1].type)
+            self.memories[words].is_argument_list = True
+            arguments = [ARGUMENTS, Pointer(words, (), sympy.Integer(0))]
+        arguments += [UnfollowedReal()] * (len(function.parameters) - len(arguments))
+        with suppress(Ended):
+            self.call(function, arguments)
+
+    def carry_out(self, body: Body) -> tuple[str | None, Any]:
+        """Carry out statements; how they are left, and the value that is returned."""
+        closers: list[tuple[list[Event], Conditional]] = []
+        try:
+            for statement in body:
+                flow, value = self._statement(statement, closers)
+                if flow is not None:
+                    return flow, value
+            return None, None
+        finally:
+            for events, conditional in reversed(closers):
+                conditional.body = self.events
+                self.events = events
+                if conditional.body:
+                    self.events.append(conditional)
+
+    def _statement(
+        self, statement: Statement, closers: list[tuple[list[Event], Conditional]]
+    ) -> tuple[str | None, Any]:
+        if isinstance(statement, ExpressionStatement):
+            self.value(statement.expression)
+        elif isinstance(statement, Declaration):
+            self._declare(statement)
+        elif isinstance(statement, Branch):
+            return self._branch(statement, closers)
+        elif isinstance(statement, CountedLoop):
+            return self._counted(statement, "")
+        elif isinstance(statement, Loop):
+            return self._loop(statement)
+        elif isinstance(statement, Leave):
+            value = None if statement.value is None else self.value(statement.value)
+            return statement.what, value
+        else:
+            return self._directive(statement)
+        return None, None
+
+    def _declare(self, declaration: Declaration) -> None:
+        variable = declaration.variable
+        memory = self.allocate(variable.name, variable.type)
+        self.frames[-1].variables[variable.key] = memory
+        if declaration.value is not None:
+            self._initialise(memory, (), declaration.value, variable.type)
+            self._name_parameter(self.state.get(memory, {}).get(()), variable.name)
+
+    def _branch(
+        self, branch: Branch, closers: list[tuple[list[Event], Conditional]]
+    ) -> tuple[str | None, Any]:
+        condition = self.condition(branch.condition)
+        if condition in (sympy.true, sympy.false):
+            return self.carry_out(branch.then if condition == sympy.true else branch.otherwise)
+        before, tally = self.state, self.tally
+        first = self._side(branch.then, before, tally)
+        second = self._side(branch.otherwise, before, tally)
+        sides = [first, second]
+        for number, (flow, _, _, events, _) in enumerate(sides):
+            if events and flow != "end":
+                holds = condition if number == 0 else sympy.Not(condition)
+                self.events.append(Conditional(holds, events, branch.place))
+        if tally is not None:
+            self.tally = max((side[4] for side in sides), key=lambda one: one.size)
+            if self.nest is not None:
+                self.nest.tally = self.tally
+        flows = [side[0] for side in sides]
+        if flows == ["end", "end"]:
+            raise Ended
+        if "end" in flows:
+            left = 1 - flows.index("end")
+            self._require(sympy.Not(condition) if left else condition)
+            self.state = sides[left][2]
+            return flows[left], sides[left][1]
+        if flows[0] == flows[1]:
+            self.state = self.merge(condition, first[2], second[2], branch.place)
+            value = (
+                self.merged(condition, first[1], second[1], "value", branch.place)
+                if flows[0] == "return"
+                else None
+            )
+            return flows[0], value
+        if None in flows:
+            stays = flows.index(None)
+            leaves = sides[1 - stays]
+            holds = sympy.Not(condition) if stays == 1 else condition  # where it stays
+            if leaves[0] == "return":
+                self.frames[-1].returns.append((sympy.Not(holds), leaves[1]))
+                self.state = sides[stays][2]
+            else:
+                self.state = self.merge(condition, first[2], second[2], branch.place)
+            closers.append((self.events, Conditional(holds, [], branch.place)))
+            self.events = []
+            return None, None
+        self.state = self.merge(condition, first[2], second[2], branch.place)
+        stays = 0 if flows[0] == "continue" else 1
+        return flows[stays], sides[stays][1]
+
+    def _side(
+        self, body: Body, before: dict[int, Contents], tally: Tally | None
+    ) -> tuple[str | None, Any, dict[int, Contents], list[Event], Tally]:
+        """One side of a branch: how it is left, value, state, events and counts."""
+        self.state = dict(before)
+        kept, self.events = self.events, []
+        if tally is not None:
+            self.tally = Tally(
+                dict(tally.flops), list(tally.accesses), dict(tally.constructs), list(tally.carried)
+            )
+            if self.nest is not None:
+                self.nest.tally = self.tally
+        try:
+            flow, value = self.carry_out(body)
+        except Ended:
+            flow, value = "end", None
+        state, events = self.state, self.events
+        self.events, self.state = kept, before
+        return flow, value, state, events, self.tally or Tally()
+
+    def _require(self, condition: sympy.Basic) -> None:
+        if not self.is_dry and condition not in self.required:
+            self.required.append(condition)
+
+    # Loops
+
+    def _counted(self, loop: CountedLoop, directive: str) -> tuple[str | None, Any]:
+        first, last, step = (self.value(part) for part in (loop.first, loop.last, loop.step))
+        if not all(isinstance(part, sympy.Expr) for part in (first, last, step)) or step == 0:
+            turns: sympy.Expr = self.symbol(f"turns of {loop.place}", loop.place)
+            first, step = sympy.Integer(0), sympy.Integer(1)
+        else:
+            turns = _turns(first, last, step)
+        if turns.is_Integer and turns <= 0:
+            return None, None
+        home = self._home(loop.variable)
+        if turns.is_Integer and turns <= UNROLLED and not directive:
+            for number in range(int(turns)):
+                self.state[home] = {(): sympy.expand(first + number * step)}
+                flow, value = self.carry_out(loop.body)
+                if flow == "break":
+                    break
+                if flow == "return":
+                    return flow, value
+            self.state[home] = {(): sympy.expand(first + turns * step)}
+            return None, None
+        self.number += 1
+        variable = sympy.Symbol(
+            f"{loop.variable.name}~{self.number}", integer=True, nonnegative=True
+        )
+        self.depends[variable] = frozenset((variable,))
+        index = sympy.expand(first + variable * step)
+        self._repeat(
+            loop.body,
+            variable,
+            turns,
+            loop.place,
+            directive,
+            {(home, ()): index},
+            loop.variable.name,
+        )
+        self.state[home] = {(): sympy.expand(first + turns * step)}
+        return None, None
+
+    def _loop(self, loop: Loop) -> tuple[str | None, Any]:
+        """A loop whose turns are not known beforehand, unless it ends within a few."""
+        for _ in range(UNROLLED):
+            condition = sympy.true if loop.condition is None else self.condition(loop.condition)
+            if condition == sympy.false and loop.is_checked_first:
+                return None, None
+            if condition != sympy.true or loop.condition is None:
+                break
+            flow, value = self.carry_out((*loop.body, *loop.update))
+            if flow == "return":
+                return flow, value
+            if flow == "break":
+                return None, None
+        self.number += 1
+        variable = sympy.Symbol(f"turn~{self.number}", integer=True, nonnegative=True)
+        self.depends[variable] = frozenset((variable,))
+        turns = self._bound(loop) or self.symbol(f"turns_{loop.place.line}", loop.place)
+        tests: Body = (
+            () if loop.condition is None else (ExpressionStatement(loop.condition, loop.place),)
+        )
+        body = (*tests, *loop.body, *loop.update)
+        self._repeat(body, variable, turns, loop.place, "", {}, "turns")
+        return None, None
+
+    def _bound(self, loop: Loop) -> sympy.Expr | None:
+        """Turns of ``i < n && more``: at most those that the first part allows."""
+        condition = loop.condition
+        while isinstance(condition, SourceOperation) and condition.operator == "&&":
+            for part in condition.operands:
+                bound = self._bound(loop._replace(condition=part))
+                if bound is not None:
+                    self.note(f"{loop.place}: taken as long as the count of turns allows")
+                    return bound
+            return None
+        if not isinstance(condition, SourceOperation) or condition.operator not in ("<", "<="):
+            return None
+        left, right = condition.operands
+        if left.type.kind != "int" or not isinstance(left, Variable):
+            return None
+        steps = [
+            one.expression
+            for one in (*loop.update, *loop.body)
+            if isinstance(one, ExpressionStatement)
+            and isinstance(one.expression, Assignment)
+            and one.expression.target == left
+            and one.expression.operator == "+"
+        ]
+        if len(steps) != 1:
+            return None
+        values = [self.value(part) for part in (left, right, steps[0].value)]
+        if not all(isinstance(value, sympy.Expr) for value in values):
+            return None
+        first, last, step = values
+        return _turns(first, last - (condition.operator == "<"), step)
+
+    def _repeat(
+        self,
+        body: Body,
+        variable: sympy.Symbol,
+        turns: sympy.Expr,
+        place: SourcePlace,
+        directive: str,
+        fixed: dict[tuple[int, tuple[Any, ...]], Any],
+        name: str,
+    ) -> None:
+        """Carry out the body of a loop once for all turns."""
+        before = self.state
+        changed = self._trial(body, fixed)
+        turn: dict[tuple[int, tuple[Any, ...]], Any] = {}
+        after: dict[tuple[int, tuple[Any, ...]], Any] = {}
+        for (memory, path), (old, new) in changed.items():
+            text = named(self.memories[memory].name, path)
+            if isinstance(old, sympy.Expr) and isinstance(new, sympy.Expr):
+                by = sympy.expand(new - old)
+                if (
+                    not self.dependence(by)
+                    and not by.has(sympy.Piecewise)
+                    and not (by.free_symbols & old.free_symbols & set(self.unknown))
+                ):
+                    turn[memory, path] = sympy.expand(old + variable * by)
+                    after[memory, path] = sympy.expand(old + turns * by)
+                    continue
+            if (
+                isinstance(old, Pointer)
+                and isinstance(new, Pointer)
+                and old.memory == new.memory
+                and old.offset is not None
+                and new.offset is not None
+            ):
+                by = sympy.expand(new.offset - old.offset)
+                if old.path == new.path and not self.dependence(by):
+                    turn[memory, path] = old._replace(
+                        offset=sympy.expand(old.offset + variable * by)
+                    )
+                    after[memory, path] = old._replace(offset=sympy.expand(old.offset + turns * by))
+                    continue
+            if isinstance(old, Pointer) and isinstance(new, Pointer):
+                turn[memory, path] = after[memory, path] = old  # changes places with another
+                continue
+            if isinstance(new, UnfollowedReal) or isinstance(old, UnfollowedReal):
+                turn[memory, path], after[memory, path] = (
+                    UnfollowedReal(frozenset((variable,))),
+                    UnfollowedReal(),
+                )
+            elif isinstance(new, sympy.Expr):
+                turn[memory, path] = self.symbol(text, place, frozenset((variable,)))
+                after[memory, path] = self.symbol(text, place)
+            else:
+                turn[memory, path] = after[memory, path] = new
+        self._set({**turn, **fixed})
+        events, tally, nest, plain = self.events, self.tally, self.nest, self._is_plain(body)
+        self.events = []
+        own = Nest(variable, sympy.Integer(0), turns, place, function=self.frames[-1].function.name)
+        if plain or tally is not None or directive:
+            self.nest, self.tally = own, own.tally
+        try:
+            self.carry_out(body)
+        except Ended:
+            self.note(f"{place}: the program ends inside of this loop")
+        made, self.events = self.events, events
+        own.tally = self.tally or own.tally
+        self.tally, self.nest = tally, nest
+        self.state = {memory: self.state.get(memory, {}) for memory in before}
+        self._set(after)
+        if nest is not None and tally is not None:
+            nest.inner.append(own)
+        elif plain or directive:
+            self.events.append(Work(own, directive, own.function))
+            self.events += [event for event in made if not isinstance(event, Work)]
+        elif made:
+            self.events.append(RepeatedEvents(turns, made, place, name, variable))
+
+    def _set(self, values: dict[tuple[int, tuple[Any, ...]], Any]) -> None:
+        for (memory, path), value in values.items():
+            self.state[memory] = {**self.state.get(memory, {}), path: value}
+
+    def _trial(
+        self, body: Body, fixed: dict[tuple[int, tuple[Any, ...]], Any]
+    ) -> dict[tuple[int, tuple[Any, ...]], tuple[Any, Any]]:
+        """What a turn of a loop changes: the values before and after, by their places."""
+        before = self.state
+        kept = self.events, self.tally, self.nest
+        self.events, self.tally, self.nest = [], None, None
+        self.state = dict(before)
+        self._set(fixed)
+        self.is_dry += 1
+        with suppress(Ended):
+            self.carry_out(body)
+        self.is_dry -= 1
+        after, self.state = self.state, before
+        self.events, self.tally, self.nest = kept
+        changed = {}
+        for memory, contents in before.items():
+            new = after.get(memory, contents)
+            if new is contents:
+                continue
+            for path in contents.keys() | new.keys():
+                if (memory, path) in fixed or contents.get(path) == new.get(path):
+                    continue
+                if path in contents:
+                    changed[memory, path] = contents[path], new.get(path, UnfollowedReal())
+        return changed
+
+    def _is_plain(self, body: Body) -> bool:
+        """Whether statements only compute: no message, no directive of OpenMP."""
+        return not any(_has_events(statement, self.program, ()) for statement in body)
+
+    # Directives
+
+    def _directive(self, directive: Directive) -> tuple[str | None, Any]:
+        words = re.split(r"[\s(]+", directive.text)
+        name = words[0]
+        body = directive.body
+        if name in ("parallel", "for", "do", "taskloop", "distribute", "teams", "target", "loop"):
+            is_loop = any(word in ("for", "do", "loop", "taskloop") for word in words)
+            loop = body[0] if len(body) == 1 else None
+            while isinstance(loop, Directive) and loop.text.startswith("simd"):
+                loop = loop.body[0] if len(loop.body) == 1 else None
+            if is_loop and isinstance(loop, CountedLoop):
+                text = (
+                    directive.text
+                    if name == "parallel" or not self.team
+                    else f"{directive.text} in {self.team}"
+                )
+                return self._counted(loop, text)
+            outer, self.team = self.team, directive.text if name == "parallel" else self.team
+            flow, value = self.carry_out(body)
+            self.team = outer
+            return flow, value
+        if name == "simd":
+            return self.carry_out(body)
+        if name in ("atomic", "critical", "ordered"):
+            if self.tally is not None:
+                self.tally.constructs[name] = self.tally.constructs.get(name, 0) + 1
+            return self.carry_out(body)
+        if name in ("barrier", "taskwait", "single", "sections"):
+            self.events.append(WaitingConstruct(name, directive.place))
+            return self.carry_out(body)
+        if name in (
+            "master",
+            "masked",
+            "section",
+            "task",
+            "flush",
+            "threadprivate",
+            "declare",
+            "end",
+        ):
+            return self.carry_out(body)
+        self.note(f"{directive.place}: omp {name} is not followed")
+        return self.carry_out(body)
+
+
+def _turns(first: sympy.Expr, last: sympy.Expr, step: sympy.Expr) -> sympy.Expr:
+    length = sympy.expand(last - first)
+    if step in (1, -1):
+        return sympy.expand(length * step + 1)
+    return sympy.floor(sympy.expand(length / step)) + 1
+
+
+def _has_events(part: Any, program: SourceProgram, seen: tuple[str, ...]) -> bool:
+    """Whether a statement or expression contains a message or a directive, calls included."""
+    if isinstance(part, Directive):
+        return not part.text.startswith(("simd", "atomic", "critical")) or any(
+            _has_events(one, program, seen) for one in part.body
+        )
+    if isinstance(part, Invocation):
+        if part.name.startswith("MPI_") and part.name not in ("MPI_Wtime", "MPI_Abort"):
+            return True
+        function = None if part.key in seen else program.functions.get(part.key)
+        body = () if function is None else function.body
+        if any(_has_events(one, program, (*seen, part.key)) for one in body):
+            return True
+        return any(_has_events(one, program, seen) for one in part.arguments)
+    if isinstance(part, tuple) and not isinstance(
+        part, (SourceType, SourcePlace, Literal, Variable)
+    ):
+        return any(_has_events(one, program, seen) for one in part if isinstance(one, tuple))
+    return False

@@ -1,0 +1,328 @@
+"""What an iteration of a nest of loops costs: operations, and data through each level of cache.
+
+Traffic follows from layer conditions: with the data that one turn of a loop of the nest touches
+still in a cache, what the next turn touches again does not come from behind it. The outermost loop
+whose turn fits decides. Two accesses to an array share what they load if the distance of their
+elements is a small multiple of what the index moves by in a turn of such a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import sympy
+
+from popmodel.source.source_events import Access, Nest
+
+LINE = 64
+"""Bytes of a cache line."""
+FLOPS = {
+    "compare": 0,
+    "fabs": 0,
+    "abs": 0,
+    "fmin": 1,
+    "fmax": 1,
+    "sqrt": 1,
+    "sin": 20,
+    "cos": 20,
+    "tan": 30,
+    "exp": 20,
+    "log": 20,
+    "log2": 20,
+    "log10": 20,
+    "pow": 40,
+    "atan": 25,
+    "atan2": 30,
+    "asin": 25,
+    "acos": 25,
+    "sinh": 30,
+    "cosh": 30,
+    "tanh": 30,
+    "hypot": 6,
+    "floor": 1,
+    "ceil": 1,
+    "round": 1,
+    "lround": 1,
+    "lrint": 1,
+    "trunc": 1,
+    "fmod": 20,
+    "cbrt": 25,
+    "min": 1,
+    "max": 1,
+}
+"""Operations of a function in common libraries, to the nearest five; of operators: one."""
+_FARTHEST = 4
+"""Turns between two accesses that are looked for."""
+
+
+class WorkingSet(NamedTuple):
+    """Bytes that have to stay in a cache, of a team whose threads share the outermost loop."""
+
+    divided: sympy.Expr  # Of all threads, a part each
+    own: sympy.Expr  # Of each thread
+    shared: sympy.Expr  # The same for all threads
+
+    def of_thread(self, threads: sympy.Expr) -> sympy.Expr:
+        """In a cache of its own."""
+        return sympy.expand(self.divided / threads + self.own + self.shared)
+
+    def in_common(self, threads: sympy.Expr) -> sympy.Expr:
+        """Of a thread, in a cache that all share."""
+        return sympy.expand((self.divided + self.shared) / threads + self.own)
+
+
+class LoopCost(NamedTuple):
+    """A loop nest down to one of its innermost loops."""
+
+    levels: tuple[Nest, ...]  # The outermost first
+    flops: sympy.Expr
+    loads: sympy.Expr  # Of 8 bytes
+    stores: sympy.Expr
+    # Working set with what passes the cache that holds it: bytes and written bytes of an iteration;
+    # the largest set first, the last without one.
+    layers: tuple[tuple[WorkingSet | None, sympy.Expr, sympy.Expr], ...]
+    constructs: dict[str, float]
+
+    @property
+    def trips(self) -> tuple[sympy.Expr, ...]:
+        """Turns of each loop."""
+        return tuple(level.trip for level in self.levels)
+
+
+def loop_costs(nest: Nest, is_repeated: bool) -> Iterator[LoopCost]:
+    """Costs of a nest, for each of its innermost loops.
+
+    Parameters
+    ----------
+    nest : Nest
+        The outermost loop.
+    is_repeated : bool
+        Whether it is carried out again and again, so that a cache that holds all loads nothing.
+
+    Yields
+    ------
+    LoopCost
+        Per iteration of an innermost loop.
+    """
+    for levels in _paths(nest, ()):
+        accesses = [access for level in levels for access in level.tally.accesses]
+        inner = levels[-1]
+        own = [
+            access for access in accesses if any(_moves(access, level.variable) for level in levels)
+        ]
+        moved = [access for access in inner.tally.accesses if _moves(access, inner.variable)]
+        flops = sum(FLOPS.get(name, 1) * times for name, times in inner.tally.flops.items())
+        # what stands outside of the innermost loop counts where that has few turns
+        yield LoopCost(
+            levels,
+            sympy.nsimplify(flops),
+            _amount(moved, is_store=False),
+            _amount(moved, is_store=True),
+            tuple(_layers(levels, own, is_repeated)),
+            dict(inner.tally.constructs),
+        )
+
+
+def _paths(nest: Nest, outer: tuple[Nest, ...]) -> Iterator[tuple[Nest, ...]]:
+    levels = (*outer, nest)
+    inner = [one for one in nest.inner if one.tally.size or one.inner]
+    if not inner:
+        if nest.tally.size or not outer:
+            yield levels
+        return
+    for one in inner:
+        yield from _paths(one, levels)
+
+
+def _amount(accesses: Sequence[Access], is_store: bool) -> sympy.Expr:
+    """Loads or stores of 8 bytes, each element once."""
+    places = {(one.array, one.path): one.size for one in accesses if one.is_store == is_store}
+    return sympy.nsimplify(sum(size / 8 for size in places.values()))
+
+
+def _index(access: Access) -> sympy.Expr:
+    """Which element an access is to; of several indexes, the last one that is a formula."""
+    parts = [part for part in access.path if isinstance(part, sympy.Basic)]
+    return sympy.expand(parts[-1]) if parts else sympy.Integer(0)
+
+
+def _moves(access: Access, variable: sympy.Symbol) -> bool:
+    return any(isinstance(part, sympy.Basic) and part.has(variable) for part in access.path)
+
+
+class _AccessStream(NamedTuple):
+    """Accesses to an array that move alike: elements, from the first to the last of them."""
+
+    array: str
+    size: int
+    steps: tuple[sympy.Expr, ...]  # By how many elements it moves in a turn of each loop
+    offsets: tuple[sympy.Expr, ...]
+    is_read: bool
+    is_written: bool
+
+
+def _streams(levels: Sequence[Nest], accesses: Sequence[Access]) -> list[_AccessStream]:
+    variables = [level.variable for level in levels]
+    found: dict[tuple[str, tuple[sympy.Expr, ...]], list[Access]] = {}
+    for access in accesses:
+        index = _index(access)
+        steps = tuple(sympy.expand(index.subs(one, one + 1) - index) for one in variables)
+        if any(step.free_symbols & set(variables) for step in steps):
+            steps = tuple(
+                sympy.Integer(LINE) if _moves(access, one) else sympy.Integer(0)
+                for one in variables
+            )
+        found.setdefault((access.array, steps), []).append(access)
+    made = []
+    zero = dict.fromkeys(variables, 0)
+    for (array, steps), members in found.items():
+        offsets = dict.fromkeys(sympy.expand(_index(one).subs(zero)) for one in members)
+        made.append(
+            _AccessStream(
+                array,
+                members[0].size,
+                steps,
+                tuple(offsets),
+                any(not one.is_store for one in members),
+                any(one.is_store for one in members),
+            )
+        )
+    return made
+
+
+def _layers(
+    levels: Sequence[Nest], accesses: Sequence[Access], is_repeated: bool
+) -> Iterator[tuple[WorkingSet | None, sympy.Expr, sympy.Expr]]:
+    """Working sets, the largest first, with what passes the cache that holds them."""
+    streams = _streams(levels, accesses)
+    if not streams:
+        yield None, sympy.Integer(0), sympy.Integer(0)
+        return
+    if is_repeated:
+        yield _everything(levels, streams), sympy.Integer(0), sympy.Integer(0)
+    depth = len(levels)
+    last = None
+    for level in range(depth):  # a turn of this loop stays, and so of all inside
+        read, written = _traffic(levels, streams, level)
+        if (read, written) == last:
+            continue
+        last = read, written
+        is_end = level == depth - 1
+        yield (None if is_end else _turn(levels, streams, level)), read, written
+
+
+def _groups(stream: _AccessStream, level: int) -> list[list[sympy.Expr]]:
+    """Offsets that share what they load, if turns of a loop and of those inside of it stay."""
+    groups: list[list[sympy.Expr]] = []
+    for offset in stream.offsets:
+        near = [
+            group
+            for group in groups
+            if any(_is_near(offset - other, stream.steps[level:]) for other in group)
+        ]
+        joined = [offset, *(other for group in near for other in group)]
+        groups = [group for group in groups if group not in near] + [joined]
+    return groups
+
+
+def _is_near(distance: sympy.Expr, steps: Sequence[sympy.Expr]) -> bool:
+    distance = sympy.expand(distance)
+    if distance.is_number:
+        return bool(abs(distance) < LINE)
+    for step in steps:
+        if step == 0 or step.is_number:
+            continue
+        for turns in range(-_FARTHEST, _FARTHEST + 1):
+            rest = sympy.expand(distance - turns * step)
+            if rest.is_number and abs(rest) < LINE:
+                return True
+    return False
+
+
+def _traffic(
+    levels: Sequence[Nest], streams: Sequence[_AccessStream], level: int
+) -> tuple[sympy.Expr, sympy.Expr]:
+    """Bytes, and written ones, of an iteration, with a turn of a loop in the cache."""
+    read, written = sympy.Integer(0), sympy.Integer(0)
+    for stream in streams:
+        step = stream.steps[-1]
+        moved = sympy.Integer(stream.size)
+        if step.is_number and step != 0:
+            moved = sympy.Integer(min(stream.size * abs(step), LINE))
+        elif step != 0:
+            moved = sympy.Integer(LINE)  # each element is in a line of its own
+        share = sympy.Integer(1)
+        for number in range(level, len(levels)):
+            if stream.steps[number] == 0:
+                share /= levels[number].trip
+        groups = len(_groups(stream, level))
+        read += groups * moved * share  # what is written is read before
+        if stream.is_written:
+            written += moved * share
+    return sympy.expand(read + written), sympy.expand(written)
+
+
+def _turn(levels: Sequence[Nest], streams: Sequence[_AccessStream], level: int) -> WorkingSet:
+    """Bytes that have to stay for turns of a loop to find what those before have touched."""
+    own = shared = sympy.Integer(0)
+    for stream in streams:
+        step = stream.steps[level]
+        for group in _groups(stream, level):
+            amount, turns = _length(levels, stream, level + 1), 1
+            if step != 0:
+                turns += max(
+                    abs(_multiple(sympy.expand(a - b), step)) for a in group for b in group
+                )
+                if not step.is_number:
+                    amount = step
+            total = turns * amount * stream.size
+            if stream.steps[0] == 0:
+                shared += total
+            else:
+                own += total
+    return WorkingSet(sympy.Integer(0), sympy.expand(own), sympy.expand(shared))
+
+
+def _multiple(distance: sympy.Expr, step: sympy.Expr) -> int:
+    for turns in range(-_FARTHEST, _FARTHEST + 1):
+        rest = sympy.expand(distance - turns * step)
+        if rest.is_number and abs(rest) < LINE:
+            return turns
+    return 0
+
+
+def _length(levels: Sequence[Nest], stream: _AccessStream, begin: int) -> sympy.Expr:
+    """Elements that a stream touches in all turns of the loops from one on."""
+    amount = sympy.Integer(1)
+    for number in range(begin, len(levels)):
+        if stream.steps[number] != 0:
+            amount *= levels[number].trip
+    return amount
+
+
+def _everything(levels: Sequence[Nest], streams: Sequence[_AccessStream]) -> WorkingSet:
+    """Bytes of all arrays of a nest."""
+    sizes: dict[str, sympy.Expr] = {}
+    divided = shared = sympy.Integer(0)
+    for stream in streams:
+        outer = next((number for number, step in enumerate(stream.steps) if step != 0), None)
+        if outer is None:
+            continue
+        step = stream.steps[outer]
+        amount = _length(levels, stream, outer)
+        if not step.is_number:
+            pairs = ((a, b) for a in stream.offsets for b in stream.offsets)
+            spread = max(abs(_multiple(sympy.expand(a - b), step)) for a, b in pairs)
+            amount = step * (levels[outer].trip + spread)
+        amount = sympy.expand(amount * stream.size)
+        if amount.count_ops() > sizes.get(stream.array, sympy.Integer(0)).count_ops():
+            sizes[stream.array] = amount
+        sizes.setdefault(stream.array, amount)
+    for stream in streams:
+        amount = sizes.pop(stream.array, sympy.Integer(0))
+        if stream.steps[0] == 0:
+            shared += amount
+        else:
+            divided += amount
+    return WorkingSet(divided, sympy.Integer(0), shared)

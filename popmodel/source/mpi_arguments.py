@@ -1,0 +1,385 @@
+"""Calls of MPI in source code: what they say of the processes, and the messages that they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sympy
+
+from popmodel.source.intermediate_form import INTEGER, Invocation
+from popmodel.source.source_events import MessageCall
+from popmodel.source.symbolic_memory import PROCESSES, RANK, LiteralText, Pointer, UnfollowedReal
+
+if TYPE_CHECKING:
+    from popmodel.source.symbolic_evaluation import SymbolicEvaluation
+
+NOBODY = sympy.Integer(-2)
+"""MPI_PROC_NULL."""
+
+
+class SourceCommunicator(NamedTuple):
+    """A communicator; of a grid with its processes along each dimension."""
+
+    name: str
+    extents: tuple[sympy.Expr, ...] = ()
+    periodic: tuple[bool, ...] = ()
+
+
+WORLD = SourceCommunicator("world")
+SIZES = {
+    1: "CHAR SIGNED_CHAR UNSIGNED_CHAR BYTE C_BOOL CXX_BOOL INT8_T UINT8_T PACKED CHARACTER",
+    2: "SHORT UNSIGNED_SHORT INT16_T UINT16_T",
+    4: "INT UNSIGNED FLOAT INT32_T UINT32_T WCHAR INTEGER REAL LOGICAL INTEGER4 REAL4",
+    8: "LONG UNSIGNED_LONG LONG_LONG LONG_LONG_INT UNSIGNED_LONG_LONG DOUBLE INT64_T UINT64_T AINT "
+    "OFFSET COUNT C_COMPLEX C_FLOAT_COMPLEX DOUBLE_PRECISION COMPLEX FLOAT_INT 2INT INTEGER8 REAL8",
+    16: "LONG_DOUBLE C_DOUBLE_COMPLEX CXX_DOUBLE_COMPLEX DOUBLE_COMPLEX DOUBLE_INT LONG_INT",
+}
+TYPES = {f"MPI_{name}": size for size, names in SIZES.items() for name in names.split()}
+"""Bytes of the types that MPI defines, as of common 64-bit systems."""
+
+
+class CallArguments(NamedTuple):
+    """Which argument of a call is what, counted from 0."""
+
+    number: int | None = None
+    type: int | None = None
+    partner: int | None = None
+    source: int | None = None
+    root: int | None = None
+    communicator: int | None = None
+    requests: int | None = None  # Number of requests that are completed
+
+
+_SEND = CallArguments(1, 2, 3, None, None, 5)
+_REDUCE = CallArguments(2, 3, communicator=5)
+SHAPES = {
+    **dict.fromkeys(
+        (
+            "send",
+            "ssend",
+            "bsend",
+            "rsend",
+            "isend",
+            "issend",
+            "irsend",
+            "recv",
+            "irecv",
+            "send_init",
+            "recv_init",
+        ),
+        _SEND,
+    ),
+    "sendrecv": CallArguments(1, 2, 3, 8, None, 10),
+    "sendrecv_replace": CallArguments(1, 2, 3, 5, None, 7),
+    "wait": CallArguments(),
+    "waitall": CallArguments(requests=0),
+    "waitany": CallArguments(requests=0),
+    "waitsome": CallArguments(requests=0),
+    "start": CallArguments(),
+    "startall": CallArguments(requests=0),
+    "barrier": CallArguments(communicator=0),
+    "ibarrier": CallArguments(communicator=0),
+    "bcast": CallArguments(1, 2, root=3, communicator=4),
+    "ibcast": CallArguments(1, 2, root=3, communicator=4),
+    "reduce": CallArguments(2, 3, root=5, communicator=6),
+    "allreduce": _REDUCE,
+    "iallreduce": _REDUCE,
+    "scan": _REDUCE,
+    "exscan": _REDUCE,
+    "reduce_scatter_block": _REDUCE,
+    "reduce_scatter": CallArguments(None, 3, communicator=5),
+    "gather": CallArguments(1, 2, root=6, communicator=7),
+    "gatherv": CallArguments(1, 2, root=7, communicator=8),
+    "scatter": CallArguments(4, 5, root=6, communicator=7),
+    "scatterv": CallArguments(5, 6, root=7, communicator=8),
+    "allgather": CallArguments(1, 2, communicator=6),
+    "allgatherv": CallArguments(1, 2, communicator=7),
+    "alltoall": CallArguments(1, 2, communicator=6),
+    "alltoallv": CallArguments(None, 3, communicator=8),
+}
+"""Calls that transfer or wait."""
+QUIET = frozenset(
+    [
+        "init",
+        "init_thread",
+        "initialized",
+        "finalized",
+        "finalize",
+        "wtick",
+        "get_processor_name",
+        "comm_free",
+        "comm_set_errhandler",
+        "errhandler_set",
+        "type_commit",
+        "type_free",
+        "op_free",
+        "request_free",
+        "get_count",
+        "get_elements",
+        "error_string",
+        "info_create",
+        "info_set",
+        "info_free",
+        "query_thread",
+        "group_free",
+        "pcontrol",
+        "status_set_error",
+        "comm_set_name",
+    ]
+)
+"""Calls that cost nothing worth naming."""
+
+
+class MpiCalls:
+    """Carries out calls of MPI for an interpreter."""
+
+    def __init__(self, interpreter: SymbolicEvaluation) -> None:
+        self.interpreter = interpreter
+        self.grids: list[SourceCommunicator] = []
+        self.neighbours: dict[sympy.Symbol, tuple[SourceCommunicator, int, sympy.Expr]] = {}
+        self.places: dict[
+            sympy.Symbol, tuple[SourceCommunicator, int]
+        ] = {}  # Coordinates of a process
+        self.types: dict[str, sympy.Expr] = {}  # Bytes of derived types
+
+    def call(self, invocation: Invocation) -> Any:
+        """Carry out a call."""
+        name = invocation.name.removeprefix("P").removeprefix("MPI_").lower()
+        values = [self.interpreter.value(argument) for argument in invocation.arguments]
+        own = getattr(self, f"_{name}", None)
+        if own is not None:
+            own(values, invocation)
+        elif name in SHAPES:
+            self._message(name, values, invocation)
+        elif name == "wtime":
+            return UnfollowedReal()
+        elif name not in QUIET:
+            self.interpreter.note(f"{invocation.place}: {invocation.name} is not followed")
+            self._forget(values)
+        if name == "init_thread" and len(values) > 3:
+            self._set(values[3], values[2])
+        return sympy.Integer(0)
+
+    def _message(self, name: str, values: list[Any], invocation: Invocation) -> None:
+        shape = SHAPES[name]
+
+        def at(number: int | None) -> Any:
+            return values[number] if number is not None and number < len(values) else None
+
+        def exact(number: int | None, what: str) -> sympy.Expr | None:
+            value = at(number)
+            if number is None or isinstance(value, sympy.Expr):
+                return value
+            return self.interpreter.symbol(f"{what}_{invocation.place.line}", invocation.place)
+
+        size = None
+        if shape.type is not None:
+            count = exact(shape.number, "count")
+            if count is None:
+                count = self.interpreter.symbol(f"count_{invocation.place.line}", invocation.place)
+            size = sympy.expand(count * self._bytes(at(shape.type), invocation))
+        communicator = at(shape.communicator)
+        self.interpreter.events.append(
+            MessageCall(
+                name,
+                invocation.place,
+                communicator.name if isinstance(communicator, SourceCommunicator) else "world",
+                size,
+                exact(shape.partner, "partner"),
+                exact(shape.source, "source"),
+                exact(shape.root, "root"),
+                exact(shape.requests, "requests"),
+            )
+        )
+        received = {
+            "recv": 0,
+            "irecv": 0,
+            "sendrecv": 5,
+            "bcast": 0,
+            "ibcast": 0,
+            "reduce": 1,
+            "allreduce": 1,
+            "iallreduce": 1,
+            "scan": 1,
+            "gather": 3,
+            "gatherv": 3,
+            "scatter": 3,
+            "allgather": 3,
+            "allgatherv": 3,
+            "alltoall": 3,
+            "alltoallv": 4,
+        }
+        if name in received and received[name] < len(values):
+            self._received(values[received[name]], invocation)
+
+    def _received(self, pointer: Any, invocation: Invocation) -> None:
+        """What has come from elsewhere is not known; what is broadcast is the same everywhere."""
+        if not isinstance(pointer, Pointer):
+            return
+        name = invocation.name.removeprefix("MPI_").lower()
+        if name in ("bcast", "ibcast"):
+            return
+        contents = self.interpreter.state.get(pointer.memory, {})
+        way = pointer.path
+        self.interpreter.state[pointer.memory] = {
+            path: value for path, value in contents.items() if path[: len(way)] != way
+        }
+
+    def _bytes(self, kind: Any, invocation: Invocation) -> sympy.Expr:
+        text = getattr(kind, "text", "")
+        if text in TYPES:
+            return sympy.Integer(TYPES[text])
+        if text in self.types:
+            return self.types[text]
+        if isinstance(kind, sympy.Expr) and kind in self.interpreter.unknown:
+            return kind
+        return self.interpreter.symbol(f"bytes_of_type_{invocation.place.line}", invocation.place)
+
+    def _set(self, pointer: Any, value: Any, index: int = 0) -> None:
+        """Put a value where a pointer points to."""
+        if not isinstance(pointer, Pointer):
+            return
+        memory, path = self.interpreter.at(pointer, sympy.Integer(index))
+        self.interpreter.state[memory] = {**self.interpreter.state.get(memory, {}), path: value}
+
+    def _get(self, pointer: Any, index: int, invocation: Invocation) -> Any:
+        if not isinstance(pointer, Pointer):
+            return None
+        memory, path = self.interpreter.at(pointer, sympy.Integer(index))
+        return self.interpreter.load(memory, path, INTEGER, invocation.place)
+
+    def _forget(self, values: list[Any]) -> None:
+        for value in values:
+            if isinstance(value, Pointer):
+                memory, path = self.interpreter.at(value, sympy.Integer(0))
+                contents = dict(self.interpreter.state.get(memory, {}))
+                contents.pop(path, None)
+                self.interpreter.state[memory] = contents
+
+    # Communicators
+
+    def _comm_size(self, values: list[Any], invocation: Invocation) -> None:
+        known = isinstance(values[0], SourceCommunicator) and (
+            values[0].name == "world" or values[0].extents
+        )
+        size = PROCESSES
+        if not known and not _is_world(values[0]):
+            size = self.interpreter.symbol(f"size_{invocation.place.line}", invocation.place)
+        self._set(values[1], size)
+
+    def _comm_rank(self, values: list[Any], invocation: Invocation) -> None:
+        known = isinstance(values[0], SourceCommunicator) and (
+            values[0].name == "world" or values[0].extents
+        )
+        rank = RANK
+        if not known and not _is_world(values[0]):
+            rank = self.interpreter.symbol(f"rank_{invocation.place.line}", invocation.place)
+        self._set(values[1], rank)
+
+    def _comm_dup(self, values: list[Any], _: Invocation) -> None:
+        given = values[0] if isinstance(values[0], SourceCommunicator) else WORLD
+        self._set(values[1], given)
+
+    def _comm_split(self, values: list[Any], invocation: Invocation) -> None:
+        self._set(values[3], SourceCommunicator(f"split {invocation.place}"))
+
+    def _comm_split_type(self, values: list[Any], _: Invocation) -> None:
+        self._set(values[4], SourceCommunicator("node"))
+
+    def _cart_create(self, values: list[Any], invocation: Invocation) -> None:
+        dims = int(values[1]) if isinstance(values[1], sympy.Integer) else 0
+        extents = [self._get(values[2], index, invocation) for index in range(dims)]
+        periodic = [self._get(values[3], index, invocation) for index in range(dims)]
+        number = len(self.grids)
+        shown = []
+        for index, extent in enumerate(extents):
+            if isinstance(extent, sympy.Expr) and not extent.free_symbols & set(
+                self.interpreter.unknown
+            ):
+                shown.append(extent)
+                continue
+            # how many there are along a dimension is found by a search that nobody follows
+            symbol = sympy.Symbol(f"P{index}", integer=True, positive=True)
+            shown.append(symbol)
+            self._set(values[2], symbol, index)
+        grid = SourceCommunicator(
+            f"grid {number}", tuple(shown), tuple(bool(one == 1) for one in periodic)
+        )
+        if not self.interpreter.is_dry:
+            self.grids.append(grid)
+        self._set(values[5], grid)
+
+    def _dims_create(self, values: list[Any], _: Invocation) -> None:
+        dims = int(values[1]) if isinstance(values[1], sympy.Integer) else 0
+        for index in range(dims):
+            symbol = sympy.Symbol(f"P{index}", integer=True, positive=True)
+            self._set(values[2], symbol, index)
+
+    def _cart_coords(self, values: list[Any], _: Invocation) -> None:
+        grid = values[0]
+        if not isinstance(grid, SourceCommunicator):
+            return
+        for index in range(len(grid.extents)):
+            self._set(values[3], self._place_in(grid, index), index)
+
+    def _place_in(self, grid: SourceCommunicator, dim: int) -> sympy.Symbol:
+        symbol = sympy.Symbol(f"place{dim}", integer=True, nonnegative=True)
+        self.places[symbol] = grid, dim
+        return symbol
+
+    def _cart_get(self, values: list[Any], _: Invocation) -> None:
+        grid = values[0]
+        if isinstance(grid, SourceCommunicator):
+            for index, extent in enumerate(grid.extents):
+                self._set(values[2], extent, index)
+                self._set(values[3], sympy.Integer(grid.periodic[index]), index)
+                self._set(values[4], self._place_in(grid, index), index)
+
+    def _cart_rank(self, values: list[Any], invocation: Invocation) -> None:
+        self._set(values[2], self.interpreter.symbol("rank in the grid", invocation.place))
+
+    def _cart_shift(self, values: list[Any], _: Invocation) -> None:
+        grid, dim, by = values[:3]
+        if (
+            not isinstance(grid, SourceCommunicator)
+            or not isinstance(dim, sympy.Integer)
+            or not isinstance(by, sympy.Integer)
+        ):
+            self._forget(values[3:])
+            return
+        for pointer, steps in ((values[3], -by), (values[4], by)):
+            sign = "up" if steps > 0 else "down"
+            symbol = sympy.Symbol(f"{sign}{abs(int(steps))}_dim{dim}", integer=True)
+            self.neighbours[symbol] = grid, int(dim), steps
+            self._set(pointer, symbol)
+
+    def _cart_sub(self, values: list[Any], invocation: Invocation) -> None:
+        grid = values[0]
+        if not isinstance(grid, SourceCommunicator):
+            return
+        kept = [
+            index
+            for index in range(len(grid.extents))
+            if self._get(values[1], index, invocation) != 0
+        ]
+        name = "dims " + " ".join(map(str, kept))
+        self._set(values[2], SourceCommunicator(name))
+
+    def _type_contiguous(self, values: list[Any], invocation: Invocation) -> None:
+        if isinstance(values[0], sympy.Expr):
+            self._derive(values[2], values[0] * self._bytes(values[1], invocation), invocation)
+
+    def _type_vector(self, values: list[Any], invocation: Invocation) -> None:
+        if all(isinstance(value, sympy.Expr) for value in values[:2]):
+            self._derive(
+                values[4], values[0] * values[1] * self._bytes(values[3], invocation), invocation
+            )
+
+    def _derive(self, pointer: Any, size: sympy.Expr, invocation: Invocation) -> None:
+        name = f"type of {invocation.place}"
+        self.types[name] = sympy.expand(size)
+        self._set(pointer, LiteralText(name, "mpi"))
+
+
+def _is_world(value: Any) -> bool:
+    return getattr(value, "text", "") == "MPI_COMM_WORLD"

@@ -1,0 +1,102 @@
+"""What a program does in order, as the interpreter notes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import sympy
+
+from popmodel.source.intermediate_form import SourcePlace
+
+
+class Access(NamedTuple):
+    """An element of an array that an iteration reads or writes."""
+
+    array: str  # Of which block of memory
+    path: tuple[sympy.Expr | str, ...]  # Of the element, and fields on the way to it
+    is_store: bool
+    size: int  # Bytes
+    place: SourcePlace
+
+
+@dataclass
+class Tally:
+    """What one iteration of a loop does, loops inside left out."""
+
+    flops: dict[str, float] = field(default_factory=dict)  # By operator, or function
+    accesses: list[Access] = field(default_factory=list)
+    constructs: dict[str, float] = field(default_factory=dict)  # atomic, critical: how often
+    carried: list[str] = field(default_factory=list)  # Operators on values of the turn before
+
+    @property
+    def size(self) -> float:
+        """How much there is to do, to compare two branches."""
+        return sum(self.flops.values()) + len(self.accesses)
+
+
+@dataclass
+class Nest:
+    """A loop that computes, with the loops inside of it."""
+
+    variable: sympy.Symbol
+    first: sympy.Expr
+    trip: sympy.Expr
+    place: SourcePlace
+    tally: Tally = field(default_factory=Tally)
+    inner: list[Nest] = field(default_factory=list)
+    function: str = ""
+
+
+@dataclass
+class Work:
+    """Computing without messages: by one thread or, with a directive, by all."""
+
+    nest: Nest
+    directive: str  # Clauses included; empty where one thread does it
+    function: str
+
+
+@dataclass
+class MessageCall:
+    """A call of MPI."""
+
+    name: str  # In lower case, without ``MPI_``
+    place: SourcePlace
+    communicator: str
+    bytes: sympy.Expr | None = None  # What a process sends, or receives where it only receives
+    partner: sympy.Expr | None = None  # Rank that is sent to, or received from
+    source: sympy.Expr | None = None  # Of calls that do both
+    root: sympy.Expr | None = None
+    count: sympy.Expr | None = None  # Of requests that are completed
+
+
+@dataclass
+class RepeatedEvents:
+    """What is done several times."""
+
+    count: sympy.Expr
+    body: list[Event]
+    place: SourcePlace
+    name: str
+    variable: sympy.Symbol | None = None
+
+
+@dataclass
+class Conditional:
+    """What is done where a condition holds."""
+
+    condition: sympy.Basic
+    body: list[Event]
+    place: SourcePlace
+
+
+@dataclass
+class WaitingConstruct:
+    """An OpenMP construct that waits: barrier, single, taskwait."""
+
+    name: str
+    place: SourcePlace
+
+
+Event: TypeAlias = Work | MessageCall | RepeatedEvents | Conditional | WaitingConstruct

@@ -1,0 +1,585 @@
+"""Expressions and calls of a program that is carried out with symbols."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+
+from popmodel.source import mpi_arguments
+from popmodel.source.intermediate_form import (
+    Address,
+    Assignment,
+    Body,
+    Element,
+    Expression,
+    Field,
+    Invocation,
+    Literal,
+    SourceFunction,
+    SourceOperation,
+    SourcePlace,
+    SourceProgram,
+    SourceType,
+    Variable,
+)
+from popmodel.source.source_events import Event
+from popmodel.source.symbolic_memory import (
+    LARGEST,
+    THREADS,
+    LiteralText,
+    Pointer,
+    SourceParameter,
+    SymbolicMemory,
+    UnfollowedReal,
+    named,
+)
+
+DEEPEST = 40
+"""Calls inside of each other that are followed."""
+INTEGER_TYPE = SourceType("int", 4, name="int")
+_ALLOCATORS = ("malloc", "calloc", "realloc", "aligned_alloc", "operator new", "operator new[]")
+_ENDS = ("exit", "_exit", "abort", "MPI_Abort", "quick_exit", "__assert_fail", "terminate")
+_NUMBERS = (
+    "strtol",
+    "strtoll",
+    "strtoul",
+    "atoi",
+    "atol",
+    "atoll",
+    "strtod",
+    "atof",
+    "stoi",
+    "stol",
+)
+_READERS = ("scanf", "fscanf", "sscanf")
+_MATH = [
+    "sqrt",
+    "cbrt",
+    "exp",
+    "log",
+    "log2",
+    "log10",
+    "pow",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "fabs",
+    "floor",
+    "ceil",
+    "round",
+    "lround",
+    "lrint",
+    "trunc",
+    "fmod",
+    "fmin",
+    "fmax",
+    "hypot",
+    "abs",
+    "labs",
+    "min",
+    "max",
+]
+_COMPARISONS = {
+    "==": sympy.Eq,
+    "!=": sympy.Ne,
+    "<": sympy.Lt,
+    "<=": sympy.Le,
+    ">": sympy.Gt,
+    ">=": sympy.Ge,
+}
+
+
+@dataclass
+class Frame:
+    """A call that is being carried out."""
+
+    function: SourceFunction
+    variables: dict[str, int]
+    returns: list[tuple[sympy.Basic, Any]] = field(default_factory=list)
+
+
+class Ended(Exception):
+    """The program ends here."""
+
+
+class SymbolicEvaluation(SymbolicMemory):
+    """Evaluates expressions, and carries out calls."""
+
+    def __init__(self, program: SourceProgram) -> None:
+        super().__init__()
+        self.program = program
+        self.variables: dict[str, int] = {}  # Of the files
+        self.frames: list[Frame] = []
+        self.events: list[Event] = []
+        self.required: list[sympy.Basic] = []  # Conditions without which the program ends
+        self.notes: list[str] = []
+        self.is_dry = 0  # Inside of a trial of a loop's body
+        self.number = 0  # Of loops and conditions so far
+        self.mpi = mpi_arguments.MpiCalls(self)
+
+    def carry_out(self, body: Body) -> tuple[str | None, Any]:
+        """Carry out statements: how they are left, and the value that is returned."""
+        raise NotImplementedError
+
+    def note(self, text: str) -> None:
+        """Remember what the user should know."""
+        if not self.is_dry and text not in self.notes:
+            self.notes.append(text)
+
+    def locate(self, target: Expression) -> tuple[int, tuple[Any, ...]]:
+        """Where something lies: block of memory, and the way to it."""
+        if isinstance(target, Variable):
+            return self._home(target), ()
+        if isinstance(target, Field):
+            memory, path = self.locate(target.base)
+            return memory, (*path, target.name)
+        if isinstance(target, Element):
+            index = self.value(target.subscript)
+            if target.base.type.kind == "array" and not isinstance(target.base, Invocation):
+                memory, path = self.locate(target.base)
+                return memory, (*path, _exact(index, self, target))
+            base = self.value(target.base)
+            if isinstance(base, Pointer):
+                return self.at(base, _exact(index, self, target))
+            if isinstance(target.base, (Variable, Field, Element)):
+                memory, path = self.locate(target.base)
+                return memory, (*path, _exact(index, self, target))
+            return self.allocate(_words(target.base), target.type), (_exact(index, self, target),)
+        if isinstance(target, SourceOperation) and target.operator in ("cast", ","):
+            return self.locate(target.operands[-1])
+        memory = self.allocate(_words(target), target.type)
+        return memory, ()
+
+    def _home(self, variable: Variable) -> int:
+        for variables in (self.frames[-1].variables if self.frames else {}, self.variables):
+            if variable.key in variables:
+                return variables[variable.key]
+        memory = self.allocate(variable.name, variable.type)
+        (self.frames[-1].variables if self.frames else self.variables)[variable.key] = memory
+        return memory
+
+    def _initialise(
+        self, memory: int, path: tuple[Any, ...], value: Expression, type_: SourceType
+    ) -> None:
+        place = self._place(value)
+        if (
+            isinstance(value, SourceOperation)
+            and value.operator == "list"
+            and type_.kind in ("array", "record")
+        ):
+            for number, part in enumerate(value.operands):
+                inner = type_.element or part.type
+                if type_.kind == "array":
+                    self._initialise(memory, (*path, sympy.Integer(number)), part, inner)
+            return
+        self.store(memory, path, self.value(value), type_, place)
+
+    # Calls
+
+    def call(self, function: SourceFunction, arguments: Sequence[Any]) -> Any:
+        """Carry out a function."""
+        if (
+            sum(frame.function.key == function.key for frame in self.frames) > 1
+            or len(self.frames) >= DEEPEST
+        ):
+            self.note(f"{function.place}: {function.name} calls itself: followed twice")
+            return self._anything(function.type, function.name, function.place)
+        frame = Frame(function, {})
+        for variable, argument in zip(function.parameters, arguments, strict=False):
+            if variable.type.kind == "record" and isinstance(argument, Pointer):
+                frame.variables[variable.key] = argument.memory
+                continue
+            memory = frame.variables[variable.key] = self.allocate(variable.name, variable.type)
+            self.state[memory] = {(): argument}
+        self.frames.append(frame)
+        try:
+            flow, value = self.carry_out(function.body)
+        finally:
+            self.frames.pop()
+        if flow != "return":
+            value = UnfollowedReal()
+        for condition, other in reversed(frame.returns):
+            value = self.merged(condition, other, value, function.name, function.place)
+        return value
+
+    def _anything(self, type_: SourceType, text: str, place: SourcePlace) -> Any:
+        if type_.kind == "int":
+            return self.symbol(text, place)
+        if type_.kind == "pointer":
+            return Pointer(self.allocate(text, type_.element or type_), (), sympy.Integer(0))
+        return UnfollowedReal()
+
+    def _invoke(self, invocation: Invocation) -> Any:
+        name, place = invocation.name, invocation.place
+        function = self.program.functions.get(invocation.key)
+        if name in _ENDS:
+            raise Ended
+        if name.startswith(("MPI_", "PMPI_")):
+            return self.mpi.call(invocation)
+        values = [self.value(argument) for argument in invocation.arguments]
+        if function is not None:
+            for number, (argument, parameter) in enumerate(
+                zip(invocation.arguments, function.parameters, strict=False)
+            ):
+                if parameter.type.kind == "record" and isinstance(
+                    argument, (Variable, Field, Element)
+                ):
+                    memory, path = self.locate(argument)
+                    if not path:
+                        values[number] = Pointer(memory, path)
+            return self.call(function, values)
+        return self._library(name, values, invocation, place)
+
+    def _library(
+        self, name: str, values: list[Any], invocation: Invocation, place: SourcePlace
+    ) -> Any:
+        """A function whose source is not here."""
+        if name in _ALLOCATORS:
+            return Pointer(self.allocate(name, invocation.type), (), sympy.Integer(0))
+        if (
+            name in _NUMBERS
+            and values
+            and isinstance(values[0], LiteralText)
+            and values[0].kind == "argument"
+        ):
+            return self._argument(values[0].text, place)
+        if name in _READERS:
+            for value in values:
+                if isinstance(value, Pointer):
+                    self._read_in(value, place)
+            return UnfollowedReal()
+        if name == "omp_get_max_threads" or name == "omp_get_num_threads":
+            return THREADS
+        if name.removeprefix("std::") in _MATH:
+            return self._mathematics(name, values)
+        if name in ("memcpy", "memmove", "memset", "qsort", "fread"):
+            if values and isinstance(values[0], Pointer):
+                self.state[values[0].memory] = {}
+            return values[0] if values else UnfollowedReal()
+        for value, argument in zip(values, invocation.arguments, strict=False):
+            if (
+                isinstance(value, Pointer)
+                and argument.type.kind == "pointer"
+                and "const" not in argument.type.name
+            ):
+                self.state[value.memory] = {}
+        return self._anything(invocation.type, name or "call", place)
+
+    def _argument(self, number: str, place: SourcePlace) -> sympy.Symbol:
+        symbol = sympy.Symbol(f"argument_{number}", integer=True, positive=True)
+        self.parameters.setdefault(symbol, SourceParameter(symbol, f"argument_{number}", place))
+        return symbol
+
+    def _read_in(self, pointer: Pointer, place: SourcePlace) -> None:
+        memory, path = self.at(pointer, sympy.Integer(0))
+        name = named(self.memories[memory].name, path)
+        symbol = sympy.Symbol(re.sub(r"\W+", "_", name).strip("_"), integer=True, positive=True)
+        self.parameters.setdefault(symbol, SourceParameter(symbol, symbol.name, place))
+        self.state[memory] = {**self.state.get(memory, {}), path: symbol}
+
+    def _mathematics(self, name: str, values: list[Any]) -> Any:
+        name = name.removeprefix("std::")
+        if all(isinstance(value, sympy.Expr) for value in values) and values:
+            exact: dict[str, Callable[..., Any]] = {
+                "sqrt": sympy.sqrt,
+                "floor": sympy.floor,
+                "ceil": sympy.ceiling,
+                "abs": sympy.Abs,
+                "fabs": sympy.Abs,
+                "labs": sympy.Abs,
+                "min": sympy.Min,
+                "max": sympy.Max,
+                "fmin": sympy.Min,
+                "fmax": sympy.Max,
+                "pow": sympy.Pow,
+                "lround": lambda x: x if _is_root(x) else sympy.floor(x + sympy.Rational(1, 2)),
+                "round": lambda x: x if _is_root(x) else sympy.floor(x + sympy.Rational(1, 2)),
+                "cbrt": sympy.cbrt,
+                "log2": lambda x: sympy.log(x, 2),
+                "log": sympy.log,
+                "exp": sympy.exp,
+            }
+            if name in exact and not any(self.dependence(value) for value in values):
+                return exact[name](*values)
+        depends = frozenset().union(*map(self.dependence, values))
+        self._count(name, depends)
+        return UnfollowedReal(depends)
+
+    # Expressions
+
+    def value(self, expression: Expression) -> Any:
+        """The value of an expression, with what it does."""
+        if isinstance(expression, Literal):
+            if isinstance(expression.value, str):
+                return LiteralText(expression.value, expression.type.kind)
+            if expression.type.kind == "real":
+                return (
+                    sympy.nsimplify(expression.value)
+                    if abs(expression.value) < 1e15
+                    else UnfollowedReal()
+                )
+            return sympy.Integer(expression.value)
+        if isinstance(expression, (Variable, Field, Element)):
+            if isinstance(expression, Variable) and expression.name.startswith("MPI_"):
+                return LiteralText(expression.name, "mpi")
+            memory, path = self.locate(expression)
+            return self.load(memory, path, expression.type, self._place(expression))
+        if isinstance(expression, Address):
+            return self._address(expression.target)
+        if isinstance(expression, Assignment):
+            return self._assign(expression)
+        if isinstance(expression, Invocation):
+            return self._invoke(expression)
+        return self._operation(expression)
+
+    def _address(self, target: Expression) -> Any:
+        memory, path = self.locate(target)
+        if path and isinstance(path[-1], sympy.Basic):
+            return Pointer(memory, path[:-1], path[-1])
+        return Pointer(memory, path)
+
+    def _assign(self, assignment: Assignment) -> Any:
+        target = assignment.target
+        old: Any = None
+        if assignment.operator:
+            old = self.value(target)
+            right = self.value(assignment.value)
+            new = self._arithmetic(assignment.operator, [old, right], assignment.type)
+        else:
+            new = self.value(assignment.value)
+            if assignment.type.kind == "record" and isinstance(
+                assignment.value, (Variable, Field, Element)
+            ):
+                self._copy(target, assignment.value)
+                return new
+        memory, path = self.locate(target)
+        self.store(memory, path, new, target.type, self._place(target))
+        if isinstance(target, (Variable, Field)):
+            self._name_parameter(new, target.name)
+        return old if assignment.is_postfix else new
+
+    def _name_parameter(self, value: Any, name: str) -> None:
+        """Call a parameter as the outermost call does that keeps it."""
+        found = self.parameters.get(value) if isinstance(value, sympy.Symbol) else None
+        if found is not None and len(self.frames) < found.depth:
+            found.name, found.depth = name, len(self.frames)
+
+    def _copy(self, target: Expression, source: Expression) -> None:
+        (memory, path), (other, way) = self.locate(target), self.locate(source)
+        parts = {
+            (*path, *known[len(way) :]): value
+            for known, value in self.state.get(other, {}).items()
+            if known[: len(way)] == way
+        }
+        self.state[memory] = {**self.state.get(memory, {}), **parts}
+
+    def _operation(self, operation: SourceOperation) -> Any:
+        operator = operation.operator
+        if operator == "?:":
+            condition = self.condition(operation.operands[0])
+            if condition == sympy.true:
+                return self.value(operation.operands[1])
+            if condition == sympy.false:
+                return self.value(operation.operands[2])
+            one, other = (self.value(part) for part in operation.operands[1:])
+            return self.merged(condition, one, other, "choice", self._place(operation))
+        if operator in ("&&", "||", "!", *_COMPARISONS):
+            condition = self.condition(operation)
+            if condition in (sympy.true, sympy.false):
+                return sympy.Integer(condition == sympy.true)
+            if condition.is_Symbol:
+                return UnfollowedReal(self.dependence(condition))
+            return sympy.Piecewise((1, condition), (0, True))
+        values = [self.value(part) for part in operation.operands]
+        if operator == "cast":
+            (value,) = values
+            if (
+                operation.type.kind == "int"
+                and isinstance(value, sympy.Expr)
+                and not value.is_integer
+            ):
+                return sympy.floor(value)
+            if operation.type.kind == "int" and isinstance(value, UnfollowedReal):
+                return self.symbol("converted", self._place(operation), value.depends)
+            return value
+        if operator == ",":
+            return values[-1]
+        if operator in ("list", "unknown"):
+            if operation.type.kind == "int" and operator == "unknown":
+                return self.symbol("unknown", self._place(operation))
+            return values[0] if len(values) == 1 else UnfollowedReal()
+        return self._arithmetic(operator, values, operation.type)
+
+    def _arithmetic(self, operator: str, values: list[Any], type_: SourceType) -> Any:
+        pointers = [value for value in values if isinstance(value, Pointer)]
+        if pointers and len(values) == 2:
+            return self._moved(operator, values)
+        if all(isinstance(value, sympy.Expr) for value in values):
+            if type_.kind == "real" and any(self.dependence(value) for value in values):
+                depends = frozenset().union(*map(self.dependence, values))
+                if operator != "neg":
+                    self._count(operator, depends)
+                return UnfollowedReal(depends)
+            return self._exact(operator, values, type_)
+        depends = frozenset().union(*map(self.dependence, values))
+        if type_.kind == "int":
+            return self.symbol("whole number", SourcePlace("?", 0), depends)
+        if operator != "neg":
+            self._count(operator, depends)
+        return UnfollowedReal(depends)
+
+    def _exact(self, operator: str, values: list[sympy.Expr], type_: SourceType) -> sympy.Expr:
+        if operator == "neg":
+            return -values[0]
+        if operator == "~" or len(values) == 1:
+            return self.symbol("bits", SourcePlace("?", 0), self.dependence(values[0]))
+        a, b = values
+        found: sympy.Expr
+        if operator in "+-*":
+            found = {"+": a + b, "-": a - b, "*": a * b}[operator]
+            found = sympy.expand(found) if found.count_ops() < LARGEST else found
+        elif operator == "/":
+            if b == 0:
+                return self.symbol("division by zero", SourcePlace("?", 0))
+            found = a / b
+            if type_.kind == "int":
+                found = _quotient(a, b)
+        elif operator == "%":
+            found = (
+                sympy.Mod(a, b) if b != 0 else self.symbol("division by zero", SourcePlace("?", 0))
+            )
+        elif operator == "**":
+            found = a**b
+        elif operator == "<<" and b.is_Integer and b < 64:
+            found = a * 2**b
+        elif operator == ">>" and b.is_Integer and b < 64:
+            found = _quotient(a, sympy.Integer(2) ** b)
+        elif operator in "&|^" and a.is_Integer and b.is_Integer:
+            found = sympy.Integer(
+                {"&": int(a) & int(b), "|": int(a) | int(b), "^": int(a) ^ int(b)}[operator]
+            )
+        else:
+            return self.symbol("bits", SourcePlace("?", 0), self.dependence(a) | self.dependence(b))
+        if found.count_ops() > LARGEST:
+            return self.symbol("long formula", SourcePlace("?", 0), self.dependence(found))
+        return found
+
+    def _moved(self, operator: str, values: list[Any]) -> Any:
+        """A pointer some elements on, or the distance of two."""
+        one, other = values
+        if operator in "+-" and isinstance(one, Pointer) and isinstance(other, sympy.Expr):
+            by = other if operator == "+" else -other
+            return one._replace(offset=sympy.expand((one.offset or sympy.Integer(0)) + by))
+        if operator == "+" and isinstance(other, Pointer) and isinstance(one, sympy.Expr):
+            return other._replace(offset=sympy.expand((other.offset or 0) + one))
+        if operator == "-" and isinstance(one, Pointer) and isinstance(other, Pointer):
+            if (one.memory, one.path) == (other.memory, other.path) and one.offset is not None:
+                return sympy.expand(one.offset - (other.offset or 0))
+            return self.symbol("distance", SourcePlace("?", 0))
+        return one if isinstance(one, Pointer) else other
+
+    def condition(self, expression: Expression) -> Any:
+        """A condition as a formula; a symbol where it cannot be known."""
+        if isinstance(expression, SourceOperation):
+            operator = expression.operator
+            if operator == "&&" or operator == "||":
+                join = sympy.And if operator == "&&" else sympy.Or
+                first = self.condition(expression.operands[0])
+                if first == (sympy.false if operator == "&&" else sympy.true):
+                    return first
+                return join(first, self.condition(expression.operands[1]))
+            if operator == "!":
+                return sympy.Not(self.condition(expression.operands[0]))
+            if operator in _COMPARISONS:
+                one, other = (self.value(part) for part in expression.operands)
+                if isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr):
+                    try:
+                        return _COMPARISONS[operator](one, other)
+                    except TypeError:
+                        return self._undecided(self.dependence(one) | self.dependence(other))
+                if isinstance(one, (LiteralText, mpi_arguments.SourceCommunicator)) and isinstance(
+                    other, (LiteralText, mpi_arguments.SourceCommunicator)
+                ):
+                    same = one == other
+                    return sympy.true if same == (operator == "==") else sympy.false
+                if Pointer in (type(one), type(other)) and operator in ("==", "!="):
+                    # what was allocated is there
+                    is_null = sympy.Integer(0) in (one, other)
+                    if is_null:
+                        return sympy.false if operator == "==" else sympy.true
+                if expression.operands[0].type.kind == "real" and operator not in ("==", "!="):
+                    self._count("compare", self.dependence(one) | self.dependence(other))
+                return self._undecided(self.dependence(one) | self.dependence(other))
+        value = self.value(expression)
+        if isinstance(value, sympy.Expr):
+            if value.is_Piecewise and all(part.is_Integer for part, _ in value.args):
+                return sympy.Or(*(test for part, test in value.args[:-1] if part != 0))
+            return sympy.Ne(value, 0)
+        if isinstance(value, (Pointer, LiteralText)):
+            return sympy.true
+        return self._undecided(self.dependence(value))
+
+    def _undecided(self, depends: frozenset[sympy.Symbol]) -> sympy.Symbol:
+        self.number += 1
+        found = sympy.Symbol(f"condition~{self.number}")
+        self.depends[found] = depends
+        return found
+
+    def _count(self, operator: str, depends: frozenset[sympy.Symbol]) -> None:
+        """Note an operation on real numbers that every turn of the innermost loop does."""
+        if self.tally is None or self.nest is None or self.nest.variable not in depends:
+            return
+        self.tally.flops[operator] = self.tally.flops.get(operator, 0) + 1
+
+    def _place(self, expression: Any) -> SourcePlace:
+        place = getattr(expression, "place", None)
+        if isinstance(place, SourcePlace):
+            return place
+        return self.frames[-1].function.place if self.frames else SourcePlace("?", 0)
+
+
+def _exact(index: Any, interpreter: SymbolicEvaluation, target: Element) -> sympy.Expr:
+    if isinstance(index, sympy.Expr):
+        return index
+    return interpreter.symbol(
+        _words(target.subscript), interpreter._place(target), interpreter.dependence(index)
+    )
+
+
+def _quotient(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
+    """A whole quotient; where the remainder is known to be none, or a root divides, it is exact."""
+    plain = sympy.cancel(a / b) if b.is_number else a / b
+    if plain.is_integer:
+        return plain
+    return sympy.floor(a / b)
+
+
+def _is_root(value: sympy.Expr) -> bool:
+    return value.is_Pow and value.exp in (sympy.Rational(1, 2), sympy.Rational(1, 3))
+
+
+def _words(expression: Any) -> str:
+    if isinstance(expression, Variable):
+        return expression.name
+    if isinstance(expression, Field):
+        return f"{_words(expression.base)}.{expression.name}"
+    if isinstance(expression, Element):
+        return f"{_words(expression.base)}[{_words(expression.subscript)}]"
+    if isinstance(expression, Literal):
+        return str(expression.value)
+    if isinstance(expression, Invocation):
+        return expression.name
+    if isinstance(expression, SourceOperation):
+        return expression.operator.join(map(_words, expression.operands))
+    return "value"

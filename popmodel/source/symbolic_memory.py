@@ -1,0 +1,243 @@
+"""Values of a program that is carried out with symbols, and the memory that holds them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import sympy
+
+from popmodel.source.intermediate_form import SourcePlace, SourceType
+from popmodel.source.source_events import Access, Nest, Tally
+
+PROCESSES, THREADS = (sympy.Symbol(name, integer=True, positive=True) for name in "PT")
+RANK = sympy.Symbol("rank", integer=True, nonnegative=True)
+ARGUMENTS = sympy.Symbol("argc", integer=True, positive=True)
+LARGEST = 200
+"""Parts of a formula beyond which it is no longer followed."""
+UNNAMED = 99
+"""Depth of calls at which a parameter has no name yet."""
+
+
+class UnfollowedReal(NamedTuple):
+    """A number that is not followed: it depends on these loop variables."""
+
+    depends: frozenset[sympy.Symbol] = frozenset()
+
+
+class Pointer(NamedTuple):
+    """Points into a block of memory; without an offset at something that is no element."""
+
+    memory: int
+    path: tuple[Any, ...]
+    offset: sympy.Expr | None = None
+
+
+class LiteralText(NamedTuple):
+    """A text, or the key of a function."""
+
+    text: str
+    kind: str = "text"
+
+
+@dataclass
+class MemoryBlock:
+    """A block of memory: a variable, or what was allocated."""
+
+    name: str
+    type: SourceType
+    is_argument_list: bool = False
+
+
+@dataclass
+class SourceParameter:
+    """A number that the user gives."""
+
+    symbol: sympy.Symbol
+    name: str
+    place: SourcePlace
+    default: sympy.Expr | None = None
+    depth: int = UNNAMED  # Of the call that named it
+
+
+Contents: TypeAlias = dict[tuple[Any, ...], Any]
+"""What a block of memory holds, by the way to it: names of fields, and indexes."""
+
+
+class SymbolicMemory:
+    """Blocks of memory, and the symbols for what is not known."""
+
+    def __init__(self) -> None:
+        self.memories: list[MemoryBlock] = []
+        self.state: dict[int, Contents] = {}
+        self.parameters: dict[sympy.Symbol, SourceParameter] = {}
+        self.unknown: dict[
+            sympy.Symbol, tuple[str, SourcePlace]
+        ] = {}  # What it stands for, and where
+        self.depends: dict[sympy.Symbol, frozenset[sympy.Symbol]] = {}
+        self.names: set[str] = set()
+        self.tally: Tally | None = None
+        self.nest: Nest | None = None
+
+    def symbol(
+        self, text: str, place: SourcePlace, depends: frozenset[sympy.Symbol] = frozenset()
+    ) -> sympy.Symbol:
+        """A symbol for a whole number that is not known."""
+        plain = re.sub(r"\W+", "_", text).strip("_") or "unknown"
+        name, number = plain, 1
+        while any(known.name == name for known in self.unknown):
+            number += 1
+            name = f"{plain}_{number}"
+        found = sympy.Symbol(name, integer=True)
+        self.unknown[found] = text, place
+        self.depends[found] = depends
+        return found
+
+    def dependence(self, value: Any) -> frozenset[sympy.Symbol]:
+        """The loop variables that a value depends on."""
+        if isinstance(value, UnfollowedReal):
+            return value.depends
+        if isinstance(value, Pointer):
+            parts = [part for part in (*value.path, value.offset) if isinstance(part, sympy.Basic)]
+            return frozenset().union(*map(self.dependence, parts))
+        if isinstance(value, sympy.Basic):
+            symbols = value.free_symbols
+            return frozenset().union(*(self.depends.get(one, frozenset()) for one in symbols))
+        return frozenset()
+
+    def allocate(self, name: str, type_: SourceType) -> int:
+        self.memories.append(MemoryBlock(name, type_))
+        self.state[len(self.memories) - 1] = {}
+        return len(self.memories) - 1
+
+    def at(self, pointer: Pointer, index: sympy.Expr) -> tuple[int, tuple[Any, ...]]:
+        if pointer.offset is None:
+            return pointer.memory, pointer.path if index == 0 else (*pointer.path, index)
+        return pointer.memory, (*pointer.path, sympy.expand(pointer.offset + index))
+
+    def load(
+        self, memory: int, path: tuple[Any, ...], type_: SourceType, place: SourcePlace
+    ) -> Any:
+        """What stands somewhere."""
+        contents = self.state.get(memory, {})
+        if type_.kind == "array":
+            return Pointer(memory, path, sympy.Integer(0))
+        if path in contents:
+            return contents[path]
+        depends = frozenset().union(
+            *(self.dependence(part) for part in path if isinstance(part, sympy.Basic))
+        )
+        if self.tally is not None and any(isinstance(part, sympy.Basic) for part in path):
+            self._access(memory, path, type_, False, place)
+        block = self.memories[memory]
+        name = named(block.name, path)
+        value: Any
+        if block.is_argument_list:
+            value = LiteralText(str(path[-1]), "argument")
+        elif type_.kind == "int":
+            value = self.symbol(name, place, depends)
+        elif type_.kind == "pointer":
+            value = Pointer(self.allocate(name, type_.element or type_), (), sympy.Integer(0))
+        elif type_.kind == "record":
+            value = UnfollowedReal(depends)
+        else:
+            value = UnfollowedReal(depends)
+        contents = self.state[memory] = dict(contents)
+        contents[path] = value
+        return value
+
+    def store(
+        self, memory: int, path: tuple[Any, ...], value: Any, type_: SourceType, place: SourcePlace
+    ) -> None:
+        """Put a value somewhere: what may be the same place is not known any more."""
+        contents = self.state[memory] = dict(self.state.get(memory, {}))
+        for other in [known for known in contents if known != path and len(known) == len(path)]:
+            is_known = _is_known(path) and _is_known(other)
+            if not is_known and all(_may_be(a, b) for a, b in zip(path, other, strict=True)):
+                del contents[other]
+        if self.tally is not None and any(isinstance(part, sympy.Basic) for part in path):
+            self._access(memory, path, type_, True, place)
+        contents[path] = value
+
+    def _access(
+        self,
+        memory: int,
+        path: tuple[Any, ...],
+        type_: SourceType,
+        is_store: bool,
+        place: SourcePlace,
+    ) -> None:
+        if _is_known(path):
+            return
+        assert self.tally is not None
+        name = f"{self.memories[memory].name}#{memory}"
+        self.tally.accesses.append(Access(name, path, is_store, type_.size or 8, place))
+
+    def merge(
+        self,
+        condition: sympy.Basic,
+        first: dict[int, Contents],
+        second: dict[int, Contents],
+        place: SourcePlace,
+    ) -> dict[int, Contents]:
+        """What holds after either side of a branch."""
+        found = dict(first)
+        for memory in first.keys() | second.keys():
+            one, other = first.get(memory), second.get(memory)
+            if one is None or other is None:
+                found[memory] = one or other or {}  # lives on one side only
+                continue
+            if one is other:
+                continue
+            both = {}
+            for path in one.keys() & other.keys():
+                a, b = one[path], other[path]
+                both[path] = (
+                    a
+                    if a == b
+                    else self.merged(
+                        condition, a, b, named(self.memories[memory].name, path), place
+                    )
+                )
+            found[memory] = both
+        return found
+
+    def merged(
+        self, condition: sympy.Basic, one: Any, other: Any, text: str, place: SourcePlace
+    ) -> Any:
+        """A value that is one or another by a condition."""
+        if one == other:
+            return one
+        depends = self.dependence(one) | self.dependence(other) | self.dependence(condition)
+        if isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr):
+            if ARGUMENTS in condition.free_symbols:
+                for given, default in ((one, other), (other, one)):
+                    if given in self.parameters:
+                        if default.is_number:
+                            self.parameters[given].default = default
+                        return given
+            chosen = sympy.Piecewise((one, condition), (other, True))
+            if chosen.count_ops() < LARGEST // 4 and not condition.atoms(sympy.Function):
+                return chosen
+            return self.symbol(text, place, depends)
+        if isinstance(one, Pointer) and isinstance(other, Pointer):
+            return one
+        return UnfollowedReal(depends)
+
+
+def _is_known(path: tuple[Any, ...]) -> bool:
+    """Whether a way has no index that is a formula."""
+    return all(isinstance(part, str) or bool(part.is_Integer) for part in path)
+
+
+def _may_be(a: Any, b: Any) -> bool:
+    """Whether two parts of a way may be the same."""
+    if isinstance(a, str) or isinstance(b, str):
+        return bool(a == b)
+    difference = a - b
+    return not (bool(difference.is_number) and bool(difference != 0))
+
+
+def named(name: str, path: tuple[Any, ...]) -> str:
+    return name + "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in path)

@@ -1,0 +1,145 @@
+"""Calls of MPI in source code, and the items that they become."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import popmodel
+from popmodel.errors import FileError, UsageError
+
+START = """
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  int rank, size; MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank); MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int n = atoi(argv[1]); double *a = malloc(8 * n), *b = malloc(8 * n), s = 0, r;
+"""
+
+
+def program(folder: Path, body: str) -> list[dict[str, Any]]:
+    """Items of a program."""
+    path = folder / "app.c"
+    path.write_text(START + body + "\nMPI_Finalize(); return 0; }\n")
+    found = popmodel.signature_from_source(path)
+    return list(tomllib.loads(found.text).get("program", []))
+
+
+STATUS = "MPI_STATUS_IGNORE"
+
+
+def test_a_ring_is_a_shift(tmp_path: Path) -> None:
+    (item,) = program(
+        tmp_path,
+        f"MPI_Sendrecv(a, n, MPI_DOUBLE, (rank + 1) % size, 0, b, n, MPI_DOUBLE, "
+        f"(rank + size - 1) % size, 0, MPI_COMM_WORLD, {STATUS});",
+    )
+    assert item == {"shift": {"name": "shift", "dim": 0, "by": 1, "bytes": "8*n"}}
+
+
+def test_neighbours_in_both_directions_are_a_halo(tmp_path: Path) -> None:
+    (item,) = program(
+        tmp_path,
+        "int rows = n / size + (rank < n % size);\n"
+        "int up = rank ? rank - 1 : MPI_PROC_NULL;\n"
+        "int down = rank < size - 1 ? rank + 1 : MPI_PROC_NULL; MPI_Request q[4];\n"
+        "MPI_Irecv(a, n, MPI_DOUBLE, up, 0, MPI_COMM_WORLD, &q[0]);\n"
+        "MPI_Irecv(a, n, MPI_DOUBLE, down, 1, MPI_COMM_WORLD, &q[1]);\n"
+        "MPI_Isend(b, n, MPI_DOUBLE, up, 1, MPI_COMM_WORLD, &q[2]);\n"
+        "MPI_Isend(b, n, MPI_DOUBLE, down, 0, MPI_COMM_WORLD, &q[3]);\n"
+        "MPI_Waitall(4, q, MPI_STATUSES_IGNORE);\n"
+        "MPI_Allreduce(&s, &r, rows, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);",
+    )[:1]
+    assert item["halo"]["bytes_per_cell"] == "8*n"
+    assert item["halo"]["mode"] == "nonblocking"
+
+
+def test_other_partners_are_formulas_of_rank(tmp_path: Path) -> None:
+    (item,) = program(
+        tmp_path,
+        "if (rank % 2 == 0) MPI_Send(a, n, MPI_FLOAT, rank + 1, 0, MPI_COMM_WORLD);\n"
+        f"else MPI_Recv(a, n, MPI_FLOAT, rank - 1, 0, MPI_COMM_WORLD, {STATUS});",
+    )
+    send, receive = item["messages"]["calls"]
+    assert (send["do"], send["to"], send["bytes"]) == ("send", "rank + 1", "4*n")
+    assert (receive["do"], receive["from"]) == ("recv", "rank - 1")
+    assert send["on"] != receive["on"]
+
+
+def test_what_is_done_every_few_turns_says_so(tmp_path: Path) -> None:
+    (item,) = program(
+        tmp_path,
+        "for (int step = 0; step < n; step++)\n"
+        "  if (step % 10 == 9) MPI_Allreduce(&s, &r, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);",
+    )
+    assert item["loop"]["count"] == "n"
+    (inner,) = item["body"]
+    assert (inner["collective"]["every"], inner["collective"]["bytes"]) == (10, 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "op", "size"),
+    [
+        ("MPI_Bcast(a, n, MPI_INT, 0, MPI_COMM_WORLD)", "bcast", "4*n"),
+        ("MPI_Reduce(a, b, 3, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD)", "reduce", 24),
+        ("MPI_Alltoall(a, n, MPI_INT, b, n, MPI_INT, MPI_COMM_WORLD)", "alltoall", "4*n"),
+        ("MPI_Gather(a, n, MPI_LONG, b, n, MPI_LONG, 0, MPI_COMM_WORLD)", "gather", "8*n"),
+    ],
+)
+def test_collectives_have_their_bytes(call: str, op: str, size: Any, tmp_path: Path) -> None:
+    (item,) = program(tmp_path, f"{call};")
+    assert (item["collective"]["op"], item["collective"]["bytes"]) == (op, size)
+
+
+def test_a_program_that_ends_otherwise_requires_it(tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    ends = "if (n % size) MPI_Abort(MPI_COMM_WORLD, 1);\n"
+    sends = "MPI_Bcast(a, n / size, MPI_DOUBLE, 0, MPI_COMM_WORLD); return 0; }"
+    path.write_text(START + ends + sends)
+    document = tomllib.loads(popmodel.signature_from_source(path).text)
+    assert document["limits"]["require"] == ["(n % P) == 0"]
+    assert document["program"][0]["collective"]["bytes"] == "8*n/P"
+
+
+def test_what_the_source_does_not_say_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(START.replace("atoi(argv[1])", "secret()").replace(
+        "int main", "int secret(void);\nint main"
+    ) + "MPI_Bcast(a, n, MPI_INT, 0, MPI_COMM_WORLD); return 0; }")  # fmt: skip
+    found = popmodel.signature_from_source(path)
+    assert found.unknown == (("secret", "secret", "app.c:8"),)
+    assert tomllib.loads(found.text)["constants"] == {"secret": "?"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "int main(", "}}}}", "int f(void) { return g(h; }", "#include <nowhere.h>\nint main() {}"],
+)
+def test_broken_source_is_answered_in_one_line_or_read_as_far_as_it_goes(
+    text: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(text)
+    try:
+        found = popmodel.signature_from_source(path)
+    except UsageError as error:
+        assert error.message == "the files define no main"
+    else:
+        assert "app.c:1" in found.notes[0]
+
+
+def test_files_that_cannot_be_read_and_mixed_inputs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="No such file"):
+        popmodel.signature_from_source(tmp_path / "none.c")
+
+
+def test_a_function_that_calls_itself_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text("int f(int n) { return n < 2 ? n : f(n - 1); }\nint main(int c, char **v) "
+                    "{ return f(c); }")  # fmt: skip
+    found = popmodel.signature_from_source(path)
+    assert found.notes == ("app.c:1: f calls itself: followed twice",)
