@@ -304,14 +304,21 @@ def test_what_rests_on_a_run_that_was_lost_is_made_anew(
     call = arguments(mpi, ring, options=options)
     status, first, err = popmodel(*call)
     assert status == 0, err
+
+    def learnt() -> set[str]:  # on a busy machine some repeats only
+        steps = [step for step in manifest("here")["steps"] if step["name"] == "signature"]
+        return {run for step in steps for run in step["facts"]["runs"]}
+
     for name in ("2x1", "1x1"):
+        learnt_before = learnt()
         trace = Path(f"here/runs/{name}.prv.gz")
         trace.write_bytes(trace.read_bytes()[:-9])
         before = Path("here/study.json").read_bytes()
         status, again, err = popmodel(*call)
         assert status == 0, err
         assert f"run {name}: its files were changed or lost: it is made again\n" in err
-        assert ("finding the signature in" in err) == (not given)
+        is_learnt = name in learnt_before | learnt()
+        assert ("finding the signature in" in err) == (not given and is_learnt)
         runs = {run["name"]: run for run in json.loads(again)["study"]["runs"]}
         steps = {step["name"]: step for step in manifest("here")["steps"]}
         assert runs[name]["seconds"] == steps[f"run {name}"]["facts"]["seconds"]
