@@ -30,7 +30,7 @@ from popmodel.signature.place_calls import (
     within_stretches,
 )
 from popmodel.signature.scaling_lists import ScalingGrid, general, grid_of, tidy
-from popmodel.signature.summary import LINES, exchange, is_read, shortened
+from popmodel.signature.summary import LINES, by_frequency, exchange, is_read, shortened
 from popmodel.structure.message_rows import PlaceTable
 from popmodel.structure.structure import FoundLoop, Leaf
 
@@ -287,7 +287,9 @@ class _OutlineBuilder:
             made.append(self.work(both, body))
         if len(sent):
             self.notes.append(_SUMMED.format(name=name))
-            made.append(exchange(program, name, sent, times, places, every))
+        for some, executions in by_frequency(program, sent, len(which)):
+            every, times = body.frequency(executions)
+            made.append(exchange(program, name, some, times, places, every))
         return made
 
     def listed(

@@ -111,6 +111,26 @@ def exchange_rows(
     return [*rows, {"do": "waitall"}], is_even
 
 
+def by_frequency(program: Program, sent: Whole, executions: int) -> Iterator[tuple[Whole, int]]:
+    """Divide messages into those of pairs that have one most times, and others; how often each."""
+    if not len(sent):
+        return
+    count = _per_pair(program, sent)
+    rare = 2 * count < executions
+    if not rare.all():
+        yield sent[~rare], executions
+    if rare.any():
+        yield sent[rare], int(count[rare].max())
+
+
+def _per_pair(program: Program, sent: Whole) -> Whole:
+    """How many of some messages the pair of processes of each has."""
+    messages = program.messages
+    pairs = messages.sender[sent].astype(np.int64) * program.processes + messages.receiver[sent]
+    _, which, count = np.unique(pairs, return_inverse=True, return_counts=True)
+    return np.asarray(count[which], dtype=np.int64)
+
+
 def _offsets(program: Program, sent: Whole) -> tuple[int, ...]:
     """How far messages go, modulo P, where most bytes do first."""
     messages, processes = program.messages, program.processes
@@ -323,10 +343,8 @@ class _Summaries:
         else:
             executions = sum(node.times for node in site.nodes)
         if isinstance(site.nodes[0], OutlineCalls):  # no more than a pair of processes has messages
-            messages = self.structure.program.messages
             sent = np.concatenate([node.sent for node in site.nodes])
-            pairs = np.stack([messages.sender[sent], messages.receiver[sent]])
-            executions = min(executions, int(np.unique(pairs, axis=1, return_counts=True)[1].max()))
+            executions = min(executions, int(_per_pair(self.structure.program, sent).max()))
         return executions / times
 
     def _site(self, site: _Site, times: int, every: str) -> list[Node]:
