@@ -18,7 +18,7 @@ STATEMENTS = {
     "report": 8830,
     "model": 8015,
     "trace": 4510,
-    "signature": 3410,
+    "signature": 3425,
     "api": 3520,
     "tracer": 2765,
     "simulator": 2536,
