@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from popmodel.api.sensitivity import sensitivity
     from popmodel.api.sweep import sweep
     from popmodel.api.validate import validate
+    from popmodel.base.errors import PopmodelError
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.errors import PopmodelError
     from popmodel.machine.profile import load as load_machine
     from popmodel.model.signatures import load as load_signature
     from popmodel.network.network import Network
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Network": "popmodel.network.network.Network",
-    "PopmodelError": "popmodel.errors.PopmodelError",
+    "PopmodelError": "popmodel.base.errors.PopmodelError",
     "analyse": "popmodel.api.analyse.analyse",
     "calibrate": "popmodel.api.calibrate.calibrate",
     "communication": "popmodel.api.communication.communication",

@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from popmodel.expressions import Expression
+from popmodel.base.expressions import Expression
 
 _OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

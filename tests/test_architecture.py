@@ -48,7 +48,7 @@ def test_every_room_has_a_layer_and_none_but_that_of_traces_and_the_core_may_kno
     rooms = {one for one in modules("popmodel") if (ROOT / one.replace(".", "/")).is_dir()}
     assert set.union(*layers) >= rooms - {"popmodel.docs"}
     numbers = contract("only the room of Paraver traces knows the numbers of their events")
-    below = {"popmodel.trace", "popmodel.kernel", "popmodel.expressions", "popmodel.docs"}
+    below = {"popmodel.trace", "popmodel.kernel", "popmodel.base", "popmodel.docs"}
     assert set(numbers["source_modules"]) == rooms - below
 
 

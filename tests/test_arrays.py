@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from popmodel import arrays
+from popmodel.base import arrays
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 100_000])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel import files
+from popmodel.base import files
 
 
 @pytest.fixture

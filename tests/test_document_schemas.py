@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel import document_schemas, provenance
-from popmodel.errors import FileError
+from popmodel.base import document_schemas, provenance
+from popmodel.base.errors import FileError
 
 TRACE = str(Path(__file__).parent / "data" / "is.S.4.prv.gz")
 

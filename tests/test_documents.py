@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from popmodel import documents
-from popmodel.documents import Text, record
-from popmodel.errors import FileError, UsageError
+from popmodel.base import documents
+from popmodel.base.documents import Text, record
+from popmodel.base.errors import FileError, UsageError
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from symbolic import symbolic
 
-from popmodel.errors import PopmodelError
-from popmodel.expressions import MAX_LENGTH, ExpressionError, Takes, parse
+from popmodel.base.errors import PopmodelError
+from popmodel.base.expressions import MAX_LENGTH, ExpressionError, Takes, parse
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_numbers_and_symbols_agree(text: str, a: float, b: float, c: float) -> N
 
 def test_importing_the_module_imports_neither_sympy_nor_numpy() -> None:
     code = (
-        "import sys, popmodel.expressions as e; e.parse('9*2 + N'); "
+        "import sys, popmodel.base.expressions as e; e.parse('9*2 + N'); "
         "print(sorted({'sympy', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

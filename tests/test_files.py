@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from popmodel import files
 from popmodel.api import study
-from popmodel.errors import FileError
-from popmodel.files import ENDING
+from popmodel.base import files
+from popmodel.base.errors import FileError
+from popmodel.base.files import ENDING
 from popmodel.machine.bench import run_directory
 from popmodel.machine.bench.bench_plan import BenchPlan
 
@@ -106,7 +106,7 @@ def test_what_was_written_is_on_the_disk_before_it_has_its_name(
 
 ENDED = """
 import os, signal, sys
-from popmodel import files
+from popmodel.base import files
 with files.written(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()

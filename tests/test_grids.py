@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import UsageError
-from popmodel.units import MOST_VALUES as MOST
-from popmodel.units import parse_bandwidth, parse_time
-from popmodel.units import parse_values as read_values
+from popmodel.base.errors import UsageError
+from popmodel.base.units import MOST_VALUES as MOST
+from popmodel.base.units import parse_bandwidth, parse_time
+from popmodel.base.units import parse_values as read_values
 
 
 def test_one_value_is_no_range() -> None:

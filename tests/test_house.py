@@ -27,7 +27,8 @@ STATEMENTS = {
     "source": 2390,
     "structure": 3800,
     "fit": 3100,
-    "(top)": 1155,
+    "(top)": 70,
+    "base": 1720,
     "runs": 1326,
     "network": 1021,
     "whatif": 994,
@@ -35,7 +36,6 @@ STATEMENTS = {
     "validation": 870,
     "timeline": 907,
     "study": 1031,
-    "expressions": 565,
     "prediction": 1600,
     "kernel": 20,
 }

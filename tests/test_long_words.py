@@ -19,15 +19,15 @@ from typing import Any
 import pytest
 
 from popmodel import predict, project
-from popmodel.documents import parse_json, parse_toml, read_text
-from popmodel.errors import PopmodelError
-from popmodel.expressions import parse
+from popmodel.base.documents import parse_json, parse_toml, read_text
+from popmodel.base.errors import PopmodelError
+from popmodel.base.expressions import parse
+from popmodel.base.units import parse_size, parse_time
 from popmodel.machine.host.launcher import explain
 from popmodel.network import dimemas_cfg
 from popmodel.network.collectives import read_fans
 from popmodel.trace import read
 from popmodel.trace.regions import full_name, function_of, readable
-from popmodel.units import parse_size, parse_time
 
 LONG = 1 << 20
 MOST = 8

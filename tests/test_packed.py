@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.arrays import packed, unpacked
+from popmodel.base.arrays import packed, unpacked
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False)), st.sampled_from(["<f4", "<f8"]))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from popmodel.plain import document, fields_of, plain
-from popmodel.values import dataclass
+from popmodel.base.plain import document, fields_of, plain
+from popmodel.base.values import dataclass
 
 
 class Mode(StrEnum):

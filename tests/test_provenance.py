@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import popmodel
-from popmodel.errors import FileError
-from popmodel.plain import plain
-from popmodel.provenance import HEAD_BYTES, collect
+from popmodel.base.errors import FileError
+from popmodel.base.plain import plain
+from popmodel.base.provenance import HEAD_BYTES, collect
 
 
 def test_a_stamp_states_what_was_run_on_what(tmp_path: Path) -> None:

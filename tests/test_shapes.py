@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.documents import (
+from popmodel.base.documents import (
     Flag,
     Items,
     NamedShape,

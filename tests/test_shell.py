@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import UsageError
-from popmodel.shell import _HIDDEN, join, plain, quote, visible
+from popmodel.base.errors import UsageError
+from popmodel.base.shell import _HIDDEN, join, plain, quote, visible
 
 ALL = "".join(map(chr, range(sys.maxunicode + 1)))
 NO_ZERO = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"))

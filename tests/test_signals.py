@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from popmodel.files import ENDING, as_exits
+from popmodel.base.files import ENDING, as_exits
 
 
 @pytest.mark.parametrize("number", ENDING)

@@ -10,8 +10,8 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.expressions import parse
-from popmodel.expressions.elementary import (
+from popmodel.base.expressions import parse
+from popmodel.base.expressions.elementary import (
     ceiling,
     choose,
     floor,
@@ -20,7 +20,7 @@ from popmodel.expressions.elementary import (
     minimum,
     sqrt,
 )
-from popmodel.expressions.traced import TracedExpression, exact, named
+from popmodel.base.expressions.traced import TracedExpression, exact, named
 
 
 def symbol(name: str, value: float) -> TracedExpression:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import UsageError
-from popmodel.units import (
+from popmodel.base.errors import UsageError
+from popmodel.base.units import (
     format_bandwidth,
     format_size,
     format_time,

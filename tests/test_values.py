@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 
 @dataclass(frozen=True)

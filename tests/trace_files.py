@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 from popmodel.trace import Trace, read
 from popmodel.trace.paraver import columns
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from popmodel.plain import document
+from popmodel.base.plain import document
 
 if TYPE_CHECKING:
     from popmodel.machine.bench.bench_plan import Tools

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.measure import UNITS, Processes, RegionRun, by_process, by_region
 from popmodel.efficiency.observables import OutsideMPI
@@ -14,7 +15,6 @@ from popmodel.efficiency.scaling import SCALING, Comparable, evaluate_all, scale
 from popmodel.report import by_process as processes_report
 from popmodel.report import by_region as regions_report
 from popmodel.report.views import Views
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.efficiency.measure import MeasuredRun

@@ -21,7 +21,10 @@ from popmodel.api.inputs import (
 )
 from popmodel.api.measured import read_runs
 from popmodel.api.results import Result, save_text
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
+from popmodel.base.plain import document
+from popmodel.base.units import plural
+from popmodel.base.values import cut, dataclass
 from popmodel.fit.calibrate import Calibrated, Learnt, learnt_values, text_of
 from popmodel.fit.calibrate import calibrate as calibrated
 from popmodel.fit.cross_validation import NextRun, next_runs
@@ -30,14 +33,11 @@ from popmodel.machine.profile import Profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature
-from popmodel.plain import document
 from popmodel.prediction.prediction import subject
 from popmodel.report.calibrate import VIEWS
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.trace.selection import Foa, TracePart, Window
-from popmodel.units import plural
 from popmodel.validation.comparison import oversubscribed
-from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views

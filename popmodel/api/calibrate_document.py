@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.base.plain import fields_of
+from popmodel.base.units import plural
 from popmodel.fit.calibrate import Calibrated, Learnt
 from popmodel.fit.cross_validation import LeftOut, NextRun
 from popmodel.fit.problem import RUNTIME
@@ -16,8 +18,6 @@ from popmodel.fit.samples import Interval
 from popmodel.machine.quantity import END
 from popmodel.model.model_error import RESIDUALS
 from popmodel.model.symbols import label
-from popmodel.plain import fields_of
-from popmodel.units import plural
 
 LeftOutRun = Mapping[str, Any]
 

@@ -10,7 +10,9 @@ import numpy as np
 from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.part_of_run import part_of_run
 from popmodel.api.results import OfTrace
-from popmodel.plain import document
+from popmodel.base.plain import document
+from popmodel.base.units import count, format_size, plural
+from popmodel.base.values import cut, dataclass
 from popmodel.report.communication import VIEWS
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.structure import traffic
@@ -20,8 +22,6 @@ from popmodel.structure.structure import loops_around
 from popmodel.trace.calls import calls_made
 from popmodel.trace.caveats import devices
 from popmodel.trace.selection import PROGRAM, Foa, TraceFocus, TracePart, Window, focused
-from popmodel.units import count, format_size, plural
-from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,16 +15,16 @@ from popmodel.api.convert_timeline import (
 )
 from popmodel.api.inputs import TraceLike, path_of, several, trace_of
 from popmodel.api.part_of_run import part_of_run
-from popmodel.errors import FileError, UsageError
-from popmodel.files import expect_writable, refuse_planted
+from popmodel.base.errors import FileError, UsageError
+from popmodel.base.files import expect_writable, refuse_planted
+from popmodel.base.units import count, plural
+from popmodel.base.values import dataclass
 from popmodel.runs.files import FORMATS, form_of
 from popmodel.simulator import from_trace
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.simulator.program_files import ProgramFormat, format_of, write
 from popmodel.trace.caveats import devices
 from popmodel.trace.selection import Foa, TracePart, Window, focused
-from popmodel.units import count, plural
-from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

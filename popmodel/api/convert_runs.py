@@ -6,21 +6,21 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from popmodel import provenance
 from popmodel.api.inputs import TraceLike, trace_of
 from popmodel.api.measured import named, read_runs
 from popmodel.api.part_of_run import part_of_run
 from popmodel.api.results import save_text
-from popmodel.errors import UsageError
-from popmodel.plain import plain
+from popmodel.base import provenance
+from popmodel.base.errors import UsageError
+from popmodel.base.plain import plain
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.runs.files import FileForm, is_table, read_file
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.sites import sites_of
 from popmodel.runs.table import numbers_of, runs_frame
 from popmodel.trace import Trace
 from popmodel.trace.selection import TracePart
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     import pandas

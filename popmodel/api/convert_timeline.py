@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from popmodel import provenance
 from popmodel.api.results import save_text
-from popmodel.plain import plain
+from popmodel.base import provenance
+from popmodel.base.plain import plain
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.report.renderers.svg import draw
 from popmodel.report.timeline_plot import COLUMNS, ROWS, picture
 from popmodel.timeline.timeline import LIMITS, timeline
 from popmodel.timeline.trace_events import export
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.trace import Trace

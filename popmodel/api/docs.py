@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from popmodel.errors import UsageError, did_you_mean
-from popmodel.values import dataclass
+from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.values import dataclass
 
 PACKAGE = Path(__file__).parent.parent
 ELSEWHERE = {"grammar": PACKAGE / "model" / "signature" / "bundled" / "README.md"}

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api import glossary
+from popmodel.base.errors import UsageError
+from popmodel.base.plain import document
 from popmodel.efficiency.explain import explain as explain_metric
 from popmodel.efficiency.explain import find_family, find_metric, near_names, plain
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
-from popmodel.plain import document
 
 if TYPE_CHECKING:
     from popmodel.api.glossary import Word

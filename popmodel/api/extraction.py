@@ -18,9 +18,11 @@ from popmodel.api.inputs import (
 )
 from popmodel.api.part_of_run import part_of_run
 from popmodel.api.results import Result, save_text
-from popmodel.errors import UsageError, did_you_mean
+from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.plain import document
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.model import signatures
-from popmodel.plain import document
 from popmodel.report.agreement import VIEWS as AGREEMENT
 from popmodel.report.extraction import VIEWS
 from popmodel.signature import Run
@@ -29,8 +31,6 @@ from popmodel.signature.compare_replay import ProgramAgreement, against
 from popmodel.signature.from_runs import LearntSignature
 from popmodel.signature.from_runs import signature_from as extracted
 from popmodel.trace.selection import PROGRAM, Foa, TracePart, Window, focused
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views

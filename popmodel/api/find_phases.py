@@ -8,12 +8,12 @@ from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.part_of_run import on_sequences, part_of_run, structure_of
 from popmodel.api.phases_document import described
 from popmodel.api.results import OfTrace
+from popmodel.base.units import format_time, plural
+from popmodel.base.values import dataclass
 from popmodel.report.phases import VIEWS
 from popmodel.structure.phases import Phases, phases
 from popmodel.trace.caveats import caveats
 from popmodel.trace.selection import Foa, TracePart, Window, focused
-from popmodel.units import format_time, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views

@@ -8,12 +8,12 @@ from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.part_of_run import part_of_run, structure_of
 from popmodel.api.results import OfTrace
 from popmodel.api.structure_document import described
+from popmodel.base.units import format_time, plural
+from popmodel.base.values import dataclass
 from popmodel.report.structure import VIEWS
 from popmodel.structure.structure import Structure, StructureFocus
 from popmodel.trace.caveats import crowding, describe_losses, devices, losses
 from popmodel.trace.selection import PROGRAM, Foa, TracePart
-from popmodel.units import format_time, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views

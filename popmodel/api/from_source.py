@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.results import Result, save_text
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
+from popmodel.base.plain import document
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.model import signatures
-from popmodel.plain import document
 from popmodel.report.source_signature import VIEWS
 from popmodel.source import is_source, signature_of_source
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views

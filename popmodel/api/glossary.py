@@ -12,13 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from popmodel.base.values import dataclass
 from popmodel.efficiency.explain import plain
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.machine import register
 from popmodel.machine.profile import measuring_anew
 from popmodel.model import symbols
 from popmodel.model.scale_factors import REMEDIES
-from popmodel.values import dataclass
 
 FILE = Path(__file__).with_name("glossary.toml")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from popmodel.api.inputs import TraceLike, trace_of
 from popmodel.api.part_of_run import part_of_run
-from popmodel.plain import document
+from popmodel.base.plain import document
 from popmodel.trace.info import info as facts_of
 from popmodel.trace.selection import Foa, TracePart, Window
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from popmodel.errors import UsageError, did_you_mean
+from popmodel.base.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from popmodel.machine.profile import Profile

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from popmodel.api.inputs import ProfileLike, profile_of
+from popmodel.base.plain import document
 from popmodel.machine import profile_findings as findings
-from popmodel.plain import document
 
 
 def show(machine: ProfileLike | None = None) -> dict[str, Any]:

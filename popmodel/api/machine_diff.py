@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from popmodel.api.inputs import ProfileLike, profile_of
+from popmodel.base.plain import document
 from popmodel.machine.profile import Profile
 from popmodel.machine.profile_comparison import diff
-from popmodel.plain import document
 from popmodel.report.machine_values import host_text, unit_of
 
 _OF_THE_MOMENT = frozenset({"load", "measured"})  # differs from run to run

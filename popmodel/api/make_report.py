@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from popmodel import provenance
 from popmodel.api.communication import communication
 from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike, several, trace_of
 from popmodel.api.metrics import metrics
@@ -15,14 +14,15 @@ from popmodel.api.part_of_run import part_of_run
 from popmodel.api.report_inputs import GivenRuns, kinds, saved_report
 from popmodel.api.results import Result, save_text
 from popmodel.api.sensitivity import sensitivity
-from popmodel.errors import PopmodelError, UsageError
-from popmodel.plain import document
+from popmodel.base import provenance
+from popmodel.base.errors import PopmodelError, UsageError
+from popmodel.base.plain import document
+from popmodel.base.units import plural
+from popmodel.base.values import cut, dataclass
 from popmodel.report.html.contents import SCHEMA, Contents, verb_of
 from popmodel.report.report import VIEWS
 from popmodel.timeline.timeline import timeline
 from popmodel.trace.selection import Foa, TracePart, Window, focused
-from popmodel.units import plural
-from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.views import Document, Views

@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterable, Mapping
 
 from popmodel.api.inputs import TraceLike, path_of, several, trace_of
 from popmodel.api.part_of_run import part_of_run
+from popmodel.base.errors import FileError, UsageError
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import analyse
-from popmodel.errors import FileError, UsageError
 from popmodel.runs.files import is_table, read_file
 from popmodel.runs.measurement import MeasuredRow, checked, from_run
 from popmodel.runs.sites import difference
 from popmodel.runs.table import RunTimes, numbers_of, split
 from popmodel.trace import Trace
 from popmodel.trace.selection import PROGRAM, TracePart
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

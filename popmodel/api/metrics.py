@@ -14,19 +14,19 @@ from popmodel.api.inputs import TraceLike, choices, path_of, several, trace_of
 from popmodel.api.metrics_document import measured
 from popmodel.api.part_of_run import part_of_run
 from popmodel.api.results import Result
+from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.base.units import format_time, plural, team
+from popmodel.base.values import cut, dataclass
 from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.efficiency.observables import OutsideMPI
 from popmodel.efficiency.regions import apart
 from popmodel.efficiency.scaling import SCALING, Comparable, Mode, Scaling, evaluate_all, scale
-from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.report.metrics import VIEWS
 from popmodel.report.names import run_names
 from popmodel.trace.info import as_data
 from popmodel.trace.selection import Foa, TracePart, Window
-from popmodel.units import format_time, plural, team
-from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from popmodel.base.plain import document
 from popmodel.efficiency.advice import advice_data, advise
 from popmodel.efficiency.scaling import SCALING
-from popmodel.plain import document
 from popmodel.report.figures import loses
 from popmodel.report.names import run_names
 

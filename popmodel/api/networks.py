@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.api.inputs import number, several
 from popmodel.api.shared import Counts, TopologyLike, shared
-from popmodel.documents import read_text
-from popmodel.errors import UsageError, did_you_mean
+from popmodel.base.documents import read_text
+from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.units import parse_bandwidth, parse_size, parse_time
+from popmodel.base.units import parse_values as read_values
+from popmodel.base.values import dataclass
 from popmodel.network.collectives import Fans, Selection, parse_selection, read_fans
 from popmodel.network.dimemas_cfg import Machine, is_configuration, read
 from popmodel.network.network import COST_FACTORS, PRESETS, Network, preset
 from popmodel.network.placement import RankMapping, listed, parse_mapping, parse_speeds
-from popmodel.units import parse_bandwidth, parse_size, parse_time
-from popmodel.units import parse_values as read_values
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

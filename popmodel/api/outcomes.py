@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from popmodel.base.errors import ReplayError
+from popmodel.base.units import format_time
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import FAMILIES, Observables, of_execution
-from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import Execution, Replayer
-from popmodel.units import format_time
-from popmodel.values import dataclass
 
 Against = Literal["ideal", "first", "measured"]
 Replay: TypeAlias = Callable[[Network], Execution]

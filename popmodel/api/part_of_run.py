@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from popmodel.errors import PartError, TraceError
+from popmodel.base.errors import PartError, TraceError
+from popmodel.base.units import count, plural
 from popmodel.trace.selection import TracePart
-from popmodel.units import count, plural
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.arrays import quantiles
-from popmodel.plain import document
+from popmodel.base.arrays import quantiles
+from popmodel.base.plain import document
 from popmodel.structure.phase_variation import Causes, causes, idle_regions, interruptions, remark
 from popmodel.structure.traffic import calls_in_part
 

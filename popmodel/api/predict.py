@@ -16,15 +16,15 @@ from popmodel.api.inputs import (
     whole_number,
 )
 from popmodel.api.results import Result
+from popmodel.base.errors import UsageError
+from popmodel.base.units import format_time
+from popmodel.base.values import cut
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
 from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate
 from popmodel.prediction import prediction as model
 from popmodel.prediction.prediction import ReferenceRun
 from popmodel.prediction.prediction import predict as carry_out
 from popmodel.report.predict import views
-from popmodel.units import format_time
-from popmodel.values import cut
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views

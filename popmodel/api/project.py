@@ -9,9 +9,11 @@ from popmodel.api.inputs import TraceLike, several, whole_number
 from popmodel.api.measured import MeasuredRuns, read_runs
 from popmodel.api.project_document import described
 from popmodel.api.results import Result
+from popmodel.base.errors import PopmodelError, UsageError, did_you_mean
+from popmodel.base.units import format_time, plural
+from popmodel.base.values import cut, dataclass
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import Comparable, Mode, Scaling, evaluate_all, scale
-from popmodel.errors import PopmodelError, UsageError, did_you_mean
 from popmodel.fit.efficiency_factors import completed
 from popmodel.fit.efficiency_laws import LAWS
 from popmodel.fit.projection import Projection
@@ -20,8 +22,6 @@ from popmodel.report.names import run_names
 from popmodel.report.project import views
 from popmodel.runs.measurement import require_plausible
 from popmodel.trace.selection import Foa, TracePart, Window
-from popmodel.units import format_time, plural
-from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import FamilyEvaluation

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from popmodel.base.plain import document
+from popmodel.base.units import plural
 from popmodel.fit.efficiency_laws import TESTED
-from popmodel.plain import document
-from popmodel.units import plural
 
 if TYPE_CHECKING:
     from popmodel.api.measured import MeasuredRuns

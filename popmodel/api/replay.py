@@ -32,18 +32,18 @@ from popmodel.api.replay_input import RunLike, either, of_signature, of_trace
 from popmodel.api.results import Result
 from popmodel.api.shared import Counts, TopologyLike
 from popmodel.api.written import check_writable
-from popmodel.errors import ReplayError, UsageError
+from popmodel.base.errors import ReplayError, UsageError
+from popmodel.base.plain import document
+from popmodel.base.units import format_time, plural
+from popmodel.base.values import cut, dataclass
 from popmodel.machine.profile import Profile
 from popmodel.machine.profile_comparison import network_lacks, network_of
 from popmodel.network.network import Network
-from popmodel.plain import document
 from popmodel.report.networks import differences
 from popmodel.report.replay import VIEWS
 from popmodel.simulator import Replayer
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.trace.selection import Foa, TraceFocus, TracePart, Window
-from popmodel.units import format_time, plural
-from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.views import Record, Views

@@ -20,14 +20,14 @@ from popmodel.api.inputs import (
 from popmodel.api.outcomes import Evaluations, evaluate
 from popmodel.api.part_of_run import part_of_run
 from popmodel.api.written import write_replay
+from popmodel.base.errors import UsageError
+from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import analyse, before_replay, runtime
 from popmodel.efficiency.observables import unknown_families
-from popmodel.errors import UsageError
 from popmodel.simulator import from_trace
 from popmodel.trace.caveats import caveats
 from popmodel.trace.formats import FORMATS
 from popmodel.trace.selection import TraceFocus, TracePart, focused
-from popmodel.values import dataclass
 from popmodel.whatif.regions import at_speeds
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.sensitivity import sensitivity
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
 from popmodel.report.html.contents import Contents, alone
 
 if TYPE_CHECKING:

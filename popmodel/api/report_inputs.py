@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.results import Result
-from popmodel.document_schemas import check
-from popmodel.documents import parse_json, read_text, shown
-from popmodel.errors import FileError, UsageError
+from popmodel.base.document_schemas import check
+from popmodel.base.documents import parse_json, read_text, shown
+from popmodel.base.errors import FileError, UsageError
+from popmodel.base.values import dataclass
 from popmodel.report.html.contents import SCHEMA, alone
 from popmodel.report.registry import SHOWN
 from popmodel.trace.source import HEAD, foreign_file
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from popmodel import provenance
-from popmodel.errors import FileError
-from popmodel.files import write_bytes
-from popmodel.values import dataclass
+from popmodel.base import provenance
+from popmodel.base.errors import FileError
+from popmodel.base.files import write_bytes
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     import pandas

@@ -31,19 +31,19 @@ from popmodel.api.part_of_run import part_of_run
 from popmodel.api.replay import without_mpi
 from popmodel.api.results import Result
 from popmodel.api.tolerances import Tolerance, limits, told
+from popmodel.base.errors import UsageError
+from popmodel.base.plain import document, fields_of, plain
+from popmodel.base.units import parse_bandwidth, parse_time
+from popmodel.base.values import cut, dataclass
 from popmodel.efficiency.measure import runtime
-from popmodel.errors import UsageError
 from popmodel.machine.profile_comparison import network_lacks, network_of
 from popmodel.network.network import Network, describe
-from popmodel.plain import document, fields_of, plain
 from popmodel.report.sensitivity import VIEWS, conclusion
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import NONE_UNEVEN, Program, unmodelled_calls
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace.caveats import caveats
 from popmodel.trace.selection import Foa, TraceFocus, TracePart, Window, focused
-from popmodel.units import parse_bandwidth, parse_time
-from popmodel.values import cut, dataclass
 from popmodel.whatif.critical_path import write_path
 from popmodel.whatif.piecewise_linear import LinearPieces, pieces
 from popmodel.whatif.region_gains import Dependence, dependence

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias, TypeVar
 
 from popmodel.api.inputs import several
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.network.network import check_sharing
 from popmodel.network.topology import FatTree, Topology, Torus, read_topology
 

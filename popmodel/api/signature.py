@@ -12,8 +12,8 @@ from popmodel.api.inputs import (
     profile_of,
     signature_of,
 )
+from popmodel.base.plain import document
 from popmodel.model.signatures import summaries
-from popmodel.plain import document
 
 if TYPE_CHECKING:
     from popmodel.prediction.derivation import Formula

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.plain import document
+from popmodel.base.plain import document
 from popmodel.structure.activities import ACTIVITIES, PhaseTimeline, timeline
 from popmodel.structure.structure import Leaf, with_common_places
 from popmodel.trace.selection import program_of

@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from popmodel import provenance, shell
 from popmodel.api.inputs import profile_of, signature_of
 from popmodel.api.study_document import RESULT, result, role_of
-from popmodel.document_schemas import check
-from popmodel.documents import parse_json, read_text
-from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
-from popmodel.files import write_text
+from popmodel.base import provenance, shell
+from popmodel.base.document_schemas import check
+from popmodel.base.documents import parse_json, read_text
+from popmodel.base.errors import FileError, PopmodelError, UsageError, did_you_mean
+from popmodel.base.files import write_text
+from popmodel.base.plain import document, plain
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.model import signatures
-from popmodel.plain import document, plain
 from popmodel.study import executor, learning, machine, manifest
 from popmodel.study.executor import command_of, done_runs, step_of, suited
 from popmodel.study.manifest import Manifest, StudyStep, carried_out, is_done, opened
@@ -31,8 +33,6 @@ from popmodel.study.plan import (
     left_out,
     prepared,
 )
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.machine.bench.suite import Progress

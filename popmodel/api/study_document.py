@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from popmodel import provenance, shell
 from popmodel.api.inputs import profile_of, signature_of
 from popmodel.api.predict import predict
 from popmodel.api.validate import Validation, validate
-from popmodel.errors import PopmodelError
+from popmodel.base import provenance, shell
+from popmodel.base.errors import PopmodelError
+from popmodel.base.plain import plain
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.model.signature.program import Signature
-from popmodel.plain import plain
 from popmodel.prediction.split_sweep import SplitSweep, sweep
 from popmodel.study import executor, learning, machine
 from popmodel.study.executor import step_of, trace_of, undisturbed

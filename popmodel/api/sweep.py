@@ -21,13 +21,13 @@ from popmodel.api.inputs import (
 )
 from popmodel.api.predict import estimate_text
 from popmodel.api.results import Result
-from popmodel.errors import UsageError, did_you_mean
+from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.units import count, parse_size
+from popmodel.base.values import cut
 from popmodel.model.scale_factors import WHAT_IF
 from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.prediction import split_sweep as model
 from popmodel.report.sweep import VIEWS
-from popmodel.units import count, parse_size
-from popmodel.values import cut
 
 if TYPE_CHECKING:
     from popmodel.prediction.split_sweep import Step

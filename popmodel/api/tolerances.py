@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 
 @dataclass(frozen=True)

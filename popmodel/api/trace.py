@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from popmodel.plain import document
+from popmodel.base.plain import document
 from popmodel.tracer.conversion import RECORD_COST, not_seen, overhead
 
 if TYPE_CHECKING:

@@ -19,12 +19,14 @@ from popmodel.api.inputs import (
 )
 from popmodel.api.measured import MeasuredRuns, read_runs
 from popmodel.api.results import Result
-from popmodel.documents import parse_json, read_text
+from popmodel.base.documents import parse_json, read_text
+from popmodel.base.errors import UsageError
+from popmodel.base.plain import document
+from popmodel.base.units import plural
+from popmodel.base.values import cut, dataclass
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
-from popmodel.plain import document
 from popmodel.prediction.prediction import MAIN_FAMILY, PredictedRun
 from popmodel.report.validate import views
 from popmodel.runs.files import is_table
@@ -32,7 +34,6 @@ from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.table import RunTimes, split
 from popmodel.trace import Trace
 from popmodel.trace.selection import PROGRAM, Foa, TracePart, Window
-from popmodel.units import plural
 from popmodel.validation import predictions
 from popmodel.validation.comparison import (
     ComparedValue,
@@ -56,7 +57,6 @@ from popmodel.validation.prediction_errors import (
 )
 from popmodel.validation.predictions import PREDICTION, Subject
 from popmodel.validation.verdict import verdict
-from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views

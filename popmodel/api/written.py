@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from popmodel.errors import ReplayError, UsageError
+from popmodel.base.errors import ReplayError, UsageError
+from popmodel.base.units import plural
 from popmodel.simulator.replayer import Replayer
 from popmodel.simulator.trace_output import replayed
 from popmodel.trace.paraver.writer import SUFFIXES, labels_of
 from popmodel.trace.paraver.writer import write_trace as write
-from popmodel.units import plural
 
 if TYPE_CHECKING:
     from popmodel.network.network import Network

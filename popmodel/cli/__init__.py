@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 from pathlib import Path
 
+from popmodel.base.errors import PopmodelError
 from popmodel.cli.streams import complain, discard_out, finish_out, flush_out, suggest
-from popmodel.errors import PopmodelError
 
 INTERRUPTED = 130  # as a shell reports a program that SIGINT ended
 READER_GONE = 141  # and one that SIGPIPE ended

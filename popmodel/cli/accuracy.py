@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from popmodel.base.errors import PopmodelError, ThresholdError, UsageError
+from popmodel.base.values import dataclass
 from popmodel.cli.thresholds import Threshold, name_and_limit, parse
-from popmodel.errors import PopmodelError, ThresholdError, UsageError
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from popmodel.base.errors import UsageError
 from popmodel.cli.options import ForceOption, FormatOption, choice, output_option, whole_number
-from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
     from popmodel.cli.output import OutputTarget
@@ -200,11 +200,11 @@ def _write_script(
     partly: bool,
     force: bool,
 ) -> None:
+    from popmodel.base.shell import join, quote, visible
     from popmodel.cli.streams import remark, warn_of_packaged, write_out
     from popmodel.machine.bench import run_directory, suite
     from popmodel.machine.bench.bench_plan import make_plan, tools
     from popmodel.machine.host import hardware
-    from popmodel.shell import join, quote, visible
 
     choice("--script", system, suite.SYSTEMS)
     output = Path("machine.json") if profile is None or profile.path is None else profile.path
@@ -298,11 +298,11 @@ def _finish(run: StoredMeasurement, using: Tools) -> list[Failure]:
 
 def _follow(run: StoredMeasurement, begin: Any) -> list[Failure]:
     """Do what is left of a measurement, drawing how far it is."""
+    from popmodel.base.units import format_time
     from popmodel.cli.progress import ProgressLine
     from popmodel.cli.streams import remark
     from popmodel.machine.bench import run_directory, suite
     from popmodel.report.bench import progress_line
-    from popmodel.units import format_time
 
     launches = run.plan.launches
     left = sum(len(run_directory.missing(run, launch)) for launch in launches)
@@ -385,10 +385,10 @@ def _show(
     profile: OutputTarget | None,
 ) -> None:
     """Write the profile to its file, and the page that shows it."""
-    from popmodel import provenance
     from popmodel.api.machine import show
+    from popmodel.base import provenance
+    from popmodel.base.plain import plain
     from popmodel.machine import profile as profiles
-    from popmodel.plain import plain
     from popmodel.report.formats import JSON
     from popmodel.report.machine import SHOWN
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from popmodel.base.errors import UsageError
 from popmodel.cli.options import (
     DRAWN,
     BindOption,
@@ -26,7 +27,6 @@ from popmodel.cli.options import (
     split_and_settings,
     whole_number,
 )
-from popmodel.errors import UsageError
 
 EXAMPLES = (
     "popmodel calibrate app.toml runs.csv --machine m.json -o calibrated.toml",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from popmodel.base.errors import UsageError
 from popmodel.cli.options import (
     ApplicationOption,
     FlopRateOption,
@@ -18,7 +19,6 @@ from popmodel.cli.options import (
     output_option,
     whole_number,
 )
-from popmodel.errors import UsageError
 
 EXAMPLES = (
     "popmodel convert run.prv.gz -o run.ti.gz",

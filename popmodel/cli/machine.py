@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from popmodel.base.errors import UsageError
 from popmodel.cli.options import ForceOption, FormatOption, OutputOption, choice
-from popmodel.errors import UsageError
 
 EXAMPLES = (
     "popmodel machine show machine.json",

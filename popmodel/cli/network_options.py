@@ -13,9 +13,9 @@ from typing import Any
 
 import typer
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
+from popmodel.base.units import parse_values as read_values
 from popmodel.network.network import PRESETS, READINGS, Network, describe, preset
-from popmodel.units import parse_values as read_values
 
 _PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESETS.items())
 _OPTIONS = {

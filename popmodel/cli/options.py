@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from popmodel.errors import UsageError, did_you_mean
+from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.report import formats
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def whole_numbers(option: str, text: str) -> list[int]:
 
 def size(option: str, text: str) -> float:
     """Bytes, of a size such as ``2GiB``."""
-    from popmodel.units import parse_size
+    from popmodel.base.units import parse_size
 
     try:
         return parse_size(text)
@@ -246,7 +246,7 @@ def size(option: str, text: str) -> float:
 
 def flop_rate_of(text: str | None) -> float | None:
     """Flop per second, of a rate such as ``1Gflop/s``."""
-    from popmodel.units import parse_flop_rate
+    from popmodel.base.units import parse_flop_rate
 
     try:
         return None if text is None else parse_flop_rate(text)

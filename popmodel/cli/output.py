@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from popmodel.base.errors import FileError, UsageError
+from popmodel.base.files import expect_writable, refuse_planted, write_bytes
+from popmodel.base.provenance import stamped
+from popmodel.base.values import dataclass
 from popmodel.cli.options import FORMATS, choice
 from popmodel.cli.streams import discard_out, flush_out, write_out
-from popmodel.errors import FileError, UsageError
-from popmodel.files import expect_writable, refuse_planted, write_bytes
-from popmodel.provenance import stamped
 from popmodel.report import formats
 from popmodel.report.formats import OutputFormat
 from popmodel.report.registry import SHOWN
 from popmodel.report.renderers.colour import depth_of
 from popmodel.report.renderers.tables import Style
 from popmodel.report.views import Document, Views
-from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

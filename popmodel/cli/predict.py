@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from popmodel.base.errors import UsageError
 from popmodel.cli.options import (
     DRAWN,
     AppArgument,
@@ -27,7 +28,6 @@ from popmodel.cli.options import (
     spreads,
     whole_number,
 )
-from popmodel.errors import UsageError
 
 EXAMPLES = (
     "popmodel predict --procs 16 --threads 4",

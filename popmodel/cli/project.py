@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from popmodel.base.errors import UsageError
 from popmodel.cli.options import (
     DRAWN,
     SCALING_MODES,
@@ -22,7 +23,6 @@ from popmodel.cli.options import (
     optional_number,
     whole_numbers,
 )
-from popmodel.errors import UsageError
 
 EXAMPLES = (
     "popmodel project run_4.prv run_8.prv run_16.prv --procs 32,64",

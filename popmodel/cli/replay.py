@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from popmodel.base.errors import ReplayError, UsageError
+from popmodel.base.units import parse_bandwidth, parse_size, parse_time
 from popmodel.cli.network_options import (
     base,
     each,
@@ -37,10 +39,8 @@ from popmodel.cli.options import (
     settings,
     whole_number,
 )
-from popmodel.errors import ReplayError, UsageError
 from popmodel.network.network import Network
 from popmodel.report import formats
-from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
     from popmodel.report.html.contents import Contents

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from popmodel.base.errors import UsageError
 from popmodel.cli.options import (
     FoaOption,
     ForceOption,
@@ -18,7 +19,6 @@ from popmodel.cli.options import (
     settings,
     whole_numbers,
 )
-from popmodel.errors import UsageError
 from popmodel.report import formats
 
 FORMATS = (formats.HTML.name, formats.JSON.name)

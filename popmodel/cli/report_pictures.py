@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 
 PICTURES = ("timeline", "matrix", "tree")
 """What can be drawn of traces: the name of the file says which."""

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from popmodel.base.errors import UsageError
+from popmodel.base.units import parse_bandwidth, parse_size, parse_time
 from popmodel.cli.network_options import (
     base,
     eager,
@@ -31,9 +33,7 @@ from popmodel.cli.options import (
     output_option,
     whole_number,
 )
-from popmodel.errors import UsageError
 from popmodel.report import formats
-from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 EXAMPLES = (
     "popmodel sensitivity run.prv",

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from popmodel.base.errors import UsageError
 from popmodel.cli.options import (
     ApplicationOption,
     FlopRateOption,
@@ -25,7 +26,6 @@ from popmodel.cli.options import (
     whole_number,
 )
 from popmodel.cli.signature_from import Called, SignatureSource
-from popmodel.errors import UsageError
 
 NameOption: TypeAlias = Annotated[
     str | None,
@@ -223,11 +223,11 @@ def _check(
     *,
     force: bool,
 ) -> None:
+    from popmodel.base.units import plural
     from popmodel.cli.output import target
     from popmodel.model.check import check
     from popmodel.model.grammar.reading import SignatureError
     from popmodel.report.signature import CHECKED
-    from popmodel.units import plural
 
     goal = target(ctx.obj, output, format, force=force)
     checked = check(app, values)

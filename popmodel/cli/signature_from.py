@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from popmodel.errors import ThresholdError, UsageError
-from popmodel.values import dataclass
+from popmodel.base.errors import ThresholdError, UsageError
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.api.extraction import Found

@@ -7,8 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from popmodel.errors import PopmodelError
-from popmodel.shell import visible
+from popmodel.base.errors import PopmodelError
+from popmodel.base.shell import visible
 
 if TYPE_CHECKING:
     from popmodel.machine.host.toolchain import Mpi

@@ -45,10 +45,10 @@ def command(
     is, and the focus of analysis: a few iterations that are like the others, which --foa auto takes
     in other commands. Here --foa shows other ones.
     """
-    from popmodel import shell
     from popmodel.api.find_structure import find_structure
+    from popmodel.base import shell
+    from popmodel.base.errors import UsageError
     from popmodel.cli.output import target
-    from popmodel.errors import UsageError
     from popmodel.report.structure import VIEWS
 
     for option, value in (("region", region), ("window", window)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from popmodel.base.errors import UsageError
 from popmodel.cli.app import Verb
 from popmodel.cli.options import (
     FORMATS,
@@ -18,7 +19,6 @@ from popmodel.cli.options import (
     settings,
     whole_numbers,
 )
-from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
     pass
@@ -162,10 +162,10 @@ def command(
     the same command is run again.
     """
     from popmodel.api import study as api
+    from popmodel.base.shell import plain
     from popmodel.cli.output import target as goal_of
     from popmodel.cli.study_run import carry_out, write_script
     from popmodel.report.study import PLAN
-    from popmodel.shell import plain
     from popmodel.study.plan import StudyRequest
 
     goal = goal_of(ctx.obj, None, format, force=force)
@@ -200,7 +200,7 @@ def _is_script(text: str | None) -> bool:
 
 
 def _time(option: str, text: str) -> float:
-    from popmodel.units import parse_time
+    from popmodel.base.units import parse_time
 
     try:
         seconds = parse_time(text)

@@ -20,8 +20,8 @@ def carry_out(
 ) -> None:
     """Carry a study out, or go on with it, and show what came of it."""
     from popmodel.api.study import study
+    from popmodel.base.files import as_exits
     from popmodel.cli.progress import ProgressLine
-    from popmodel.files import as_exits
     from popmodel.report.study import VIEWS
 
     line = ProgressLine()
@@ -33,9 +33,9 @@ def carry_out(
 def write_script(request: StudyRequest, folder: Path, *, force: bool) -> bool:
     """Write the runs as a job; False if that was done before."""
     from popmodel.api.study import job
+    from popmodel.base.shell import visible
     from popmodel.cli.progress import ProgressLine
     from popmodel.cli.streams import remark, write_out
-    from popmodel.shell import visible
     from popmodel.study.executor import submit_command
 
     line = ProgressLine()
@@ -68,8 +68,8 @@ def _watch(line: ProgressLine) -> Watch:
 @contextmanager
 def _kept_when_interrupted(folder: Path, line: ProgressLine) -> Iterator[None]:
     """Say how to go on when the user or the batch system ends the study."""
+    from popmodel.base.errors import FileError, UsageError
     from popmodel.cli.streams import remark
-    from popmodel.errors import FileError, UsageError
     from popmodel.study.manifest import MANIFEST
 
     try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.cli.options import (
     DRAWN,
     AppArgument,
@@ -28,7 +29,6 @@ from popmodel.cli.options import (
     spreads,
     whole_numbers,
 )
-from popmodel.errors import PopmodelError, UsageError
 
 if TYPE_CHECKING:
     from popmodel.prediction.split_choice import Impossible

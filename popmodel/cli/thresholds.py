@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from popmodel.base.errors import PopmodelError, ThresholdError, UsageError, did_you_mean
+from popmodel.base.values import dataclass
 from popmodel.cli.options import fraction
-from popmodel.errors import PopmodelError, ThresholdError, UsageError, did_you_mean
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from popmodel.base.errors import UsageError
 from popmodel.cli.app import Verb
 from popmodel.cli.options import (
     FORMATS,
@@ -17,7 +18,6 @@ from popmodel.cli.options import (
     size,
     whole_number,
 )
-from popmodel.errors import UsageError
 
 EXAMPLES = (
     "popmodel trace -- mpirun -n 4 ./app",
@@ -251,7 +251,7 @@ def _refuse_contradictions(
 
 def _recorded_window(text: str | None, *, after_init: bool) -> str | None:
     """The window as the library takes it: seconds, either of which may be left out."""
-    from popmodel.units import parse_time
+    from popmodel.base.units import parse_time
 
     if text is None:
         return "0:" if after_init else None

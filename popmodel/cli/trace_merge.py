@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.cli.trace_target import checked, merging
-from popmodel.errors import PopmodelError, UsageError
 
 if TYPE_CHECKING:
     from popmodel.tracer.conversion import Merged
@@ -23,8 +23,8 @@ def merge(
 ) -> None:
     """Make a trace of the records in a directory, and say what it is."""
     from popmodel.api.trace import traced
+    from popmodel.base.files import as_exits
     from popmodel.cli.output import target
-    from popmodel.files import as_exits
     from popmodel.report.trace import VIEWS
     from popmodel.tracer import raw_directory
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from popmodel.base.errors import UsageError
 from popmodel.cli.options import choice
 from popmodel.cli.trace_target import DEFAULT, checked, merging, target_of, tracer
-from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
     from popmodel.tracer.commands import Settings
@@ -33,8 +33,8 @@ def print_environment(
     arguments: Sequence[str], output: str | None, settings: Settings, *, force: bool
 ) -> None:
     """Print the variables that a program needs to be traced."""
+    from popmodel.base.shell import join, quote
     from popmodel.cli.streams import remark, write_out
-    from popmodel.shell import join, quote
     from popmodel.tracer import raw_directory
     from popmodel.tracer.commands import variables
 
@@ -61,8 +61,8 @@ def write_script(
     force: bool,
 ) -> None:
     """Write a job script."""
+    from popmodel.base.shell import join, visible
     from popmodel.cli.streams import remark, warn_of_packaged, write_out
-    from popmodel.shell import join, visible
     from popmodel.tracer import run as script
     from popmodel.tracer.commands import understand
 

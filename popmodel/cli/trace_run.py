@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from popmodel.base.errors import PopmodelError
 from popmodel.cli.trace_merge import merged
 from popmodel.cli.trace_target import shown, target_of, tracer
-from popmodel.errors import PopmodelError
 
 if TYPE_CHECKING:
     from popmodel.tracer.commands import Settings, TracedCommand
@@ -30,7 +30,7 @@ def trace(
     force: bool,
 ) -> None:
     """Run a command; its output and its exit status are its own."""
-    from popmodel.files import as_exits
+    from popmodel.base.files import as_exits
     from popmodel.tracer import raw_directory
     from popmodel.tracer.commands import place, refuse_as_rank, understand, variables
     from popmodel.tracer.run import run
@@ -87,8 +87,8 @@ def _finish(
 ) -> None:
     """Make the trace of what was recorded, and say what it is."""
     from popmodel.api.trace import traced
+    from popmodel.base.provenance import stamped
     from popmodel.cli.output import terminal_style
-    from popmodel.provenance import stamped
     from popmodel.report.formats import TABLE
     from popmodel.report.trace import VIEWS
 

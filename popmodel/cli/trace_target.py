@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
 
 if TYPE_CHECKING:
     from popmodel.tracer.commands import TracedCommand
@@ -22,8 +22,8 @@ def target_of(output: str | None, command: TracedCommand, *, force: bool) -> Pat
 
 def checked(name: str, *, force: bool) -> Path:
     """Where a trace goes; refused before the run what would be refused after it."""
-    from popmodel.files import expect_writable
-    from popmodel.shell import plain
+    from popmodel.base.files import expect_writable
+    from popmodel.base.shell import plain
     from popmodel.tracer.raw_directory import SUFFIXES, stem
 
     path = Path(plain(name, "-o"))
@@ -45,7 +45,7 @@ def checked(name: str, *, force: bool) -> Path:
 
 def merging(raw: Path, target: Path) -> str:
     """The command that makes a trace of records."""
-    from popmodel.shell import join
+    from popmodel.base.shell import join
 
     return join(["popmodel", "trace", "merge", shown(raw), "-o", str(target)])
 

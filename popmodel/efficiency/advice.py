@@ -13,6 +13,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from popmodel.base.units import format_time, plural
+from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import AdviceCost, costs, efficiency
 from popmodel.efficiency.loss_causes import (
     Remark,
@@ -35,8 +37,6 @@ from popmodel.efficiency.loss_causes import (
 from popmodel.efficiency.regions import apart
 from popmodel.efficiency.scaling import SCALING
 from popmodel.trace.caveats import ENOUGH, FEW, MEASURABLE
-from popmodel.units import format_time, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import FamilyEvaluation

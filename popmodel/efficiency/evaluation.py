@@ -9,6 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.base.errors import PopmodelError
+from popmodel.base.expressions import ExpressionError
+from popmodel.base.expressions.elementary import Value, numbers
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import (
     AGGREGATES,
     REASONS,
@@ -19,10 +23,6 @@ from popmodel.efficiency.family import (
     SampledEvaluation,
     label,
 )
-from popmodel.errors import PopmodelError
-from popmodel.expressions import ExpressionError
-from popmodel.expressions.elementary import Value, numbers
-from popmodel.values import dataclass
 
 # How the metrics of a family are computed from the aggregates of runs, and checked.
 

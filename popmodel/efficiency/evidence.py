@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import alike, distinct
+from popmodel.base.arrays import alike, distinct
+from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.network.network import Network
 from popmodel.simulator import replay
@@ -17,7 +18,6 @@ from popmodel.trace.calls import FOUND_NOTHING, call_times, lengths_in
 from popmodel.trace.caveats import crowding, first_values, waiting
 from popmodel.trace.codes import Event
 from popmodel.trace.tables import part_of, walk
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

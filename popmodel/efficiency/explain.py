@@ -6,9 +6,9 @@ import difflib
 import re
 from collections.abc import Mapping
 
+from popmodel.base.errors import UsageError
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import AGGREGATES, REASONS, Family, Metric, equation, label
-from popmodel.errors import UsageError
-from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

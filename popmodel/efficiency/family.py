@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from popmodel.expressions import Expression
-from popmodel.units import plural
-from popmodel.values import dataclass
+from popmodel.base.expressions import Expression
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from popmodel.expressions.elementary import Value
+    from popmodel.base.expressions.elementary import Value
 
 
 CAUSES = (

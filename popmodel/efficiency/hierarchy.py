@@ -15,7 +15,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from popmodel.documents import parse_toml, read_text
+from popmodel.base.documents import parse_toml, read_text
+from popmodel.base.errors import FileError
+from popmodel.base.expressions import Expression, ExpressionError, parse
 from popmodel.efficiency.family import (
     AGGREGATES,
     CAUSES,
@@ -29,8 +31,6 @@ from popmodel.efficiency.family import (
     SampledEvaluation,
     Walk,
 )
-from popmodel.errors import FileError
-from popmodel.expressions import Expression, ExpressionError, parse
 
 __all__ = [
     "Decomposition",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.base.units import count, format_bandwidth, format_time, plural
+from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import SLOW, USUAL
 from popmodel.simulator.mpi_calls import collective_of
-from popmodel.units import count, format_bandwidth, format_time, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.efficiency.evaluation import AdviceCost

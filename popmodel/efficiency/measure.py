@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.errors import PartError, PopmodelError, ReplayError, TraceError
+from popmodel.base.units import plural
+from popmodel.base.values import cut, dataclass
 from popmodel.efficiency import regions as workers
 from popmodel.efficiency.evidence import (
     CallSite,
@@ -20,7 +23,6 @@ from popmodel.efficiency.evidence import (
 )
 from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.efficiency.regions import COLUMNS, measure_regions
-from popmodel.errors import PartError, PopmodelError, ReplayError, TraceError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
@@ -34,8 +36,6 @@ from popmodel.trace.regions import ParallelRegions, WithoutWaits, parallel_regio
 from popmodel.trace.runtime import longest, state_ends, state_times
 from popmodel.trace.selection import PROGRAM, TraceFocus, TracePart, focused
 from popmodel.trace.tables import walk_locations
-from popmodel.units import plural
-from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

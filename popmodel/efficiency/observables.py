@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.base.errors import PopmodelError, UsageError
+from popmodel.base.units import format_time, team
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import NO_MPI, REASONS
-from popmodel.errors import PopmodelError, UsageError
-from popmodel.units import format_time, team
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.simulator import Execution

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.units import plural
 from popmodel.efficiency.observables import RegionObservables
 from popmodel.trace.codes import SYNCHRONISING
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.regions import ParallelRegions, locked, synchronisation
 from popmodel.trace.tables import part_of
-from popmodel.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

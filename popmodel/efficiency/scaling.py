@@ -13,12 +13,12 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Literal, TypeVar
 
+from popmodel.base.errors import UsageError
+from popmodel.base.expressions.elementary import Value
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import REASONS, FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
-from popmodel.expressions.elementary import Value
 from popmodel.simulator.mpi_calls import ANYWHERE
-from popmodel.values import dataclass
 
 Mode = Literal["strong", "weak"]
 Number = TypeVar("Number", float, Value)

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.fit.blas_threads import one_thread
 from popmodel.fit.cross_validation import (
     LeftOut,
@@ -41,8 +43,6 @@ from popmodel.model.signature.program import SET, Signature
 from popmodel.model.symbols import LAWS, label
 from popmodel.model.uncertainty import deviation_of, group, spread
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 OF_ONE = " of "
 """What stands in the name of a score between a law and the split whose own error it is."""

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from popmodel.expressions import Expression, parse
+from popmodel.base.expressions import Expression, parse
 from popmodel.fit.samples import Array, LawPoints
 
 Factor = tuple[Fraction, int]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 from popmodel.fit.candidates import number
 from popmodel.fit.law import ASSUMED, FIT
 from popmodel.fit.samples import Array, LawPoints, Sample, described, points_of

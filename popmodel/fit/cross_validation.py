@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
 from popmodel.fit.problem import POSSIBLE, Configuration, Problem
 from popmodel.fit.samples import Array
 from popmodel.fit.scores import CalibrationFit, fit, log_runtimes, solved

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from popmodel.errors import PopmodelError, UsageError
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.fit.physical_laws import LARGEST_GROWTH
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity

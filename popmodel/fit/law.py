@@ -15,6 +15,7 @@ from dataclasses import field, replace
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.fit.candidates import (
     Form,
     LawTerm,
@@ -27,7 +28,6 @@ from popmodel.fit.candidates import (
 )
 from popmodel.fit.mixture import ASSUMED_DRIFT, Mixture, mixture, weighted_quantiles
 from popmodel.fit.samples import END, Array, Interval, LawPoints, Sample, described, points_of
-from popmodel.values import dataclass
 
 FIT, ASSUMED, TRACE = "fit", "assumed", "trace"
 """Origins of constants."""

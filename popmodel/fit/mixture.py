@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.fit.candidates import Form
 from popmodel.fit.samples import END, Array, Interval, LawPoints
-from popmodel.values import dataclass
 
 ASSUMED_DRIFT = 0.15
 """Half of the interval of the exponent of a variable that was never varied: assumed; work per

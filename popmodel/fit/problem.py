@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.base.errors import FileError, PopmodelError
+from popmodel.base.expressions.elementary import Value, numbers
+from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import TERMS_FAMILY
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import FileError, PopmodelError
-from popmodel.expressions.elementary import Value, numbers
 from popmodel.fit.samples import Array
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity, Topology
@@ -39,7 +40,6 @@ from popmodel.model.study import ModelEvaluation, ReplayAgreement, Study
 from popmodel.model.symbols import LOOPS
 from popmodel.model.uncertainty import FIRST, Draws, deviation_of, nominal, score_bounds
 from popmodel.runs.measurement import LEAST_NOISE, NOISE_OF_LOSS, MeasuredRow
-from popmodel.values import dataclass
 
 RUNTIME, USEFUL = "runtime", "useful"
 LOSSES = (

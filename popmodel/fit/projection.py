@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from popmodel.base.errors import UsageError
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING, Mode, against, of_masters
-from popmodel.errors import UsageError
 from popmodel.fit.baselines import baselines
 from popmodel.fit.efficiency_factors import FACTORS, chosen, completed, measured, rebuilt
 from popmodel.fit.efficiency_laws import Axis, FittedFactor, fit_factor
 from popmodel.fit.samples import Array, Sample
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 RUNTIME = ("", "runtime")
 """Family and id of the runtime, s, which is in no family."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 Array = NDArray[np.float64]
 

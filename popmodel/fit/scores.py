@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.base.values import dataclass
 from popmodel.fit.problem import OWN, RUNTIME, WILD, Configuration, Problem
 from popmodel.fit.samples import Array
 from popmodel.model.model_error import ACTIVE, SIZE
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.values import dataclass
 
 _STEP = 0.05  # of a score, for derivatives
 _ROUNDS = 12

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
 
 __all__ = ["CoreError", "_kernel"]
 

@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import field, replace
 
+from popmodel.base.values import dataclass
 from popmodel.machine.quantity import Quantity
-from popmodel.values import dataclass
 
 PLAIN = (
     *("parallel", "for", "parallel_for", "barrier", "single", "master", "critical", "lock"),

@@ -17,15 +17,15 @@ from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import Any
 
-from popmodel import files, shell
-from popmodel.documents import Bundled, parse_json, read_text
-from popmodel.errors import PopmodelError
+from popmodel.base import files, shell
+from popmodel.base.documents import Bundled, parse_json, read_text
+from popmodel.base.errors import PopmodelError
+from popmodel.base.units import format_size, format_time, plural
+from popmodel.base.values import cut, dataclass
 from popmodel.machine.parameter import DISTANCES, NODE_PARTS, TIERS
 from popmodel.machine.profile_schema import ProfileError, UnreadableProfile, check_document
 from popmodel.machine.quantity import Cache, Quantity, Topology
 from popmodel.machine.register import REGISTER, find, part_of
-from popmodel.units import format_size, format_time, plural
-from popmodel.values import cut, dataclass
 
 ANY = "any"
 """Stands for all pairs of memory domains, caches or distances, in paths of what is assumed."""
@@ -316,7 +316,7 @@ class Profile:
         return [entry.get("upto") for entry in known]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the profile as JSON; errors as of `popmodel.files.written`."""
+        """Write the profile as JSON; errors as of `popmodel.base.files.written`."""
         text = json.dumps(self.document, indent=1, allow_nan=False)
         files.write_text(path, f"{text}\n", read=load)
 

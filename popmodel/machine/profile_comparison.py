@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.machine.profile import Profile, in_unit
 from popmodel.machine.quantity import Quantity
 from popmodel.network.network import Network
 from popmodel.network.point_to_point import SizeClass, Tier, Tiers, eager_threshold
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

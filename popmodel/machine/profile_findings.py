@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from popmodel.base.values import dataclass
 from popmodel.machine.parameter import CONSTRUCTS, TIERS
 from popmodel.machine.profile import ANY, Profile, lacking_part, measuring
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.register import REGISTER, find, unused
-from popmodel.values import dataclass
 
 KINDS = ("missing", "failed", "noisy", "remark", "wide", "preset", "age", "unused")
 """Kinds of findings, what weighs most first."""

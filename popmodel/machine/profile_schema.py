@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from popmodel.documents import (
+from popmodel.base.documents import (
     DocumentKind,
     Flag,
     Items,
@@ -26,7 +26,7 @@ from popmodel.documents import (
     Text,
     WholeShape,
 )
-from popmodel.errors import FileError
+from popmodel.base.errors import FileError
 from popmodel.machine.parameter import TIERS, is_free
 from popmodel.machine.quantity import Quantity, read_quantity
 from popmodel.machine.register import BY_CORES, REGISTER

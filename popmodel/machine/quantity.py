@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.documents import Real, ShapeError, shown
-from popmodel.values import dataclass
+from popmodel.base.documents import Real, ShapeError, shown
+from popmodel.base.values import dataclass
 
 # A number with its interval and where it comes from.
 

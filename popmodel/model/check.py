@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import distinct
-from popmodel.documents import parse_toml
-from popmodel.errors import did_you_mean
-from popmodel.expressions import Expression
+from popmodel.base.arrays import distinct
+from popmodel.base.documents import parse_toml
+from popmodel.base.errors import did_you_mean
+from popmodel.base.expressions import Expression
+from popmodel.base.values import dataclass
 from popmodel.machine.parameter import CONSTRUCTS
 from popmodel.machine.quantity import Quantity
 from popmodel.model.constraints import Condition, ConstraintOutcome, Possible, outcomes, possible
@@ -37,7 +38,6 @@ from popmodel.model.signature.tables import key_at, label_of
 from popmodel.model.signature.units import SignatureUnits, units_of
 from popmodel.model.signatures import SignatureReader, read
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

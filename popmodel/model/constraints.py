@@ -16,9 +16,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import distinct
-from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value, numbers
+from popmodel.base.arrays import distinct
+from popmodel.base.expressions import Expression
+from popmodel.base.expressions.elementary import Value, numbers
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import of_machine
 from popmodel.model.grammar.reading import OPEN, Path
 from popmodel.model.run.feasible_splits import best_grid
@@ -32,7 +33,6 @@ from popmodel.model.signature.program import (
     unknown,
 )
 from popmodel.model.signature.tables import key_at
-from popmodel.values import dataclass
 
 MOST_THREADS = 256
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.base.errors import UsageError
 from popmodel.efficiency.observables import Observables
-from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.model.kinds.halo import Halo
 from popmodel.model.run.delays import computation

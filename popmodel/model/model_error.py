@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, maximum, numbers
+from popmodel.base.expressions.elementary import Value, maximum, numbers
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.machine.quantity import END, Quantity, Topology, around
 from popmodel.model.posterior import RESIDUAL, Calibration, Drift
 from popmodel.model.run.extrapolation import MEASURED, RUNS, Reach
@@ -27,8 +29,6 @@ from popmodel.model.symbols import (
     ModelLaw,
 )
 from popmodel.model.uncertainty import REACH, Array, Draws, nominal, spread, widened
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 # The form of the model as draws: factors of its laws on the work of a process, noise of a profile.
 #

@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel import arrays
-from popmodel.values import dataclass
+from popmodel.base import arrays
+from popmodel.base.values import dataclass
 
 Array = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
-from popmodel.errors import UsageError
-from popmodel.expressions import parse
+from popmodel.base.errors import UsageError
+from popmodel.base.expressions import parse
 from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.loops import LEAST_STEPS
 from popmodel.model.run.context import ModelPoint, formula_value

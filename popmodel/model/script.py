@@ -9,7 +9,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value
+from popmodel.base.expressions.elementary import Value
+from popmodel.base.values import dataclass
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.delays import computation
@@ -18,7 +19,6 @@ from popmodel.model.run.work import RunWork, UnevenWork
 from popmodel.model.scale_factors import SPREADS
 from popmodel.model.tree import ItemTree, TreeNode
 from popmodel.model.uncertainty import nominal
-from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
 Place: TypeAlias = tuple[int, ...]

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel import shell
-from popmodel.documents import Bundled, parse_toml, read_text
-from popmodel.errors import UsageError, did_you_mean
-from popmodel.expressions import Expression
+from popmodel.base import shell
+from popmodel.base.documents import Bundled, parse_toml, read_text
+from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.expressions import Expression
+from popmodel.base.units import SIZE_UNITS, TIME_UNITS
 from popmodel.machine.quantity import Quantity
 from popmodel.model.grammar.keys import GrammarKey
 from popmodel.model.grammar.reading import (
@@ -48,7 +49,6 @@ from popmodel.model.signature.program import (
 )
 from popmodel.model.signature.tables import KEYS, key_of, label_of
 from popmodel.model.signature.units import units_of
-from popmodel.units import SIZE_UNITS, TIME_UNITS
 
 _INSIDE = {
     key.name: kind.kind for kind in KINDS.values() for key in kind.own if key.table is not None

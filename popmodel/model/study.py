@@ -9,10 +9,13 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from popmodel.base.errors import PopmodelError, UsageError
+from popmodel.base.expressions import ExpressionError
+from popmodel.base.expressions.elementary import Value, numbers
+from popmodel.base.plain import fields_of
+from popmodel.base.units import format_size, plural
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import NO_MPI
-from popmodel.errors import PopmodelError, UsageError
-from popmodel.expressions import ExpressionError
-from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.model_error import (
@@ -59,9 +62,6 @@ from popmodel.model.symbols import LAWS, WAITING
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.tree import ItemTree, Known, Model, prepare
 from popmodel.model.uncertainty import FORMS, Array, Draws, Estimate, estimate, group, nominal
-from popmodel.plain import fields_of
-from popmodel.units import format_size, plural
-from popmodel.values import dataclass
 
 Factor = TypeVar("Factor")
 RUN_TO_RUN = "run to run"

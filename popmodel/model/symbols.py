@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from popmodel.base.values import dataclass
 from popmodel.machine import register
 from popmodel.machine.parameter import TIERS, Parameter
 from popmodel.machine.quantity import Quantity, around
 from popmodel.machine.register import REGISTER
-from popmodel.values import dataclass
 
 # How far the laws of the model hold, beside the numbers that enter them.
 #

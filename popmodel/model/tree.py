@@ -15,8 +15,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import UsageError
-from popmodel.expressions.elementary import Value, maximum, minimum, numbers, sqrt
+from popmodel.base.errors import UsageError
+from popmodel.base.expressions.elementary import Value, maximum, minimum, numbers, sqrt
+from popmodel.base.values import dataclass
 from popmodel.machine.profile import MissingQuantity
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.context import ModelPoint
@@ -30,7 +31,6 @@ from popmodel.model.signature.tables import key_of
 from popmodel.model.terms import imbalance, pipeline
 from popmodel.model.terms.pipeline import Fronts
 from popmodel.model.uncertainty import nominal
-from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import quantile
-from popmodel.expressions.elementary import Value, numbers
+from popmodel.base.arrays import quantile
+from popmodel.base.expressions.elementary import Value, numbers
+from popmodel.base.values import dataclass
 from popmodel.machine.quantity import END, Quantity, around
 from popmodel.machine.register import BY_CORES
 from popmodel.model.posterior import Calibration
 from popmodel.model.scale_factors import beginnings
-from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
 

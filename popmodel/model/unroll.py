@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.base.values import dataclass
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.delays import LARGEST
 from popmodel.model.run.memory_domains import Domains
@@ -34,7 +35,6 @@ from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.costs import Charges
 from popmodel.simulator.program import Collectives, Op, Program, ProgramMessages
-from popmodel.values import dataclass
 
 _NS = 1e9
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.errors import FileError, UsageError, did_you_mean
-from popmodel.expressions.elementary import (
+from popmodel.base.errors import FileError, UsageError, did_you_mean
+from popmodel.base.expressions.elementary import (
     Value,
     ceiling,
     ceiling_log2,
@@ -30,8 +30,8 @@ from popmodel.expressions.elementary import (
     maximum,
     sqrt,
 )
-from popmodel.units import format_size, parse_size
-from popmodel.values import dataclass
+from popmodel.base.units import format_size, parse_size
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

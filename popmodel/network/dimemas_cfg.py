@@ -19,12 +19,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from popmodel.errors import FileError
+from popmodel.base.errors import FileError
+from popmodel.base.values import dataclass
 from popmodel.network.collectives import Fans, read_fans
 from popmodel.network.network import COST_FACTORS, PRESETS, Network
 from popmodel.network.placement import RankMapping, Speeds
 from popmodel.network.point_to_point import SizeClass, Tier, Tiers
-from popmodel.values import dataclass
 
 MEGABYTE = 2**20
 _RECORD = re.compile(r'"([a-z ]+)"\s*\{((?:[^{}]|\{[^{}]*\})*)\}\s*;;')

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from popmodel.errors import UsageError, did_you_mean
-from popmodel.units import format_bandwidth, format_time
-from popmodel.values import dataclass
+from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.units import format_bandwidth, format_time
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.errors import UsageError
-from popmodel.units import plural
-from popmodel.values import dataclass
+from popmodel.base.errors import UsageError
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from popmodel.expressions.elementary import Condition, Value, choose, floor, maximum
-from popmodel.values import dataclass
+from popmodel.base.expressions.elementary import Condition, Value, choose, floor, maximum
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from popmodel.documents import (
+from popmodel.base.documents import (
     Items,
     OneOf,
     ShapeError,
@@ -26,10 +26,10 @@ from popmodel.documents import (
     read_shape,
     read_text,
 )
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
+from popmodel.base.units import format_bandwidth, format_time, parse_bandwidth, parse_time, plural
+from popmodel.base.values import dataclass
 from popmodel.network.point_to_point import Routes, of_hops
-from popmodel.units import format_bandwidth, format_time, parse_bandwidth, parse_time, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import PopmodelError, UsageError
-from popmodel.expressions.elementary import Value, numbers
+from popmodel.base.errors import PopmodelError, UsageError
+from popmodel.base.expressions.elementary import Value, numbers
+from popmodel.base.plain import fields_of
+from popmodel.base.values import dataclass
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.delays import ModelledObservables, computation, delays
 from popmodel.model.run.placement import Placement
@@ -23,8 +25,6 @@ from popmodel.model.signature.program import Signature, items, mapped
 from popmodel.model.study import ModelEvaluation, ReplayAgreement, Study, expand
 from popmodel.model.tree import Known
 from popmodel.model.uncertainty import Draws, nominal
-from popmodel.plain import fields_of
-from popmodel.values import dataclass
 
 # What of a program each loss comes from: its items one by one, and the imbalance of processes.
 

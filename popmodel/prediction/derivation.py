@@ -23,12 +23,15 @@ from sympy.core.symbol import Symbol
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
+from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.expressions import Takes, parse
+from popmodel.base.expressions.elementary import Value
+from popmodel.base.expressions.traced import TracedExpression, exact
+from popmodel.base.plain import document, fields_of
+from popmodel.base.units import format_size, format_time, plural
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import AGGREGATES, Family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError, did_you_mean
-from popmodel.expressions import Takes, parse
-from popmodel.expressions.elementary import Value
-from popmodel.expressions.traced import TracedExpression, exact
 from popmodel.machine.parameter import TIERS
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
@@ -51,11 +54,8 @@ from popmodel.model.symbols import SYMBOLS, explain, not_modelled, short_name
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.terms.openmp import random_round
 from popmodel.model.uncertainty import nominal
-from popmodel.plain import document, fields_of
 from popmodel.prediction.causes import Elasticity, elasticities
 from popmodel.prediction.prediction import MAIN_FAMILY, subject
-from popmodel.units import format_size, format_time, plural
-from popmodel.values import dataclass
 
 SCHEMA = "popmodel/formula/1"
 RUNTIME = "runtime"
@@ -111,7 +111,7 @@ class FormulaEquation:
 
     @property
     def text(self) -> str:
-        """Right-hand side in the grammar of `popmodel.expressions`."""
+        """Right-hand side in the grammar of `popmodel.base.expressions`."""
         return text(self.formula)
 
     def to_dict(self) -> dict[str, Any]:
@@ -556,7 +556,7 @@ def _identifier(text: str) -> str:
     return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "item"
 
 
-# Formulas as text, which `popmodel.expressions` reads, and as LaTeX.
+# Formulas as text, which `popmodel.base.expressions` reads, and as LaTeX.
 
 
 _LONGEST_SYMBOL = 2  # letters; longer names are words
@@ -579,7 +579,7 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
 
 @lru_cache(maxsize=1024, typed=True)
 def text(formula: Any) -> str:
-    """Return a SymPy expression as text in the grammar of `popmodel.expressions`."""
+    """Return a SymPy expression as text in the grammar of `popmodel.base.expressions`."""
     return str(_TextPrinter().doprint(formula))
 
 

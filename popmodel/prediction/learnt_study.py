@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.errors import PopmodelError
-from popmodel.expressions.elementary import Value, numbers
+from popmodel.base.errors import PopmodelError
+from popmodel.base.expressions.elementary import Value, numbers
+from popmodel.base.values import dataclass
 from popmodel.fit.baselines import whole_run
 from popmodel.fit.mixture import Mixture
 from popmodel.fit.samples import Sample
@@ -32,7 +33,6 @@ from popmodel.model.study import ModelEvaluation, ReplayAgreement, Study
 from popmodel.model.symbols import PROGRAM
 from popmodel.model.tree import Known
 from popmodel.model.uncertainty import FIRST, Array, Draws, drawn_only, interval, nominal
-from popmodel.values import dataclass
 
 FORM, ERROR = PROGRAM
 CANDIDATES = ("parts", "whole run", "plain rule")

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from popmodel.base.errors import PopmodelError, UsageError
+from popmodel.base.expressions.elementary import Value
+from popmodel.base.plain import document, fields_of
+from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.evaluation import terms
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import Mode, against, of_masters
-from popmodel.errors import PopmodelError, UsageError
-from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile, measuring_first
 from popmodel.machine.quantity import Quantity
 from popmodel.model.run.delays import ModelledObservables
@@ -26,9 +28,7 @@ from popmodel.model.run.placement import WHOLE, Allocation, Placement, launch_li
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import RUN_TO_RUN, ModelEvaluation, ReplayAgreement, Study, multithreading
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL, Estimate, estimate, nominal, shares
-from popmodel.plain import document, fields_of
 from popmodel.prediction.causes import Elasticity, causes, elasticities, remedies
-from popmodel.values import dataclass
 
 SCHEMA = "popmodel/predict/1"
 MAIN_FAMILY = FAMILY

@@ -21,10 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.base.errors import UsageError
+from popmodel.base.expressions import ExpressionError
+from popmodel.base.expressions.elementary import Value, numbers
+from popmodel.base.plain import fields_of
+from popmodel.base.units import format_size
+from popmodel.base.values import dataclass
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
-from popmodel.expressions import ExpressionError
-from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity, Profile, measuring_first
 from popmodel.machine.quantity import Topology
 from popmodel.model.model_error import contrast
@@ -41,10 +44,7 @@ from popmodel.model.uncertainty import (
     nominal,
     shares,
 )
-from popmodel.plain import fields_of
 from popmodel.prediction.prediction import MAIN_FAMILY, Validity, validity_of
-from popmodel.units import format_size
-from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
 

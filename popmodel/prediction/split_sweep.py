@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
+from popmodel.base.plain import document
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.machine.profile import Profile
 from popmodel.model.run.placement import WHOLE, Allocation, launch_line, mpirun_line
 from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
-from popmodel.plain import document
 from popmodel.prediction.prediction import study_of, subject
 from popmodel.prediction.split_choice import (
     Impossible,
@@ -34,8 +36,6 @@ from popmodel.prediction.split_choice import (
     judge,
     ratio,
 )
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 SCHEMA = "popmodel/sweep/1"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from popmodel.base.units import count, format_size, format_time
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import Facts, Section, TableBlock, TableRow, heads, notes, texts, titled
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import count, format_size, format_time
 
 _SHOWN = 8
 """Processes whose first difference is named on the screen."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from typing import TypeAlias
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 
 class Role(Enum):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import UNITS
 from popmodel.report.blocks import (
     Brief,
@@ -22,8 +24,6 @@ from popmodel.report.joint import joint_caveats
 from popmodel.report.metrics_plot import picture
 from popmodel.report.names import run_names
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

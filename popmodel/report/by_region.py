@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from popmodel.base.units import count, format_time
 from popmodel.efficiency.family import FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import (
@@ -24,7 +25,6 @@ from popmodel.report.names import run_names
 from popmodel.report.reasons import Reasons
 from popmodel.report.trees import efficiency, tree_rows
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import count, format_time
 
 Run = Mapping[str, Any]
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.base.shell import join
+from popmodel.base.units import format_time, plural
 from popmodel.report.blocks import (
     CommandBlock,
     Facts,
@@ -25,8 +27,6 @@ from popmodel.report.figures import percent
 from popmodel.report.heading import application, machine, omitted
 from popmodel.report.splits import described, name, varied
 from popmodel.report.views import Document, Record, Views
-from popmodel.shell import join
-from popmodel.units import format_time, plural
 
 KEEP = "keep it: add -o calibrated.toml"
 _SHOWN = 8

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
+from popmodel.base.units import format_time, plural
 from popmodel.report.pictures import Bars, Picture, PictureBar, PictureLine
 from popmodel.report.splits import described, varied
 from popmodel.report.views import Document
-from popmodel.units import format_time, plural
 
 
 def picture(document: Document) -> Picture:

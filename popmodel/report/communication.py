@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.report.blocks import (
     BarBlock,
     Brief,
@@ -33,7 +34,6 @@ from popmodel.report.communication_matrix import (
 )
 from popmodel.report.communication_words import grid_text, told
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import count, format_size, format_time, plural
 
 SHOWN = 12
 """Patterns on a screen; files show all."""

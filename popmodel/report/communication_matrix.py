@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from popmodel.base.units import count, format_size, plural
+from popmodel.base.values import dataclass
 from popmodel.report.communication_words import grid_text
 from popmodel.report.pictures import Cells, Picture, PictureCell
 from popmodel.report.views import Document
-from popmodel.units import count, format_size, plural
-from popmodel.values import dataclass
 
 MOST = 32
 """Rows of characters; more processes share rows."""

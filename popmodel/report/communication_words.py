@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import count, format_size
 from popmodel.report.views import Document
-from popmodel.units import count, format_size
 
 _OFFSETS = 4
 """Offsets of partners that are named."""

@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import site_name
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.names import run_names
 from popmodel.report.views import Document
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family

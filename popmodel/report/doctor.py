@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from popmodel.base.units import plural
 from popmodel.report.blocks import CheckBlock, Checks, Facts, NoteBlock, Section
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import plural
 
 Entry = dict[str, Any]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from popmodel import shell
+from popmodel.base import shell
+from popmodel.base.units import count, format_time, plural
 from popmodel.report.blocks import (
     Code,
     Facts,
@@ -17,7 +18,6 @@ from popmodel.report.blocks import (
     titled,
 )
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import count, format_time, plural
 
 _SHOWN = 12
 """Phases on the screen, those with most time."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.renderers.tables import Style

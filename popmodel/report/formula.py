@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from popmodel.base.units import plural
 from popmodel.machine.quantity import Quantity
 from popmodel.report.blocks import (
     EquationBlock,
@@ -24,7 +25,6 @@ from popmodel.report.blocks import (
 from popmodel.report.heading import application, machine, omitted
 from popmodel.report.machine_values import interval_text, value_text
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import plural
 
 NEGLIGIBLE = 0.005
 """Per cent of the result for one per cent of an input: what is below is not worth a line."""

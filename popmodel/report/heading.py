@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any
 
+from popmodel.base.units import format_time, plural
 from popmodel.report.blocks import Role, Section, TableBlock, TableRow, heads, notes, texts
 from popmodel.report.views import Document
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.units import format_time, plural
 
 
 def application(document: Document) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.report.blocks import (
     Facts,
     Section,
@@ -18,7 +19,6 @@ from popmodel.report.blocks import (
 )
 from popmodel.report.views import Document, Record, Views
 from popmodel.report.warnings import warned
-from popmodel.units import count, format_size, format_time, plural
 
 _MARKED = (
     ("", "times"),

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from popmodel.units import count
+from popmodel.base.units import count
 
 Run = Mapping[str, Any]
 Remark = TypeVar("Remark")
 
-# Digits may stand in groups of three, as `popmodel.units.count` writes them. What is part of a
+# Digits may stand in groups of three, as `popmodel.base.units.count` writes them. What is part of a
 # word, a path or a version (run-5.prv, a/5/b, 1.2.3) is no number.
 _NUMBER = re.compile(
     r"(?<![\w./])(?<!\d,)(?<![^\W\d]-)(?:(?<!\w)-)?"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import format_size, plural
 from popmodel.machine import profile as profiles
 from popmodel.machine import profile_findings as findings
 from popmodel.machine.parameter import Parameter, is_free
@@ -22,7 +23,6 @@ from popmodel.report.machine_values import (
     value_text,
 )
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import format_size, plural
 
 _SIZES = (8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20)  # of messages that are shown
 _THREADS = 3  # columns of thread counts at most

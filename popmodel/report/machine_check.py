@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from popmodel.base.units import plural
 from popmodel.machine.profile_findings import KINDS
 from popmodel.report.blocks import Facts, Section, titled
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import plural
 
 _TITLES = {
     "missing": "missing, needed by some predictions",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from popmodel.base.units import count, format_time
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.advice import advised, fall_text
@@ -29,7 +30,6 @@ from popmodel.report.reasons import Reasons
 from popmodel.report.trees import efficiency, lifted, tree_rows
 from popmodel.report.views import Document, Record, Views
 from popmodel.report.warnings import warned
-from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family, FamilyLine

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from popmodel.base.units import count, format_time
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.figures import describe_team, percent
@@ -12,7 +13,6 @@ from popmodel.report.names import run_names
 from popmodel.report.pictures import Bars, Picture, PictureBar, PictureLine
 from popmodel.report.trees import label
 from popmodel.report.views import Document
-from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from popmodel.base.units import format_bandwidth, format_size, format_time
+from popmodel.base.values import dataclass
 from popmodel.network.placement import TRACED
 from popmodel.report.views import Document
-from popmodel.units import format_bandwidth, format_size, format_time
-from popmodel.values import dataclass
 
 Run = Mapping[str, Any]
 

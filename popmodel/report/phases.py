@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.report.blocks import (
     BarBlock,
     Brief,
@@ -25,7 +26,6 @@ from popmodel.report.blocks import (
 from popmodel.report.phases_plot import longest_first, picture
 from popmodel.report.views import Document, Record, Views
 from popmodel.structure.phases import SEVERAL
-from popmodel.units import count, format_size, format_time, plural
 
 SHOWN = 10
 """Phases on a screen; files show all."""

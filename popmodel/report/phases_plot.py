@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import count, format_time, plural
 from popmodel.report.figures import ticks
 from popmodel.report.pictures import Chart, Charts, Picture, PictureAxis, PictureCurve
 from popmodel.report.views import Document
 from popmodel.structure.phases import SEVERAL
-from popmodel.units import count, format_time, plural
 
 _DRAWN = 6
 _LOGARITHMIC = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import count, format_time
 from popmodel.efficiency.evidence import site_name
 from popmodel.report.blocks import Brief, Listing, NoteBlock, Role, Section, TableCell, TableRow
 from popmodel.report.figures import percent
-from popmodel.units import count, format_time
 
 SHOWN = 5
 """Rows of a table on a screen; a file has twice as many."""

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
+from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.symbols import OF_MODEL, not_modelled
@@ -43,7 +44,6 @@ from popmodel.report.predict_trees import trees
 from popmodel.report.reasons import Reasons
 from popmodel.report.uncertainty import INCLUDED, about, main_inputs, measuring, named
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import count, format_size, format_time, plural
 
 REMEDIES_SHOWN = 8
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from popmodel.base.units import format_time
 from popmodel.report.figures import percent
 from popmodel.report.heading import application
 from popmodel.report.pictures import Bars, Picture, PictureBar, PictureLine
 from popmodel.report.uncertainty import INCLUDED
 from popmodel.report.views import Document
-from popmodel.units import format_time
 
 
 def picture(document: Document) -> Picture:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from popmodel.base.units import format_time
 from popmodel.efficiency.family import Family, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import (
@@ -23,7 +24,6 @@ from popmodel.report.figures import loses
 from popmodel.report.reasons import Reasons
 from popmodel.report.trees import efficiency, tree_rows
 from popmodel.report.views import Document
-from popmodel.units import format_time
 
 SCALING = "scaling"
 _TOLD = 0.05  # of a loss: a smaller cause is not worth a word

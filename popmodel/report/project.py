@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import format_time
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.fit.efficiency_laws import LAWS
@@ -29,7 +30,6 @@ from popmodel.report.project_plot import picture
 from popmodel.report.reasons import Reasons
 from popmodel.report.trees import efficiency, label
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import format_time
 
 RUNTIME = "runtime"
 _BASELINES = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import count, format_time, plural
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import NO_REGIONS
@@ -34,8 +36,6 @@ from popmodel.report.reasons import Reasons
 from popmodel.report.replay_plot import picture
 from popmodel.report.trees import efficiency, lifted, tree_rows
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import count, format_time, plural
-from popmodel.values import dataclass
 
 Run = Mapping[str, Any]
 

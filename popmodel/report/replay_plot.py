@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from popmodel.base.units import format_time
 from popmodel.report.networks import differences
 from popmodel.report.pictures import Bars, Picture, PictureBar, PictureLine
 from popmodel.report.views import Document
-from popmodel.units import format_time
 
 
 def picture(document: Document) -> Picture:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import count, format_bandwidth, format_time, plural
 from popmodel.report import sensitivity_path, sensitivity_regions
 from popmodel.report.blocks import (
     BarBlock,
@@ -24,7 +25,6 @@ from popmodel.report.blocks import (
 from popmodel.report.networks import properties
 from popmodel.report.sensitivity_plot import picture
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import count, format_bandwidth, format_time, plural
 
 LITTLE = 0.01  # of the runtime: not worth a remedy
 _ROWS = 8  # of a curve on a screen

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.report.blocks import Listing, NoteBlock, Role, Section, TableRow, texts
 from popmodel.report.figures import percent
 from popmodel.report.views import Document, Record
-from popmodel.units import count, format_size, format_time, plural
 
 Entry = Mapping[str, Any]
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import format_bandwidth, format_time
 from popmodel.report.figures import ticks
 from popmodel.report.pictures import Chart, Charts, Mark, Picture, PictureAxis, PictureCurve, Spot
 from popmodel.report.views import Document
-from popmodel.units import format_bandwidth, format_time
 
 _TIMES = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
 _SLOWER = (0.1, 0.25, 0.5, 0.75)  # lines of equal runtime

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import format_time, plural
 from popmodel.report.blocks import Listing, NoteBlock, Role, Section, TableCell, TableRow, texts
 from popmodel.report.figures import percent
 from popmodel.report.views import Document, Record
-from popmodel.units import format_time, plural
 
 Region = Mapping[str, Any]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import count, plural
 from popmodel.model.kinds.words import Entry, equation, quantity, value_text
 from popmodel.model.signature.tables import tree
 from popmodel.report.blocks import (
@@ -18,7 +19,6 @@ from popmodel.report.blocks import (
     titled,
 )
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import count, plural
 
 CHANGING = "what changes with P and T"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from popmodel import shell
+from popmodel.base import shell
+from popmodel.base.units import plural
 from popmodel.report.blocks import Code, Facts, Role, Section, titled
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import plural
 
 _NAMES = {
     "loop": "loop",

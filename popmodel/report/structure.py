@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
-from popmodel import shell
+from popmodel.base import shell
+from popmodel.base.units import count, format_time, plural
 from popmodel.report.blocks import (
     Facts,
     Listing,
@@ -25,7 +26,6 @@ from popmodel.report.blocks import (
 from popmodel.report.structure_plot import picture
 from popmodel.report.views import Document, Record, Views
 from popmodel.structure.structure import certainty
-from popmodel.units import count, format_time, plural
 
 _PART_NAMES = ("initialisation", "iterations", "finalisation")
 _CALLS = 8

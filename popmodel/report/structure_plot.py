@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import count, format_time, plural
 from popmodel.report.figures import ticks
 from popmodel.report.pictures import Lane, Picture, PictureAxis, PictureLanes, Timelines
 from popmodel.report.views import Document
-from popmodel.units import count, format_time, plural
 
 _SPANS = {"run": "MPI_Init to MPI_Finalize", "focus": "the focus and what is around it"}
 _TOLD = "Thin lines: an iteration begins. Frame: the focus of analysis."

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import format_time, plural
 from popmodel.report import sweep
 from popmodel.report.blocks import (
     CommandBlock,
@@ -23,7 +24,6 @@ from popmodel.report.blocks import (
 )
 from popmodel.report.uncertainty import about, main_inputs, measuring, named
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import format_time, plural
 
 Told = Mapping[str, Any]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from popmodel.base.units import format_size, plural
 from popmodel.prediction.prediction import EXTRAPOLATED, OUTSIDE
 from popmodel.report.blocks import (
     CommandBlock,
@@ -37,7 +38,6 @@ from popmodel.report.sweep_advice import advice, command, growth, if_sure, large
 from popmodel.report.sweep_plot import picture
 from popmodel.report.uncertainty import INCLUDED, measuring
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import format_size, plural
 
 _MARKS = {EXTRAPOLATED: "~", OUTSIDE: "!"}
 COLUMNS = ("runtime s", "90 %", "PE %", "best", "mem/proc")

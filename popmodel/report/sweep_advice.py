@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from popmodel.base.units import count, plural
 from popmodel.prediction.prediction import OUTSIDE
 from popmodel.prediction.split_choice import SURE, WITHIN
 from popmodel.report.figures import percent
@@ -9,7 +10,6 @@ from popmodel.report.splits import Entry
 from popmodel.report.splits import name as split_name
 from popmodel.report.uncertainty import main_inputs, named
 from popmodel.report.views import Document
-from popmodel.units import count, plural
 
 _LEAST_POINTS = 0.05  # of efficiency: what is less rounds to nothing
 

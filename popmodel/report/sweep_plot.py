@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from popmodel.base.units import plural
 from popmodel.report.figures import percent
 from popmodel.report.heading import application
 from popmodel.report.pictures import Band, Mark, Panel, Picture, PicturePoint, PicturePoints
@@ -11,7 +12,6 @@ from popmodel.report.splits import Entry, cores, name, ordered, runs
 from popmodel.report.sweep_advice import if_sure, is_sure
 from popmodel.report.uncertainty import INCLUDED
 from popmodel.report.views import Document
-from popmodel.units import plural
 
 _UNITS = (("s", 1.0), ("ms", 1e3), ("us", 1e6))
 

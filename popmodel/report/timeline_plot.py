@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from popmodel.base.units import format_time
 from popmodel.network.network import describe
 from popmodel.report.figures import ticks
 from popmodel.report.pictures import Lane, Picture, PictureAxis, PictureLanes, Timelines
 from popmodel.timeline.lanes import KINDS
-from popmodel.units import format_time
 
 if TYPE_CHECKING:
     from popmodel.timeline.lanes import Lanes as Shown

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from popmodel import shell
+from popmodel.base import shell
+from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.report.blocks import Code, Facts, Heading, Role, Section, notes, titled
 from popmodel.report.info import describe_threads
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import count, format_size, format_time, plural
 
 _OPENMP = {"ompt": "OMPT (tools interface)", "gomp": "intercepted libgomp calls"}
 _BY_SPAWN = " (started by MPI_Comm_spawn)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from popmodel.base.units import format_time
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
@@ -13,7 +14,6 @@ from popmodel.report.html.contents import SCHEMA, Contents
 from popmodel.report.pictures import Figure, HeatLine, HeatMap, Picture
 from popmodel.report.trees import label
 from popmodel.report.views import Document
-from popmodel.units import format_time
 
 
 def picture(document: Document) -> Picture:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from popmodel.base.units import plural
 from popmodel.efficiency.family import FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import (
@@ -37,7 +38,6 @@ from popmodel.report.validate_plot import is_outside, picture
 from popmodel.report.validate_terms import terms
 from popmodel.report.views import Document, Record, Views
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.units import plural
 from popmodel.validation.comparison import BOUNDARY
 
 Split = Mapping[str, Any]

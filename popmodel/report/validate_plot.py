@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import format_time, plural
 from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.figures import ticks
@@ -13,7 +14,6 @@ from popmodel.report.pictures import Chart, Charts, Mark, Picture, PictureAxis, 
 from popmodel.report.splits import described, varied
 from popmodel.report.uncertainty import INCLUDED
 from popmodel.report.views import Document
-from popmodel.units import format_time, plural
 
 Split = Mapping[str, Any]
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from popmodel.base.values import dataclass
 from popmodel.report.blocks import CommandBlock, NoteBlock, Section
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.html.contents import Contents

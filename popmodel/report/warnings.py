@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import count
 from popmodel.report.blocks import Role, Section, titled
-from popmodel.units import count
 
 
 def warned(warnings: Sequence[Mapping[str, Any]]) -> Section:

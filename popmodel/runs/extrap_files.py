@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from popmodel.documents import (
+from popmodel.base.documents import (
     Items,
     NamedShape,
     OneOf,
@@ -24,7 +24,8 @@ from popmodel.documents import (
     read_shape,
     read_text,
 )
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
+from popmodel.base.values import cut
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.table import (
     COLUMNS,
@@ -37,7 +38,6 @@ from popmodel.runs.table import (
     values_of,
     whole,
 )
-from popmodel.values import cut
 
 ROOT = "<root>"
 """What Extra-P calls the program as a whole where no call path is given."""

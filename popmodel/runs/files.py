@@ -15,7 +15,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from popmodel.documents import (
+from popmodel.base.documents import (
     DocumentKind,
     Flag,
     Items,
@@ -32,10 +32,10 @@ from popmodel.documents import (
     parse_json,
     read_text,
 )
+from popmodel.base.errors import PopmodelError
+from popmodel.base.plain import document
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.observables import Observables, RegionObservables
-from popmodel.errors import PopmodelError
-from popmodel.plain import document
 from popmodel.runs.extrap_files import (
     from_document,
     from_lines,

@@ -11,15 +11,15 @@ from dataclasses import field
 from statistics import median
 from typing import Any
 
-from popmodel.documents import MOST_EFFICIENCY
+from popmodel.base.documents import MOST_EFFICIENCY
+from popmodel.base.errors import FileError, PopmodelError
+from popmodel.base.units import format_time, plural
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun
 from popmodel.efficiency.observables import Observables
-from popmodel.errors import FileError, PopmodelError
 from popmodel.trace.selection import TraceFocus
-from popmodel.units import format_time, plural
-from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

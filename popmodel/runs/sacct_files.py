@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from popmodel.base.units import plural
 from popmodel.runs.table import (
     COLUMNS,
     Place,
@@ -22,7 +23,6 @@ from popmodel.runs.table import (
     is_number,
     read_rows,
 )
-from popmodel.units import plural
 
 _DURATION = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){1,2}(?:\.\d+)?)")
 _LAUNCHERS = re.compile(r"(orted|prted|prte|hydra_\w+|pmi_proxy|mpiexec|mpirun)")

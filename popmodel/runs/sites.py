@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.errors import PopmodelError
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.regions import COLUMNS as OF_REGIONS
 from popmodel.efficiency.regions import region_instances
-from popmodel.errors import PopmodelError
 from popmodel.kernel import _kernel
 from popmodel.simulator.mpi_calls import ANYWHERE, Action, action_of
 from popmodel.structure.iterations import find

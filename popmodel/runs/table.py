@@ -13,13 +13,13 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from popmodel.documents import Real, csv_text, read_text, shown
+from popmodel.base.documents import Real, csv_text, read_text, shown
+from popmodel.base.errors import FileError, PopmodelError, UsageError, did_you_mean
+from popmodel.base.units import TIME_UNITS
 from popmodel.efficiency.evidence import WAITED
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.hierarchy import IdentityError, load_families
-from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
 from popmodel.runs.measurement import MeasuredRow, require_plausible
-from popmodel.units import TIME_UNITS
 
 if TYPE_CHECKING:
     import pandas
@@ -103,7 +103,7 @@ class Column(NamedTuple):
     what: What
     name: str  # Of the parameter, the metric or the quantity, without unit and family
     family: str = ""  # Of a metric
-    # Given behind the name: of times one of `popmodel.units.TIME_UNITS`, of shares ``%``.
+    # Given behind the name: of times one of `popmodel.base.units.TIME_UNITS`, of shares ``%``.
     unit: str | None = None
 
 

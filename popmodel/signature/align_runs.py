@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
+from popmodel.base.values import dataclass
 from popmodel.fit.samples import Sample, described
 from popmodel.signature.imbalance import work_shares
 from popmodel.signature.layout import laid_out
@@ -33,7 +34,6 @@ from popmodel.simulator.mpi_calls import ANYWHERE
 from popmodel.simulator.program import Op
 from popmodel.structure.iterations import find
 from popmodel.structure.structure import Leaf, with_common_places
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.signature.document import Noted, number
 from popmodel.signature.outline import (
     TIME,
@@ -24,8 +26,6 @@ from popmodel.signature.outline import (
     paths,
     row_at,
 )
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

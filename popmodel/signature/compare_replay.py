@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse, before_replay
 from popmodel.efficiency.observables import FAMILIES, NO_REGIONS, of_execution, unknown_families
@@ -22,7 +23,6 @@ from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import COLLECTIVES, Op, unmodelled_calls
 from popmodel.trace.selection import TracePart
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from popmodel.base.units import count, format_size
+from popmodel.base.values import dataclass
 from popmodel.model.kinds.spread import encode
 from popmodel.signature.outline import (
     RECORDED,
@@ -22,8 +24,6 @@ from popmodel.signature.outline import (
     OutlineRepeat,
     OutlineWork,
 )
-from popmodel.units import count, format_size
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.signature.amounts import Key, SignatureAmount

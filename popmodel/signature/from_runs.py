@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.errors import PopmodelError
-from popmodel.expressions import parse
+from popmodel.base.errors import PopmodelError
+from popmodel.base.expressions import parse
+from popmodel.base.units import format_time, plural
+from popmodel.base.values import dataclass
 from popmodel.fit.samples import described
 from popmodel.model.signature.evidence import LearntRun, LearntRuns
 from popmodel.model.signatures import from_text
@@ -30,8 +32,6 @@ from popmodel.signature.recorded_times import Fidelity, figures
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.trace.caveats import devices, waiting
 from popmodel.trace.formats import FORMATS
-from popmodel.units import format_time, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.fit.law import ASSUMED, FIT
 from popmodel.fit.physical_laws import growth
 from popmodel.fit.samples import Sample
@@ -30,7 +31,6 @@ from popmodel.signature.document import number
 from popmodel.signature.outline import timing
 from popmodel.signature.place_calls import operations_of
 from popmodel.simulator.program import Op
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
+from popmodel.base.units import plural
 from popmodel.fit.common_law import pooled
 from popmodel.fit.counts import exact_law
 from popmodel.fit.law import FIT, TRACE, law
@@ -32,7 +33,6 @@ from popmodel.signature.outline import (
     paths,
     points_of,
 )
-from popmodel.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 from popmodel.fit.candidates import product_of
 from popmodel.fit.counts import exact_law
 from popmodel.fit.law import FIT, law

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.regions import waiting_in
 from popmodel.structure.bursts import bursts, counted, regions, teams
 from popmodel.trace.caveats import delays
 from popmodel.trace.intervals import Intervals, alone, spread
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

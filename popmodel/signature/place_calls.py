@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.units import format_size
 from popmodel.signature.outline import OutlineMeeting
 from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.structure.rank_formulas import colour
 from popmodel.structure.structure import leaves
-from popmodel.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

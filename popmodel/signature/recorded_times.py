@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.fit.samples import student
 from popmodel.network.network import PRESETS
 from popmodel.signature.outline import Timing, own_times, retimed
 from popmodel.simulator import replay
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
+from popmodel.base.values import dataclass
 from popmodel.model.run.feasible_splits import best_grid
 from popmodel.structure.pattern_kinds import extents_of
 from popmodel.structure.rank_formulas import condition
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

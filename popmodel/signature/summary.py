@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
+from popmodel.base.units import plural
 from popmodel.signature.document import TomlItem, text_of
 from popmodel.signature.outline import (
     OutlineCalls,
@@ -28,7 +29,6 @@ from popmodel.signature.outline import (
     row_points,
 )
 from popmodel.structure.rank_formulas import NOBODY, split
-from popmodel.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from popmodel.arrays import distinct
+from popmodel.base.arrays import distinct
+from popmodel.base.values import dataclass
 from popmodel.network.collectives import ROOTED, Selection
 from popmodel.simulator.costs import BETWEEN, WITHIN, MessageClasses
 from popmodel.simulator.program import COLLECTIVES, Collectives, Op, Program
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

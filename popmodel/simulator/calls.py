@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.simulator.mpi_calls import Action, action_of, collective_of, is_by_peer
 from popmodel.simulator.program import COLLECTIVES
 from popmodel.trace.calls import CallGroup
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from typing import TypedDict

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from popmodel.arrays import alike, distinct
+from popmodel.base.arrays import alike, distinct
+from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.network.collectives import ROOTED, collective_time
 from popmodel.network.point_to_point import HEADER, TO_ITSELF, transfer_time, waits_for_receiver
 from popmodel.simulator.program import COLLECTIVES, Program
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.errors import ReplayError
+from popmodel.base.errors import ReplayError
+from popmodel.base.units import count, format_time, plural
+from popmodel.base.values import dataclass
 from popmodel.simulator.program import COLLECTIVES, Op, Program
-from popmodel.units import count, format_time, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

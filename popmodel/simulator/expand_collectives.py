@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.simulator.algorithms import CarriedData, carry_out
 from popmodel.simulator.execution import CriticalPath, PathPart
 from popmodel.simulator.program import (
@@ -33,7 +34,6 @@ from popmodel.simulator.program import (
     ProgramMessages,
     UnevenBytes,
 )
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.units import count, plural
 from popmodel.kernel import _kernel
 from popmodel.simulator.calls import SequenceCalls, sequence_calls
 from popmodel.simulator.match_calls import (
@@ -48,7 +49,6 @@ from popmodel.trace.intervals import Intervals, TracePieces, spread
 from popmodel.trace.records import Exact
 from popmodel.trace.runtime import state_times
 from popmodel.trace.tables import give_back, offsets_of
-from popmodel.units import count, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

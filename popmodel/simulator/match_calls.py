@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.errors import ReplayError
+from popmodel.base.errors import ReplayError
+from popmodel.base.units import count, plural
+from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.simulator.calls import SequenceCalls
 from popmodel.simulator.mpi_calls import BUFFERED
@@ -21,8 +23,6 @@ from popmodel.simulator.program import (
     UnevenBytes,
 )
 from popmodel.trace.tables import give_back
-from popmodel.units import count, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.arrays import ArrayRows
+from popmodel.base.arrays import ArrayRows
+from popmodel.base.units import count, plural
+from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
-from popmodel.units import count, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel import files
-from popmodel.errors import FileError, UsageError
+from popmodel.base import files
+from popmodel.base.errors import FileError, UsageError
+from popmodel.base.units import plural
 from popmodel.simulator.algorithms import carry_out
 from popmodel.simulator.expand_collectives import Amounts, lay_out, uneven_amounts
 from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import COLLECTIVES, Op, Program
 from popmodel.trace.formats import read
-from popmodel.units import plural
 
 if TYPE_CHECKING:
     import os

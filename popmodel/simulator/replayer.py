@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import distinct
-from popmodel.errors import UsageError
+from popmodel.base.arrays import distinct
+from popmodel.base.errors import UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import AT_ONCE
 from popmodel.network.point_to_point import NO_ROUTES, Routes, over_links, within_nodes

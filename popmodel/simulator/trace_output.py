@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.simulator.match_calls import communicators_of_callers
 from popmodel.simulator.mpi_calls import Action, action_of, state_of
 from popmodel.simulator.program import COLLECTIVES, Op
@@ -21,7 +22,6 @@ from popmodel.trace.codes import IDLE, TRACING_DISABLED
 from popmodel.trace.intervals import TracePieces, spread
 from popmodel.trace.records import Others, RecordColumns
 from popmodel.trace.tables import EventTable, MessageTable, States, location_of_row, offsets_of
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

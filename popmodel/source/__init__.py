@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
 from popmodel.source import c_family
 from popmodel.source.draft import Draft
 from popmodel.source.interpreter import Interpreter

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import alike
+from popmodel.base.arrays import alike
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.structure.structure import leaves
 from popmodel.trace.caveats import delays
 from popmodel.trace.codes import Event
 from popmodel.trace.intervals import Instants, Intervals, spread
 from popmodel.trace.tables import offsets_of, walk_locations
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

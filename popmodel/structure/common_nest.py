@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import alike
+from popmodel.base.arrays import alike
 from popmodel.kernel import _kernel
 from popmodel.simulator.program import Op
 from popmodel.structure.cut_iterations import with_cut_iterations

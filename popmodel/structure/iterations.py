@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import alike
+from popmodel.base.arrays import alike
+from popmodel.base.units import format_time, plural
 from popmodel.simulator import from_trace
 from popmodel.structure.common_nest import Common, common_nest
 from popmodel.structure.program_events import events_of
@@ -23,7 +24,6 @@ from popmodel.structure.structure import (
     leaves,
 )
 from popmodel.structure.time_steps import by_site, time_steps
-from popmodel.units import format_time, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

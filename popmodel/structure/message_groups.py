@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import alike
+from popmodel.base.arrays import alike
+from popmodel.base.values import dataclass
 from popmodel.simulator.program import Op
 from popmodel.structure.pattern_kinds import as_messages, extents_of, joined, readings
 from popmodel.structure.structure import FoundLoop, loops_around
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import alike
+from popmodel.base.arrays import alike
 from popmodel.simulator.program import Op
 from popmodel.structure.rank_formulas import NOBODY, split, who
 from popmodel.structure.structure import executions_of_places

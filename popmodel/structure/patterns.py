@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.structure.message_groups import GroupMessages, MessageGroup, message_groups
 from popmodel.structure.pattern_kinds import (
@@ -27,7 +28,6 @@ from popmodel.structure.pattern_kinds import (
 from popmodel.structure.rank_formulas import colour
 from popmodel.structure.structure import events_at, loops_around
 from popmodel.structure.traffic import given
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

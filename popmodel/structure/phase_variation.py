@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import alike
-from popmodel.units import format_time, plural
+from popmodel.base.arrays import alike
+from popmodel.base.units import format_time, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from popmodel.arrays import distinct, quantiles
+from popmodel.base.arrays import distinct, quantiles
+from popmodel.base.units import count, plural
+from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import UsefulTimes, useful_times
 from popmodel.simulator.calls import sequence_calls
 from popmodel.structure.bursts import (
@@ -32,8 +34,6 @@ from popmodel.structure.structure import FoundLoop, Leaf, Nest
 from popmodel.trace.caveats import delays
 from popmodel.trace.codes import TRACING_DISABLED
 from popmodel.trace.intervals import Intervals, alone
-from popmodel.units import count, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

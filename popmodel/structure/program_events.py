@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import numbered
+from popmodel.base.arrays import numbered
+from popmodel.base.values import dataclass
 from popmodel.simulator.calls import sequence_calls
 from popmodel.simulator.program import Op
 from popmodel.trace.caveats import delays
@@ -29,7 +30,6 @@ from popmodel.trace.codes import RUNNING, TRACING_DISABLED, Event
 from popmodel.trace.intervals import Intervals, alone, spread
 from popmodel.trace.regions import parallel_regions, user_regions
 from popmodel.trace.tables import offsets_of, walk, walk_locations
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from typing import Any

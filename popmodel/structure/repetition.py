@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import alike, numbered
+from popmodel.base.arrays import alike, numbered
+from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from popmodel.arrays import among, distinct
+from popmodel.base.arrays import among, distinct
+from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.structure.common_nest import Common
 from popmodel.structure.structure import FoundLoop, Leaf, Nest, events_at, grouped
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import numbered
+from popmodel.base.arrays import numbered
 from popmodel.structure.common_nest import Common
 from popmodel.structure.steps import Steps
 from popmodel.structure.structure import FoundLoop, Leaf, events_at, grouped

@@ -22,14 +22,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from popmodel import files, shell
-from popmodel.errors import PopmodelError
+from popmodel.base import files, shell
+from popmodel.base.errors import PopmodelError
+from popmodel.base.shell import filled
+from popmodel.base.units import format_time, plural
 from popmodel.machine.bench import bench_plan, run_directory, suite
 from popmodel.machine.bench.bench_plan import MeasurementRequest as Benchmarks
 from popmodel.machine.host import hardware
 from popmodel.machine.host.launcher import LaunchError, meaningful, quote, start
 from popmodel.machine.parameter import PARTS
-from popmodel.shell import filled
 from popmodel.study.machine import PROFILE
 from popmodel.study.manifest import (
     DONE,
@@ -60,7 +61,6 @@ from popmodel.tracer.commands import Settings, TracedCommand, place, understand,
 from popmodel.tracer.conversion import merge_runs
 from popmodel.tracer.library import Library
 from popmodel.tracer.symbol_table import SourceLines
-from popmodel.units import format_time, plural
 
 Tell = Callable[[str], None]
 """Told what happens, a line each."""

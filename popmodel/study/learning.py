@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from popmodel import files, shell
-from popmodel.errors import PopmodelError
+from popmodel.base import files, shell
+from popmodel.base.errors import PopmodelError
+from popmodel.base.units import format_time
 from popmodel.model import signatures
 from popmodel.model.signature.evidence import LearntRun, LearntRuns
 from popmodel.signature import Run as TracedRun
@@ -38,7 +39,6 @@ from popmodel.study.manifest import StudyStep, unwritable
 from popmodel.study.plan import REPEATS, PlannedRun, half_width
 from popmodel.trace import read
 from popmodel.trace.selection import focused
-from popmodel.units import format_time
 
 SIGNATURE = "signature.toml"
 CHECK = "check.toml"

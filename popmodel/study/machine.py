@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from popmodel import provenance
-from popmodel.files import write_text
+from popmodel.base import provenance
+from popmodel.base.files import write_text
+from popmodel.base.plain import plain
+from popmodel.base.units import format_time, plural
 from popmodel.machine import profile as profiles
 from popmodel.machine.bench import bench_plan, collect, run_directory, suite
 from popmodel.machine.bench.bench_plan import MeasurementRequest
 from popmodel.machine.host import conditions, hardware
 from popmodel.machine.parameter import PARTS
 from popmodel.machine.profile import Profile
-from popmodel.plain import plain
 from popmodel.study.manifest import unwritable
-from popmodel.units import format_time, plural
 
 PROFILE, TARGET, UNKNOWN = "machine.json", "target.json", "unknown.json"
 _NETWORK = ("inter", "nic_G")

@@ -29,9 +29,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from popmodel import files, shell
 from popmodel._version import __version__
-from popmodel.documents import (
+from popmodel.base import files, shell
+from popmodel.base.documents import (
     DocumentKind,
     Flag,
     Items,
@@ -47,11 +47,11 @@ from popmodel.documents import (
     read_text,
     record,
 )
-from popmodel.errors import FileError, PopmodelError, UsageError
-from popmodel.files import refuse_planted, write_text
-from popmodel.plain import document, plain
-from popmodel.provenance import ProvenanceInput, describe_input
-from popmodel.values import dataclass
+from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.base.files import refuse_planted, write_text
+from popmodel.base.plain import document, plain
+from popmodel.base.provenance import ProvenanceInput, describe_input
+from popmodel.base.values import dataclass
 
 SCHEMA = "popmodel/study/1"
 MANIFEST = "manifest.json"

@@ -26,17 +26,17 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from popmodel import shell
-from popmodel.errors import UsageError, did_you_mean
+from popmodel.base import shell
+from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.shell import PLACEHOLDER, filled, plain
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.machine import profile
 from popmodel.machine.host import hardware
 from popmodel.model import signatures
 from popmodel.model.run.placement import ImpossibleSplit
 from popmodel.model.signature.program import Signature, check_requirements, names
-from popmodel.shell import PLACEHOLDER, filled, plain
 from popmodel.tracer.commands import TracedCommand, refuse_as_rank, refuse_untraceable, understand
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 PROCESSES, THREADS = "P", "T"
 LEAST = 2

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import among
+from popmodel.base.arrays import among
+from popmodel.base.units import count, plural
+from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.simulator.program import Op, ProgramMessages
 from popmodel.trace.calls import CallGroup
@@ -14,8 +16,6 @@ from popmodel.trace.codes import TRACING_DISABLED
 from popmodel.trace.intervals import Intervals, TracePieces, alone, spread
 from popmodel.trace.regions import parallel_regions, user_regions
 from popmodel.trace.tables import MessageTable, walk
-from popmodel.units import count, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.base.errors import ReplayError, TraceError
+from popmodel.base.units import count
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import NO_MPI
 from popmodel.efficiency.measure import refuse_untimed
-from popmodel.errors import ReplayError, TraceError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace
 from popmodel.simulator.replayer import Replayer
@@ -29,8 +31,6 @@ from popmodel.timeline.lanes import (
     rows_of,
 )
 from popmodel.timeline.window_sums import Sums, activity, sums_between
-from popmodel.units import count
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

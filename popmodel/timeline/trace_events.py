@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from popmodel import files
 from popmodel._version import __version__
-from popmodel.arrays import distinct, numbered
+from popmodel.base import files
+from popmodel.base.arrays import distinct, numbered
+from popmodel.base.errors import FileError
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import refuse_untimed
-from popmodel.errors import FileError
 from popmodel.network.network import PRESETS
 from popmodel.timeline.lanes import (
     Arrows,
@@ -28,8 +30,6 @@ from popmodel.timeline.lanes import (
 from popmodel.timeline.timeline import replay_of
 from popmodel.trace.codes import IDLE, NOT_CREATED, STATES
 from popmodel.trace.intervals import spread
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     import os

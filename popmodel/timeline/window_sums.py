@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.regions import waiting_in
@@ -16,7 +17,6 @@ from popmodel.trace.codes import NOT_CREATED, TRACING_DISABLED
 from popmodel.trace.intervals import Intervals, alone, spread
 from popmodel.trace.runtime import state_ends
 from popmodel.trace.tables import offsets_of
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

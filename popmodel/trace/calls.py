@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from popmodel.arrays import among
+from popmodel.base.arrays import among
+from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.trace.intervals import cut_spans, spread
 from popmodel.trace.tables import part_of, walk
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.base.units import format_time, plural
 from popmodel.trace.calls import call_times
 from popmodel.trace.codes import Event
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import state_ends, state_times
-from popmodel.units import format_time, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

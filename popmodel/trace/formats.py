@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from popmodel.errors import TraceError, UsageError
+from popmodel.base.errors import TraceError, UsageError
 from popmodel.trace.source import HEAD, foreign_file, listed_file, open_source
 
 if TYPE_CHECKING:

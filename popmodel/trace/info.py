@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.arrays import distinct
-from popmodel.errors import TraceError
+from popmodel.base.arrays import distinct
+from popmodel.base.errors import TraceError
 from popmodel.trace.calls import calls_made
 from popmodel.trace.caveats import crowding, describe_losses, devices, left_out, losses, untraced
 from popmodel.trace.regions import parallel_regions, user_regions

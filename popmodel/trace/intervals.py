@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import distinct
+from popmodel.base.arrays import distinct
+from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.trace.tables import offsets_of, part_of, walk, walk_locations
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

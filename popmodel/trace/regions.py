@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.trace.intervals import Instants, Intervals, Spans, spread
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

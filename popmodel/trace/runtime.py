@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 from popmodel.kernel import _kernel
 from popmodel.trace.codes import TRACING_DISABLED
 from popmodel.trace.tables import walk

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from popmodel.arrays import among
-from popmodel.errors import PartError, UsageError
+from popmodel.base.arrays import among
+from popmodel.base.errors import PartError, UsageError
+from popmodel.base.units import count, format_time, parse_time, plural
+from popmodel.base.values import dataclass
 from popmodel.trace.calls import cut_calls
 from popmodel.trace.caveats import describe_losses, losses
 from popmodel.trace.codes import MARKS
@@ -35,8 +37,6 @@ from popmodel.trace.tables import (
     offsets_of,
     part_of,
 )
-from popmodel.units import count, format_time, parse_time, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

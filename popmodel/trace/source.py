@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

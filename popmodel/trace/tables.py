@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
+from popmodel.base.units import format_time, team
+from popmodel.base.values import cut, dataclass
 from popmodel.trace.intervals import Instants
 from popmodel.trace.tables import location_of_row
-from popmodel.units import format_time, team
-from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     import pandas

@@ -16,9 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.base.values import dataclass
 from popmodel.machine.host.processes import output_of
-from popmodel.values import dataclass
 
 Family = Literal["Open MPI", "Hydra", "srun"]
 Words = Sequence[str]

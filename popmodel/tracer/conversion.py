@@ -22,8 +22,10 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel import files
-from popmodel.errors import TraceError, UsageError
+from popmodel.base import files
+from popmodel.base.errors import TraceError, UsageError
+from popmodel.base.units import format_time, plural
+from popmodel.base.values import dataclass
 from popmodel.trace import codes as states
 from popmodel.trace import formats
 from popmodel.trace.caveats import crowded
@@ -48,8 +50,6 @@ from popmodel.tracer.raw_records import CallTables, RecordKind, known_calls
 from popmodel.tracer.temporary import Spool
 from popmodel.tracer.thread_events import PAIR, STATE, Converter, EventLoad, Tables
 from popmodel.tracer.thread_rows import Member, Rows, rows_of
-from popmodel.units import format_time, plural
-from popmodel.values import dataclass
 
 CHUNK = 1 << 17
 """Records that are converted at a time."""

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.base.values import dataclass
 from popmodel.trace.calls import FOUND_NOTHING
 from popmodel.trace.codes import Event
 from popmodel.trace.regions import readable
@@ -22,7 +23,6 @@ from popmodel.tracer.meta import Communicator, Function, Meta, TracedSite
 from popmodel.tracer.raw import Process
 from popmodel.tracer.raw_records import INCOMPLETE, SITE_SHIFT, known_calls
 from popmodel.tracer.symbol_table import SymbolPlace, demangle
-from popmodel.values import dataclass
 
 WORLD, SELF = 1, 2
 """What every process calls MPI_COMM_WORLD and MPI_COMM_SELF."""

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from popmodel import files
+from popmodel.base import files
 from popmodel.machine.host.build import PROGRAMS, TRACER, build_tracer, is_as_built, tracer_sources
 from popmodel.machine.host.processes import output_of
 from popmodel.machine.host.toolchain import (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import distinct
+from popmodel.base.arrays import distinct
 from popmodel.tracer.raw_records import CallTables, InCalls, RecordKind
 from popmodel.tracer.temporary import Spool
 

@@ -9,7 +9,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from popmodel.documents import (
+from popmodel.base.documents import (
     Items,
     NamedShape,
     Optional,
@@ -23,11 +23,11 @@ from popmodel.documents import (
     parse_json,
     shown,
 )
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
+from popmodel.base.values import dataclass
 from popmodel.machine.host.hardware import parse_cpu_list
 from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.raw_records import LATEST
-from popmodel.values import dataclass
 
 Cpus = frozenset[int]
 """Processors of a host that a thread may use."""

@@ -22,8 +22,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import among
-from popmodel.errors import TraceError
+from popmodel.base.arrays import among
+from popmodel.base.errors import TraceError
+from popmodel.base.values import dataclass
 from popmodel.trace.caveats import ABORTED, CUT, FULL, KILLED, LIMITED
 from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
@@ -41,7 +42,6 @@ from popmodel.tracer.raw_records import (
     RecordKind,
     known_calls,
 )
-from popmodel.values import dataclass
 
 _APART = 10**9  # ns by which clocks of hosts may differ
 _ONE_EACH = "trace each run into a separate directory"

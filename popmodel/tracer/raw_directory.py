@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from popmodel import shell
-from popmodel.errors import FileError, UsageError
-from popmodel.files import refuse_planted
+from popmodel.base import shell
+from popmodel.base.errors import FileError, UsageError
+from popmodel.base.files import refuse_planted
 
 SUFFIX = ".raw"
 SUFFIXES = (".prv.gz", ".prv")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
 from popmodel.machine.host.build import sources
 from popmodel.trace.codes import (
     BOTH_WAYS,

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
 
-from popmodel import files, shell
-from popmodel.errors import FileError, UsageError
+from popmodel.base import files, shell
+from popmodel.base.errors import FileError, UsageError
+from popmodel.base.values import dataclass
 from popmodel.tracer.commands import (
     CommandError,
     Settings,
@@ -26,7 +27,6 @@ from popmodel.tracer.commands import (
     variables,
 )
 from popmodel.tracer.raw_directory import stem
-from popmodel.values import dataclass
 
 _PASSED_ON = frozenset(
     {

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import distinct
-from popmodel.errors import TraceError
+from popmodel.base.arrays import distinct
+from popmodel.base.errors import TraceError
 
 STRIDE = 1 << 9
 """Every so many rows a stream remembers a time: that is how windows and rows are found."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import distinct
+from popmodel.base.arrays import distinct
 from popmodel.trace import codes as states
 from popmodel.trace.caveats import BY_RATE
 from popmodel.trace.codes import Event

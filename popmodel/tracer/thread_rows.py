@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 from popmodel.tracer.meta import AGAIN
 from popmodel.tracer.raw_records import RecordKind
 

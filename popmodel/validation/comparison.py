@@ -19,15 +19,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
+from popmodel.base.plain import fields_of
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.model.posterior import Calibration
 from popmodel.model.terms.openmp import NO_SPEEDUP
 from popmodel.model.uncertainty import Estimate
-from popmodel.plain import fields_of
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.units import plural
 from popmodel.validation.predictions import Predicted, Subject
-from popmodel.values import dataclass
 
 RUNTIME = "runtime"
 CALIBRATION = "calibration"

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.base.plain import fields_of
+from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import TERMS, TERMS_FAMILY, FamilyTerm, leaves, terms
 from popmodel.fit.baselines import BASELINES, baselines
 from popmodel.fit.samples import Sample
 from popmodel.machine.quantity import END
-from popmodel.plain import fields_of
 from popmodel.prediction.prediction import MAIN_FAMILY
 from popmodel.prediction.split_choice import WITHIN, SplitChoice
 from popmodel.validation.comparison import (
@@ -30,7 +31,6 @@ from popmodel.validation.comparison import (
     Split,
     Training,
 )
-from popmodel.values import dataclass
 
 MODEL = "model"
 """What the predictions that are validated are called beside plain extrapolations."""

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, NamedTuple
 
-from popmodel.document_schemas import EFFICIENCY
-from popmodel.documents import (
+from popmodel.base.document_schemas import EFFICIENCY
+from popmodel.base.documents import (
     DocumentKind,
     Items,
     NamedShape,
@@ -24,10 +24,11 @@ from popmodel.documents import (
     Text,
     WholeShape,
 )
+from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import USEFUL
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import END
 from popmodel.model.posterior import Calibration
@@ -42,7 +43,6 @@ from popmodel.runs.measurement import (
     deviation_of_metric,
     has_reference,
 )
-from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

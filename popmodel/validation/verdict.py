@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 
+from popmodel.base.units import plural
 from popmodel.model.uncertainty import LEVEL
-from popmodel.units import plural
 from popmodel.validation.comparison import (
     CALIBRATION,
     REPETITION,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import alike
+from popmodel.base.arrays import alike
+from popmodel.base.errors import UsageError
+from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import site_name
-from popmodel.errors import UsageError
 from popmodel.simulator.execution import PathPart
 from popmodel.trace.codes import Event
 from popmodel.trace.intervals import TracePieces, spread
 from popmodel.trace.paraver.writer import add_events
-from popmodel.values import dataclass
 from popmodel.whatif.regions import marked_at, places_of
 
 if TYPE_CHECKING:

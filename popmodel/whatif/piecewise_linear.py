@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

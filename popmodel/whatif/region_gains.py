@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.values import dataclass
 from popmodel.network.point_to_point import SizeClass
 from popmodel.simulator.program import at_once
 from popmodel.simulator.replayer import Replayer
-from popmodel.values import dataclass
 from popmodel.whatif.critical_path import critical_times, path_tables
 from popmodel.whatif.regions import regions_of, scaled
 

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import alike, numbered
+from popmodel.base.arrays import alike, numbered
+from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import site_name
-from popmodel.errors import UsageError, did_you_mean
 from popmodel.kernel import _kernel
 from popmodel.trace.codes import TRACING_DISABLED
 from popmodel.trace.intervals import Intervals, TracePieces, alone, spread
 from popmodel.trace.regions import parallel_regions, user_regions
 from popmodel.trace.tables import location_of_row, part_of
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
+from popmodel.base.values import dataclass
 from popmodel.network.point_to_point import SizeClass
 from popmodel.simulator.execution import PathPart
-from popmodel.values import dataclass
 from popmodel.whatif.piecewise_linear import SAME, LinearCurve, LinearPieces, Plane, Tangent, planes
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import popmodel
 from popmodel.api.info import info
-from popmodel.errors import PartError
+from popmodel.base.errors import PartError
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.writer import TraceWriter
 

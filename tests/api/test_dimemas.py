@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
 
 CASES = json.loads((Path(__file__).parent.parent / "data" / "dimemas_micro.json").read_text())
 # Without -S Dimemas takes the protocol from a bit of its own format, here it depends on the size.

@@ -9,11 +9,11 @@ import pytest
 
 from popmodel.api import glossary
 from popmodel.api.explain import explain
-from popmodel.documents import Items, NamedShape, Optional, Shape, TableShape
+from popmodel.base.documents import Items, NamedShape, Optional, Shape, TableShape
+from popmodel.base.errors import UsageError
 from popmodel.efficiency.explain import plain
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
 from popmodel.machine import profile_schema as schema
 from popmodel.model.kinds import remedy
 from popmodel.model.scale_factors import REMEDIES

@@ -11,9 +11,9 @@ import pytest
 import popmodel
 from popmodel.api.inputs import number, several, whole_number
 from popmodel.api.metrics import Metrics
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
+from popmodel.base.units import parse_time
 from popmodel.simulator import Execution
-from popmodel.units import parse_time
 
 from .conftest import CG, HYBRID, RUNS
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.errors import FileError, PopmodelError, UsageError
-from popmodel.provenance import stamped
+from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.base.provenance import stamped
 
 ROOT = Path(__file__).parent.parent.parent
 STENCIL = ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz"

@@ -9,7 +9,7 @@ import pytest
 
 from popmodel import project
 from popmodel.api.measured import read_runs
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
 from popmodel.trace import read
 from popmodel.trace.selection import TracePart
 

@@ -10,7 +10,7 @@ import pytest
 
 from popmodel.api import replay as functions
 from popmodel.api.outcomes import replays_once
-from popmodel.errors import ReplayError
+from popmodel.base.errors import ReplayError
 from popmodel.network.network import Network
 from popmodel.simulator import Replayer
 from popmodel.simulator.program import Op, ProgramBuilder

@@ -20,10 +20,10 @@ from popmodel.api.metrics import Metrics
 from popmodel.api.replay import Replays
 from popmodel.api.results import Drawing, Result
 from popmodel.api.sweep import Sweep
+from popmodel.base.errors import FileError
+from popmodel.base.values import LONGEST
 from popmodel.cli import main
-from popmodel.errors import FileError
 from popmodel.simulator import from_trace
-from popmodel.values import LONGEST
 
 from ..report.balanced import parsed
 from .conftest import CG, HYBRID, RUNS, VM

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from popmodel.api.explain import explain
+from popmodel.base.errors import UsageError
 from popmodel.cli import main
 from popmodel.cli.output import OutputTarget
-from popmodel.errors import UsageError
 from popmodel.report.renderers.json import encodable
 from popmodel.report.views import Document
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from synthetic import Network, Program, programs, run  # noqa: E402
 
 import popmodel  # noqa: E402
-from popmodel.errors import PopmodelError  # noqa: E402
+from popmodel.base.errors import PopmodelError  # noqa: E402
 from popmodel.fit.baselines import baselines  # noqa: E402
 from popmodel.fit.samples import Sample  # noqa: E402
 

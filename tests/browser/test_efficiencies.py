@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.units import format_time
+from popmodel.base.units import format_time
 
 from .conftest import BT_MZ, STENCIL, Open, written
 

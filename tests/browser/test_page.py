@@ -123,7 +123,7 @@ def test_the_results_can_be_saved_from_the_page(run_page: Path, open_page: Open)
 def test_quantities_are_written_as_the_terminal_does(
     call: str, seconds: list[float], run_page: Path, open_page: Open
 ) -> None:
-    from popmodel.units import format_bandwidth, format_time
+    from popmodel.base.units import format_bandwidth, format_time
 
     written = {"time": format_time, "bandwidth": format_bandwidth}[call]
     found = open_page(run_page).evaluate(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import popmodel as package
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 
 Call = Callable[..., tuple[int, str, str]]
 RUN = ("predict", "--procs", "2", "--threads", "4", "--nodes", "1")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import popmodel as package
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 
 DATA = Path(__file__).parent.parent / "data"
 

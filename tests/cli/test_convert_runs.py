@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 import popmodel as package
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 
 DATA = Path(__file__).parent.parent / "data"
 HYBRID = str(DATA / "bt-mz.S.2x2.prv.gz")

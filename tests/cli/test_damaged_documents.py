@@ -21,8 +21,8 @@ from machine.profiles import document as profile_document
 from tracer.builder import Run as TracedRun
 from tracer.builder import post, receive, send
 
+from popmodel.base.errors import PopmodelError
 from popmodel.cli import main
-from popmodel.errors import PopmodelError
 from popmodel.machine import profile
 from popmodel.machine.bench import bench_plan as plan
 from popmodel.machine.bench import collect, run_directory

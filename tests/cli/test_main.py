@@ -15,8 +15,8 @@ import pytest
 from patience import GENEROUS, measuring
 
 import popmodel as package
+from popmodel.base.errors import UsageError
 from popmodel.cli import app, main
-from popmodel.errors import UsageError
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

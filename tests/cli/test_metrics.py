@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from popmodel.api import metrics as functions
+from popmodel.base.errors import PopmodelError
 from popmodel.efficiency.family import Family
-from popmodel.errors import PopmodelError
 from popmodel.trace.paraver.writer import TraceWriter
 
 from .conftest import MS, write_trace

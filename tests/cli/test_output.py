@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from patience import GENEROUS
 
+from popmodel.base.errors import FileError
 from popmodel.cli.output import write_file
-from popmodel.errors import FileError
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -12,7 +12,7 @@ import pytest
 from oracle.script import Script
 
 import popmodel.api.metrics as api
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.writer import TraceWriter
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import popmodel
+from popmodel.base.errors import UsageError
 from popmodel.cli import main
-from popmodel.errors import UsageError
 
 CALLS = """schema = "popmodel/signature/1"
 [app]

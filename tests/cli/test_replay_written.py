@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from popmodel import replay
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from real_mpi import Mpi
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 
 from .traced_programs import Call, Traced
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from synthetic import Program, programs, run
 
-from popmodel import files
+from popmodel.base import files
 from popmodel.trace import read
 from popmodel.trace.codes import Event
 from popmodel.trace.paraver.numbers import NUMBERS

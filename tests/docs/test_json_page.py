@@ -18,7 +18,7 @@ import pytest
 from console import ROOT
 from parameters_page import with_parameters
 
-from popmodel import document_schemas
+from popmodel.base import document_schemas
 from popmodel.cli import main
 from popmodel.machine.register import REGISTER
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from popmodel.base.plain import plain
 from popmodel.efficiency.evidence import CallSite
 from popmodel.efficiency.measure import MeasuredRun, analyse
-from popmodel.plain import plain
 from popmodel.trace import Trace, read
 from popmodel.trace.codes import Event
 from popmodel.trace.paraver.labels import Labels

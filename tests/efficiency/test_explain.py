@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from popmodel.base.errors import UsageError
 from popmodel.efficiency.explain import ExplainedTerm, explain, find_family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
 
 
 def test_a_metric_is_explained_in_every_family_that_has_it() -> None:

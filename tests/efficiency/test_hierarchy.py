@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from efficiency.builders import observables
 
+from popmodel.base.errors import FileError, PopmodelError
 from popmodel.efficiency.family import AGGREGATES, Family, IdentityError
 from popmodel.efficiency.hierarchy import load_families, read_family
-from popmodel.errors import FileError, PopmodelError
 
 TEXT = """\
 id = 'small'

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from oracle.script import Script
 
+from popmodel.base.errors import TraceError
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun, analyse, runtime
-from popmodel.errors import TraceError
 from popmodel.network.network import PRESETS
 from popmodel.trace import read
 from popmodel.trace.paraver.labels import Labels

@@ -9,9 +9,9 @@ import pytest
 from efficiency.builders import observables, runs
 from hypothesis import given
 
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.efficiency.family import AGGREGATES, REASONS
 from popmodel.efficiency.observables import Observables
-from popmodel.errors import PopmodelError, UsageError
 
 
 @pytest.mark.parametrize("runtime", [0.0, -1.0, float("nan"), float("inf")])

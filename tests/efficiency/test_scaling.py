@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from efficiency.builders import observables
 
+from popmodel.base.errors import UsageError
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import Comparable, scale
-from popmodel.errors import UsageError
 
 
 def run(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from popmodel import project
 from popmodel.api.project import Projected
-from popmodel.document_schemas import check
-from popmodel.errors import UsageError
+from popmodel.base.document_schemas import check
+from popmodel.base.errors import UsageError
 from popmodel.fit.efficiency_laws import LAWS
 from popmodel.fit.projection import project as carried
 from popmodel.runs.measurement import MeasuredRow

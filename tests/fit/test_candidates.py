@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.expressions import ExpressionError, parse
+from popmodel.base.expressions import ExpressionError, parse
 from popmodel.fit.candidates import (
     PARAMETERS,
     PROCESSES,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 from popmodel.fit.counts import exact_law
 from popmodel.fit.samples import Sample
 

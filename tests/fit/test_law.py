@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 from popmodel.fit.law import Law, law
 from popmodel.fit.mixture import ASSUMED_DRIFT
 from popmodel.fit.samples import Sample

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from fit.series import Truth, drawn, measured, of_times, powers
 
+from popmodel.base.errors import UsageError
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
 from popmodel.fit.projection import ProjectedRow, Projection, project
 from popmodel.runs.measurement import MeasuredRow
 

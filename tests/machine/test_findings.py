@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from machine.profiles import Document, document, measured, overhead
 
+from popmodel.base.plain import plain
 from popmodel.machine import profile as profiles
 from popmodel.machine.parameter import CONSTRUCTS, PARTS
 from popmodel.machine.profile_findings import (
@@ -19,7 +20,6 @@ from popmodel.machine.profile_findings import (
 )
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.register import part_of
-from popmodel.plain import plain
 
 THEN = datetime(2026, 11, 2, tzinfo=UTC)
 _MEASURED = {"barrier", "for", "parallel_for", "reduction"}

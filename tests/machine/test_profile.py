@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.errors import PopmodelError, UsageError
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.machine import profile
 from popmodel.machine.parameter import OPERATIONS
 from popmodel.machine.profile import MissingQuantity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.documents import Items, NamedShape, OneOf, Shape, TableShape, Text
+from popmodel.base.documents import Items, NamedShape, OneOf, Shape, TableShape, Text
 from popmodel.machine import register
 from popmodel.machine.parameter import PARTS, TIERS
 from popmodel.machine.profile_schema import PROFILE, Number

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.model import signatures as signature
 from popmodel.model.check import CheckedSignature, check
 from popmodel.model.grammar.reading import SignatureError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from popmodel.documents import parse_toml
-from popmodel.expressions import Expression
+from popmodel.base.documents import parse_toml
+from popmodel.base.expressions import Expression
 from popmodel.model.constraints import Possible, closure, environment, outcomes, possible
 from popmodel.model.grammar import reading
 from popmodel.model.grammar.reading import Path

@@ -7,8 +7,8 @@ import pytest
 from model.demo import machine, program
 
 from popmodel.api.outcomes import evaluate
+from popmodel.base.errors import UsageError
 from popmodel.efficiency.observables import of_execution
-from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.model import full_program as of_whole
 from popmodel.model.full_program import whole

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from console import ROOT
 
-from popmodel.expressions.elementary import Value
+from popmodel.base.expressions.elementary import Value
 from popmodel.machine import profile as profiles
 from popmodel.machine import register
 from popmodel.machine.parameter import TIERS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.model import signatures as signature
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds.collective import Collective

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.documents import Items, NamedShape, OneOf, Shape, TableShape
+from popmodel.base.documents import Items, NamedShape, OneOf, Shape, TableShape
 from popmodel.machine import profile
 from popmodel.machine.profile_schema import PROFILE, Number
 from popmodel.model.symbols import RESERVED, SYMBOLS, explain, label, not_modelled

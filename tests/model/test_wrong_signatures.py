@@ -19,7 +19,7 @@ if __name__ == "__main__":
 
 from model.demo import machine
 
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
 from popmodel.model import signatures
 from popmodel.model.check import check
 from popmodel.model.grammar.reading import SignatureError

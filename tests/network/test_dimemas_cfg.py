@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.errors import FileError
+from popmodel.base.errors import FileError
 from popmodel.network.dimemas_cfg import MEGABYTE, Machine, is_configuration, read
 
 HINT = "give a configuration as Dimemas reads it (#DIMEMAS_CONFIGURATION)"

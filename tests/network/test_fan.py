@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import FileError
+from popmodel.base.errors import FileError
 from popmodel.network.collectives import FACTORS, SIZES, Fan, collective_time, factor, read_fans
 from popmodel.network.network import Network
 

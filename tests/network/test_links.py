@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.network.network import PRESETS, Network
 
 COUNTS = ("output_links", "input_links", "links_within", "buses")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.network.placement import listed, parse_mapping
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.network.network import Network
 
 

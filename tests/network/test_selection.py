@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.network.collectives import NAMES, Selection, parse_selection
 from popmodel.network.network import Network
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.network.placement import parse_speeds
 
 

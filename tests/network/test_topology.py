@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
 from popmodel.network.network import Network
 from popmodel.network.point_to_point import Routes
 from popmodel.network.topology import FatTree, Topology, Torus, read_topology

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from popmodel.errors import UsageError
-from popmodel.expressions.elementary import numbers
+from popmodel.base.errors import UsageError
+from popmodel.base.expressions.elementary import numbers
 from popmodel.machine.profile import Profile, load
 from popmodel.model import model_error, signatures
 from popmodel.model.posterior import TRUSTED, Calibration, Drift

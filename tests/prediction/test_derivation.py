@@ -12,9 +12,9 @@ import pytest
 import sympy
 from model.demo import exact, machine, program
 
+from popmodel.base.errors import UsageError
+from popmodel.base.expressions import Takes, parse
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
-from popmodel.expressions import Takes, parse
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model.demo import machine, program
 
-from popmodel.expressions.elementary import Value
+from popmodel.base.expressions.elementary import Value
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature

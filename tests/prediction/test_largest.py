@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from model.demo import LINE, PIPELINE, SOLITARY, machine, program
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature

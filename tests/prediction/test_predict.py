@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine, program
 
+from popmodel.base.errors import UsageError
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile, measuring
 from popmodel.machine.quantity import Cache, Topology
 from popmodel.machine.register import part_of

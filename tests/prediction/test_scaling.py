@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from model.demo import exact, machine, program
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.machine import profile as profiles
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.model.signature.program import Signature

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import numbers
+from popmodel.base.expressions.elementary import numbers
 from popmodel.machine.quantity import Topology
 from popmodel.model.run.placement import place
 from popmodel.model.uncertainty import FIRST, Estimate

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from model.demo import exact, machine, program
 from model.strategies import machines, programs
 
-from popmodel.errors import UsageError
-from popmodel.expressions import parse
+from popmodel.base.errors import UsageError
+from popmodel.base.expressions import parse
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model import reduced_run

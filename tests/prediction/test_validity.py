@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
 
+from popmodel.base.plain import plain
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
@@ -18,7 +19,6 @@ from popmodel.model.run.extrapolation import LIMITS
 from popmodel.model.run.parameters import ParameterUse
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.uncertainty import Estimate
-from popmodel.plain import plain
 from popmodel.prediction.prediction import Validity, assess, predict
 from popmodel.prediction.split_sweep import sweep
 from popmodel.report.predict import blocks

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from popmodel.base.units import count
 from popmodel.report.joint import join, joint_notes, joint_warnings
-from popmodel.units import count
 
 
 def run(*notes: str, warnings: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:

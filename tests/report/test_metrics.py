@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from popmodel.api.metrics_document import measured
+from popmodel.base.plain import plain
 from popmodel.efficiency.evidence import CallSite
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.efficiency.observables import RegionObservables
 from popmodel.efficiency.scaling import Comparable, scale
-from popmodel.plain import plain
 from popmodel.report import metrics, places
 from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style

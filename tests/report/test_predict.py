@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pasted import parsed
 
+from popmodel.base.units import format_time
 from popmodel.machine import profile
 from popmodel.model import signatures as signature
 from popmodel.prediction.prediction import ReferenceRun, predict
@@ -15,7 +16,6 @@ from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
 from popmodel.report.renderers.text import command_lines
-from popmodel.units import format_time
 
 MAIN = ["hybrid-additive"]
 MEASURE = "popmodel bench --only memory -o 'my machine.json' --force"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.plain import document
+from popmodel.base.plain import document
 from popmodel.report import sensitivity_path
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines

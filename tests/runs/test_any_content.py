@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
 from popmodel.runs.files import SUFFIXES, read_file
 from popmodel.runs.measurement import MeasuredRow
 

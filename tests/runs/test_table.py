@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.runs.files import read_csv
 from popmodel.runs.table import RunTimes, TableError, numbers_of, split
 

@@ -16,7 +16,7 @@ from pandas.testing import assert_frame_equal
 import popmodel
 from popmodel.api.convert_runs import ConvertedRuns
 from popmodel.api.measured import read_runs
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.runs.files import FORMATS, form_of, read_file
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.table import runs_frame

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from synthetic import programs, run
 
 import popmodel
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
 from popmodel.signature import LearntSignature, Run, signature_from
 from popmodel.signature.align_runs import RunTable, Site, aligned
 from popmodel.trace import read

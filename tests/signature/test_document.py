@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 from popmodel.signature.document import Noted, TomlItem, TomlTable, number, text_of
 from popmodel.signature.outline import TIME, numbered_names, short_name
 

@@ -10,7 +10,7 @@ import pytest
 from synthetic import programs, run
 
 import popmodel
-from popmodel.errors import PopmodelError, UsageError
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.machine import profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import ImpossibleSplit

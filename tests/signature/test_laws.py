@@ -10,7 +10,7 @@ import pytest
 from synthetic import Network, programs, run
 
 import popmodel
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 from popmodel.signature.align_runs import Run, RunTable
 from popmodel.signature.from_runs import LearntSignature, signature_from
 from popmodel.signature.message_sizes import likely_forms

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 from popmodel.signature.scaling_lists import ScalingGrid, all_meet, at_once, general, ranks_on, tidy
 
 GRIDS = [(4,), (5,), (2, 3), (4, 4), (3, 2, 2), (1, 6), (2, 2)]

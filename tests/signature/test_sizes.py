@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from synthetic import Program, programs, run
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 from popmodel.model.signatures import from_text
 from popmodel.signature import Run, signature_from
 from popmodel.signature.compare_replay import ProgramAgreement, against

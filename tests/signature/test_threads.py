@@ -12,7 +12,7 @@ from oracle.script import Script
 from synthetic import Program, Rank, run
 from synthetic.program import Steps
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 from popmodel.model.signatures import from_text
 from popmodel.signature import LearntSignature, signature_from
 from popmodel.signature.compare_replay import ProgramAgreement, against

@@ -15,7 +15,7 @@ from oracle.algorithms import carry_out
 from oracle.drawn import programs_with_collectives
 from oracle.programs import alone
 
-from popmodel.errors import ReplayError
+from popmodel.base.errors import ReplayError
 from popmodel.network.collectives import parse_selection
 from popmodel.network.network import PRESETS, Network
 from popmodel.network.point_to_point import SizeClass, Tier, Tiers

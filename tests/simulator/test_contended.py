@@ -17,7 +17,7 @@ from oracle import contended as oracle
 from oracle import dim
 from oracle.drawn import networks, programs, renumbered
 
-from popmodel.errors import ReplayError, UsageError
+from popmodel.base.errors import ReplayError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import Program, from_trace, replay, replayer

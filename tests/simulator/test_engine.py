@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracle import replay as oracle
 from oracle.drawn import networks, programs, renumbered
 
-from popmodel.errors import ReplayError
+from popmodel.base.errors import ReplayError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import replay

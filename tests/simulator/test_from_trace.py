@@ -13,7 +13,7 @@ import pytest
 from oracle.programs import operations, send_and_receive
 from oracle.script import Script
 
-from popmodel.errors import ReplayError
+from popmodel.base.errors import ReplayError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import Op

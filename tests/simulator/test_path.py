@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle.drawn import networks, programs, programs_with_collectives
 
-from popmodel.errors import ReplayError
+from popmodel.base.errors import ReplayError
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator.execution import PathPart
 from popmodel.simulator.program import Op, Program, ProgramBuilder

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace, program_files, replay
 from popmodel.simulator.expand_collectives import lay_out

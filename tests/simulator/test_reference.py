@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from oracle import from_trace as plain
 from oracle.script import Call, Script
 
-from popmodel.errors import ReplayError
+from popmodel.base.errors import ReplayError
 from popmodel.simulator import from_trace
 from popmodel.simulator.program import Program
 from popmodel.trace import Trace, read

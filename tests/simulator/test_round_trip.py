@@ -16,7 +16,7 @@ from oracle.programs import operations
 from oracle.script import Script
 from synthetic import programs, run
 
-from popmodel.errors import ReplayError
+from popmodel.base.errors import ReplayError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import Op, Program, ProgramBuilder

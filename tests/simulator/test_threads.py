@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import popmodel
-from popmodel.errors import ReplayError
+from popmodel.base.errors import ReplayError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import Replayer, from_trace, replay
 from popmodel.simulator.program import Op, Program

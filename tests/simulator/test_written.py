@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle.script import Script
 
+from popmodel.base.errors import ReplayError
 from popmodel.efficiency.measure import analyse, runtime
-from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import Program, from_trace, replay
 from popmodel.simulator.replayer import Replayer

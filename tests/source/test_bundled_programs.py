@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 from popmodel.model.grammar.reading import EXTRA_FUNCTIONS
 from popmodel.model.signatures import read
 

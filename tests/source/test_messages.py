@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
 
 START = """
 #include <mpi.h>

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 
 
 def carried_out(calls, processes, times=1):

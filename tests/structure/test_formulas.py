@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.expressions import parse
+from popmodel.base.expressions import parse
 from popmodel.structure.rank_formulas import NOBODY, colour, condition, split, who
 
 SIXTEEN = np.arange(16)

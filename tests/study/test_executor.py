@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
+from popmodel.base.shell import filled
 from popmodel.machine.host.toolchain import Compiler
-from popmodel.shell import filled
 from popmodel.study import executor
 from popmodel.study.executor import RunFailed, command_of, done_runs, said, words_of
 from popmodel.study.manifest import DONE, StudyStep, opened

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import popmodel
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
 from popmodel.model import signatures
 from popmodel.study import learning
 from popmodel.study.manifest import DONE, StudyStep

@@ -9,7 +9,7 @@ import pytest
 from patience import measuring
 
 import popmodel
-from popmodel.errors import FileError
+from popmodel.base.errors import FileError
 from popmodel.machine import profile
 from popmodel.machine.bench import bench_plan as plan
 from popmodel.study import machine

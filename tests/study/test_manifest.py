@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.study.manifest import MANIFEST, Manifest, carried_out, held, is_done, opened
 
 Work = tuple[Sequence[Path], Mapping[str, Any]]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import UsageError
-from popmodel.shell import filled
+from popmodel.base.errors import UsageError
+from popmodel.base.shell import filled
 from popmodel.study.plan import (
     MOST_REPEATS,
     REPEATS,

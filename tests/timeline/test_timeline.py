@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 from popmodel.timeline.timeline import LIMITS, Timeline, timeline
 from popmodel.trace import read
 

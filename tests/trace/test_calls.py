@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import TraceError, UsageError
+from popmodel.base.errors import TraceError, UsageError
 from popmodel.trace import Trace, read
 from popmodel.trace.calls import CallGroup
 from popmodel.trace.paraver.writer import TraceWriter

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import popmodel
-from popmodel.errors import FileError, TraceError, UsageError
+from popmodel.base.errors import FileError, TraceError, UsageError
 from popmodel.trace import read
 from popmodel.trace.source import FOREIGN as FOREIGN_FORMATS
 from popmodel.trace.source import foreign_folder

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from popmodel.base.errors import TraceError
 from popmodel.efficiency import measure
-from popmodel.errors import TraceError
 from popmodel.trace import read
 from popmodel.trace.info import info
 from popmodel.trace.paraver.labels import Labels

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from popmodel.base.errors import ReplayError
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
-from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS
 from popmodel.report import info as screen
 from popmodel.report.renderers.markdown import markdown_lines

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.trace.selection import PROGRAM, TracePart, Window
 
 S, MS = 10**9, 10**6

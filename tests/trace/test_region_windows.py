@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from popmodel.base.errors import PartError
 from popmodel.efficiency.measure import analyse
-from popmodel.errors import PartError
 from popmodel.trace import Trace, read
 from popmodel.trace.intervals import TracePieces
 from popmodel.trace.paraver.labels import Labels

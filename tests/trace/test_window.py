@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle.window import cut as cut_by_columns
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.trace import Trace, read
 from popmodel.trace.codes import Event
 from popmodel.trace.intervals import Instants

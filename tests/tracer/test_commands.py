@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.machine.host.toolchain import find_compiler
 from popmodel.tracer import commands
 from popmodel.tracer.commands import (

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from real_mpi import Mpi
 
-from popmodel import files
-from popmodel.errors import FileError
+from popmodel.base import files
+from popmodel.base.errors import FileError
 from popmodel.machine.host.build import LOG, TRACER, BuildError, build_tracer, sources
 from popmodel.machine.host.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
 from popmodel.tracer import library

@@ -20,8 +20,8 @@ from tracer.builder import Run, group_hash, post, receive, send, tally
 from tracer.plan import BEGIN, Plan, plans
 
 from popmodel import trace as reader
+from popmodel.base.errors import TraceError, UsageError
 from popmodel.efficiency.measure import analyse
-from popmodel.errors import TraceError, UsageError
 from popmodel.trace import Trace
 from popmodel.trace import codes as states
 from popmodel.trace.caveats import ABORTED, CUT, FULL, KILLED, RecordLoss, losses

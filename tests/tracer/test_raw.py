@@ -12,7 +12,7 @@ import pytest
 from tracer.builder import Run, post, receive, send
 from tracer.plan import Plan
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 from popmodel.trace import read as read_trace
 from popmodel.trace.caveats import LIMITED, describe_losses, losses
 from popmodel.tracer import raw

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
 from popmodel.tracer import raw_directory
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from patience import GENEROUS
 
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
 from popmodel.tracer import run as script
 from popmodel.tracer.commands import Settings, TracedCommand
 

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from popmodel.base.errors import FileError, UsageError
+from popmodel.base.plain import plain
 from popmodel.efficiency.measure import analyse
-from popmodel.errors import FileError, UsageError
 from popmodel.machine import profile
 from popmodel.machine.quantity import Topology
 from popmodel.model import signatures
 from popmodel.model.posterior import Calibration
 from popmodel.model.run.placement import WHOLE, ImpossibleSplit, place
 from popmodel.model.uncertainty import Estimate
-from popmodel.plain import plain
 from popmodel.prediction.prediction import predict
 from popmodel.runs.measurement import MeasuredRow, from_run
 from popmodel.trace import read

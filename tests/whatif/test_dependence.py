@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from whatif.programs import networks, programs
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.network.network import Network
 from popmodel.simulator import from_trace
 from popmodel.simulator import replay as carry_out

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import derivatives, linear_program
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.network.network import PRESETS, Network
 from popmodel.network.point_to_point import SizeClass, Tier, Tiers
 from popmodel.simulator import from_trace, replay

@@ -7,7 +7,7 @@ import pytest
 from oracle.script import Script
 from whatif.paths import Step, path_of
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 from popmodel.simulator import from_trace
 from popmodel.simulator.execution import PathPart
 from popmodel.trace import read

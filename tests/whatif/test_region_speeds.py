@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import popmodel
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.simulator import from_trace
 from popmodel.whatif.regions import at_speeds, parse_region_speeds, regions_of
 

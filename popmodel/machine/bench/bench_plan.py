@@ -16,7 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from popmodel.documents import (
+from popmodel.base.documents import (
     Items,
     NamedShape,
     Optional,
@@ -28,7 +28,9 @@ from popmodel.documents import (
     record,
     shown,
 )
-from popmodel.errors import UsageError, did_you_mean
+from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.machine.bench import jobs as suite_jobs
 from popmodel.machine.bench.jobs import BenchJob
 from popmodel.machine.bench.sample_files import PROGRAMS
@@ -38,8 +40,6 @@ from popmodel.machine.host.toolchain import Compiler, Mpi, ToolchainError, find_
 from popmodel.machine.parameter import NODE_PARTS, PARTS
 from popmodel.machine.profile import topology_of
 from popmodel.machine.quantity import Topology
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

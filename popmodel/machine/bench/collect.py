@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.base.units import plural
 from popmodel.machine.bench import run_directory, sample_files
 from popmodel.machine.bench.bench_plan import BenchPlan
 from popmodel.machine.bench.estimate.profile_document import calibrate, moment_of
@@ -18,7 +19,6 @@ from popmodel.machine.bench.suite import Failure
 from popmodel.machine.host import hardware
 from popmodel.machine.host.hardware import parse_cpu_list
 from popmodel.machine.parameter import NODE_PARTS
-from popmodel.units import plural
 
 # In what a measurement differs from what was asked: jobs without a sample, ranks in other places.
 #

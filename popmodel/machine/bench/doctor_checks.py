@@ -15,9 +15,11 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from popmodel import files, shell
-from popmodel.documents import Plain, TableShape, Text, WholeShape, parse_json, read_shape
-from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.base import files, shell
+from popmodel.base.documents import Plain, TableShape, Text, WholeShape, parse_json, read_shape
+from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.base.units import format_size, plural
+from popmodel.base.values import dataclass
 from popmodel.machine.host import conditions as counters
 from popmodel.machine.host import conditions as disturbance
 from popmodel.machine.host.build import build
@@ -25,8 +27,6 @@ from popmodel.machine.host.hardware import Hardware, cpu_list
 from popmodel.machine.host.launcher import probe
 from popmodel.machine.host.processes import output_of
 from popmodel.machine.host.toolchain import Compiler, Mpi, find_compiler, find_mpi
-from popmodel.units import format_size, plural
-from popmodel.values import dataclass
 
 Status = Literal["ok", "warn", "fail", "absent", "untried"]
 Environment = Mapping[str, str]

@@ -13,11 +13,11 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
+from popmodel.base.values import dataclass
 from popmodel.machine.parameter import COPYING, DISTANCES, NODE_PARTS, OPERATIONS, PARTS, PLAIN
 from popmodel.machine.quantity import Topology
 from popmodel.machine.register import filled_by
-from popmodel.values import dataclass
 
 PART_OF: Mapping[str, str] = {
     "clock": "core",

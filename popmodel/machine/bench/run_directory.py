@@ -26,14 +26,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from popmodel import shell
-from popmodel.documents import DocumentKind, Flag, NamedShape, Text, parse_json, read_text, record
-from popmodel.errors import FileError, UsageError
-from popmodel.files import LOCK, cache_folder, locked_folder, refuse_planted, write_text
+from popmodel.base import shell
+from popmodel.base.documents import (
+    DocumentKind,
+    Flag,
+    NamedShape,
+    Text,
+    parse_json,
+    read_text,
+    record,
+)
+from popmodel.base.errors import FileError, UsageError
+from popmodel.base.files import LOCK, cache_folder, locked_folder, refuse_planted, write_text
+from popmodel.base.values import dataclass
 from popmodel.machine.bench import bench_plan, sample_files
 from popmodel.machine.bench.bench_plan import BenchPlan, PlannedLaunch
 from popmodel.machine.bench.jobs import BenchJob, from_params
-from popmodel.values import dataclass
 
 SCHEMA = "popmodel/plan/1"
 KIND = DocumentKind(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.documents import (
+from popmodel.base.documents import (
     SMALLEST,
     DocumentKind,
     Items,
@@ -35,8 +35,8 @@ from popmodel.documents import (
     read_text,
     shown,
 )
-from popmodel.errors import FileError
-from popmodel.values import dataclass
+from popmodel.base.errors import FileError
+from popmodel.base.values import dataclass
 
 SCHEMA = "popmodel/samples/1"
 PROGRAMS = ("node", "mpi")

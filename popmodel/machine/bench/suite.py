@@ -16,15 +16,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from popmodel import files, shell
-from popmodel.errors import PopmodelError, UsageError
+from popmodel.base import files, shell
+from popmodel.base.errors import PopmodelError, UsageError
+from popmodel.base.values import dataclass
 from popmodel.machine.bench import run_directory
 from popmodel.machine.bench.bench_plan import BenchPlan, PlannedLaunch
 from popmodel.machine.bench.jobs import BenchJob
 from popmodel.machine.bench.run_directory import Files, StoredMeasurement
 from popmodel.machine.host.launcher import LaunchError, start
 from popmodel.machine.host.toolchain import Mpi
-from popmodel.values import dataclass
 
 _PATIENCE = 20.0  # s without a sample, in addition to some budgets, after which a launch hangs
 _BUDGETS = 10.0

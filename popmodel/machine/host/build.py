@@ -22,8 +22,8 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from popmodel import files, shell
-from popmodel.errors import FileError, PopmodelError
+from popmodel.base import files, shell
+from popmodel.base.errors import FileError, PopmodelError
 from popmodel.machine.host.processes import Finished, output_of
 from popmodel.machine.host.toolchain import Compiler, Mpi, identity_of
 

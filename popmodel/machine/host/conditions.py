@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 # Whether this process may read the hardware's counters, asked of the kernel itself.
 #

@@ -11,7 +11,7 @@ from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 # What the system writes below ``/sys`` and ``/proc``: texts by path, and how they are read.
 

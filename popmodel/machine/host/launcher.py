@@ -15,9 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from popmodel import shell
-from popmodel.errors import FileError, PopmodelError
-from popmodel.files import append_to
+from popmodel.base import shell
+from popmodel.base.errors import FileError, PopmodelError
+from popmodel.base.files import append_to
+from popmodel.base.units import plural
 from popmodel.machine.host import hardware, processes
 from popmodel.machine.host.build import build
 from popmodel.machine.host.processes import (
@@ -29,7 +30,6 @@ from popmodel.machine.host.processes import (
     output_of,
 )
 from popmodel.machine.host.toolchain import Mpi, Words
-from popmodel.units import plural
 
 # How ranks are started: what each launcher needs to be told.
 #

@@ -21,7 +21,7 @@ from dataclasses import field
 from types import FrameType
 from typing import NamedTuple
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 MARK = "POPMODEL_LAUNCH"
 """Variable that marks the environment of what popmodel started."""

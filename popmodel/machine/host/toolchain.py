@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from popmodel.errors import PopmodelError, UsageError
+from popmodel.base.errors import PopmodelError, UsageError
+from popmodel.base.values import dataclass
 from popmodel.machine.host.processes import Finished, output_of
-from popmodel.values import dataclass
 
 Words = tuple[str, ...]
 Environment = Mapping[str, str]

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Condition, Value
+from popmodel.base.expressions.elementary import Condition, Value
+from popmodel.base.values import dataclass
 from popmodel.machine.parameter import TIERS, Parameter, is_free
 from popmodel.machine.register import REGISTER
-from popmodel.values import dataclass
 
 _NEAR = 1e-3  # of the way to the best estimate: where draws end that an open end leaves out
 

@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import FileError, did_you_mean
-from popmodel.expressions import Expression, ExpressionError, Takes, parse
-from popmodel.expressions.grammar import FUNCTIONS
+from popmodel.base.errors import FileError, did_you_mean
+from popmodel.base.expressions import Expression, ExpressionError, Takes, parse
+from popmodel.base.expressions.grammar import FUNCTIONS
+from popmodel.base.values import dataclass
 from popmodel.machine.quantity import Quantity, read_quantity
 from popmodel.model.grammar.keys import (
     MACHINE,
@@ -29,7 +30,6 @@ from popmodel.model.grammar.keys import (
     parameter_of,
 )
 from popmodel.model.symbols import RESERVED
-from popmodel.values import dataclass
 
 ORIGINS = ("user", "static", "trace", "fit", "assumed")
 """Where the numbers of a signature may come from."""

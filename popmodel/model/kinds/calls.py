@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import did_you_mean
-from popmodel.expressions import Expression, parse
+from popmodel.base.errors import did_you_mean
+from popmodel.base.expressions import Expression, parse
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
 from popmodel.model.grammar.reading import EXTRA_FUNCTIONS, GrammarReading, Path, line_of
 from popmodel.model.kinds.item import ItemTable
 from popmodel.model.kinds.spread import ItemSpread
 from popmodel.model.run.call_list import CALLS, CallRow, RowRepeat, Rows
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.context import ModelPoint

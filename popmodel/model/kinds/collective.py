@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import did_you_mean
-from popmodel.expressions import Expression, ExpressionError, parse
+from popmodel.base.errors import did_you_mean
+from popmodel.base.expressions import Expression, ExpressionError, parse
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Item, ListedItem
 from popmodel.model.run.work import RunWork
 from popmodel.network.collectives import OPERATIONS, ROOTED
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.collective_times import Communicator

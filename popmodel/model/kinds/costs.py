@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value, choose, maximum, numbers
-from popmodel.expressions.traced import TracedExpression
+from popmodel.base.expressions import Expression
+from popmodel.base.expressions.elementary import Value, choose, maximum, numbers
+from popmodel.base.expressions.traced import TracedExpression
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
 from popmodel.model.grammar.reading import LEVELS, GrammarReading, Path
 from popmodel.model.kinds import words
@@ -19,7 +20,6 @@ from popmodel.model.kinds.item import Amount, ItemTable
 from popmodel.model.run.memory_domains import FIRST_TOUCH, Demand, demand
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import compute, memory
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.context import ModelPoint

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions import parse
-from popmodel.expressions.elementary import Value, maximum
+from popmodel.base.expressions import parse
+from popmodel.base.expressions.elementary import Value, maximum
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, SHARE, GrammarKey
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import CELLS, Amount, Item
@@ -21,7 +22,6 @@ from popmodel.model.terms import message
 from popmodel.model.terms.message import face_bytes, neighbours, packing_bytes
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.context import ModelPoint

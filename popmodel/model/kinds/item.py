@@ -11,11 +11,11 @@ from functools import cached_property
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
-from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value
+from popmodel.base.expressions import Expression
+from popmodel.base.expressions.elementary import Value
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import POSITIVE, GrammarKey
 from popmodel.model.kinds import words
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.grammar.reading import GrammarReading, Path

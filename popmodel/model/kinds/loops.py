@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from popmodel.expressions import parse
-from popmodel.expressions.elementary import Value, maximum
+from popmodel.base.expressions import parse
+from popmodel.base.expressions.elementary import Value, maximum
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE, GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
@@ -25,7 +26,6 @@ from popmodel.model.terms.openmp import (
     random_round,
     task_time,
 )
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.context import ModelPoint

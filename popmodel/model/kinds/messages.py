@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import UsageError
-from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value
+from popmodel.base.errors import UsageError
+from popmodel.base.expressions import Expression
+from popmodel.base.expressions.elementary import Value
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
@@ -22,8 +24,6 @@ from popmodel.model.kinds.item import COMMON, Amount, Item, ItemTable
 from popmodel.model.run.call_list import CallError, CallRow, RowRepeat, Rows
 from popmodel.model.run.work import RunWork, UnevenWork
 from popmodel.model.uncertainty import nominal
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.call_costs import Priced

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value
+from popmodel.base.expressions.elementary import Value
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
@@ -16,7 +17,6 @@ from popmodel.model.kinds.item import GRID, Amount, Item
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message
 from popmodel.network import point_to_point as p2p
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.context import ModelPoint

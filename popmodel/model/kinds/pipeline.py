@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions import parse
-from popmodel.expressions.elementary import Value, choose, maximum, minimum
+from popmodel.base.expressions import parse
+from popmodel.base.expressions.elementary import Value, choose, maximum, minimum
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
@@ -21,7 +22,6 @@ from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message, pipeline
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.context import ModelPoint

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel import arrays
-from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value
+from popmodel.base import arrays
+from popmodel.base.expressions import Expression
+from popmodel.base.expressions.elementary import Value
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
@@ -21,8 +23,6 @@ from popmodel.model.kinds.item import Amount, Item, ItemTable
 from popmodel.model.run.work import UnevenWork, relative
 from popmodel.model.scale_factors import SPREADS
 from popmodel.model.uncertainty import nominal
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.context import ModelPoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from popmodel.units import count, format_size, format_time
+from popmodel.base.units import count, format_size, format_time
 
 Entry: TypeAlias = Mapping[str, Any]
 

@@ -11,8 +11,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import numbered
-from popmodel.expressions.elementary import Value
+from popmodel.base.arrays import numbered
+from popmodel.base.expressions.elementary import Value
+from popmodel.base.values import dataclass
 from popmodel.model.run.call_list import ListExchange, ListPlan
 from popmodel.model.run.messages import ELSEWHERE, NOWHERE, ON_NODE, TIERS, RunMessages
 from popmodel.model.uncertainty import nominal
@@ -20,7 +21,6 @@ from popmodel.network import point_to_point as p2p
 from popmodel.simulator.costs import Charges, core, costs
 from popmodel.simulator.program import Collectives, Op, Program
 from popmodel.simulator.program import ProgramMessages as Sent
-from popmodel.values import dataclass
 
 Ranks = NDArray[np.int64]
 Seconds = NDArray[np.float64]

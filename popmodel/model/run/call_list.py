@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.base.values import dataclass
 from popmodel.simulator.program import Op
-from popmodel.values import dataclass
 
 SENDS, RECEIVES = ("send", "isend", "sendrecv"), ("recv", "irecv", "sendrecv")
 OPENS, WAITS = ("isend", "irecv"), ("wait", "waitall")

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import distinct
-from popmodel.expressions.elementary import Value, log, maximum, minimum, numbers, sqrt
+from popmodel.base.arrays import distinct
+from popmodel.base.expressions.elementary import Value, log, maximum, minimum, numbers, sqrt
+from popmodel.base.values import dataclass
 from popmodel.machine.parameter import TIERS
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.run.messages import RunMessages
 from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
-from popmodel.values import dataclass
 
 Communicator: TypeAlias = str | tuple[int, ...] | tuple[str, tuple[int, ...]]
 """A name, dimensions of the grid, or ``colours`` with that of every process."""

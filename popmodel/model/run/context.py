@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import distinct
-from popmodel.errors import UsageError
-from popmodel.expressions import Expression, ExpressionError
-from popmodel.expressions.elementary import Value, choose, numbers
-from popmodel.expressions.traced import TracedExpression
+from popmodel.base.arrays import distinct
+from popmodel.base.errors import UsageError
+from popmodel.base.expressions import Expression, ExpressionError
+from popmodel.base.expressions.elementary import Value, choose, numbers
+from popmodel.base.expressions.traced import TracedExpression
+from popmodel.base.units import format_size
+from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import (
     CLOCK,
     Domain,
@@ -30,8 +32,6 @@ from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
 from popmodel.model.terms import memory
 from popmodel.model.uncertainty import drawn_only, nominal
-from popmodel.units import format_size
-from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

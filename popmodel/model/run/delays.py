@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from popmodel.base.errors import UsageError
+from popmodel.base.expressions.elementary import Value, maximum, numbers, sqrt
+from popmodel.base.values import dataclass
 from popmodel.efficiency.family import AGGREGATES, NO_MPI
-from popmodel.errors import UsageError
-from popmodel.expressions.elementary import Value, maximum, numbers, sqrt
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import imbalance
 from popmodel.model.uncertainty import nominal
-from popmodel.values import dataclass
 
 AVERAGED = "averaged"
 """Of a spread: whether transient differences average out over the steps, 1 if nothing is said.

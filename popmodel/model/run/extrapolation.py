@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
+from popmodel.base.units import format_size
 from popmodel.machine.profile import Profile
 from popmodel.model.posterior import TRUSTED
 from popmodel.model.run.collective_times import MeasuredShape
 from popmodel.model.run.parameters import ParameterUse
-from popmodel.units import format_size
 
 MEASURED = "measured"
 RUNS = "runs"

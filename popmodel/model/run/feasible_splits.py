@@ -13,9 +13,9 @@ from itertools import islice
 
 import numpy as np
 
+from popmodel.base.units import plural
 from popmodel.machine.quantity import Topology
 from popmodel.model.run.placement import MOST_PROCESSES, Allocation, ImpossibleSplit
-from popmodel.units import plural
 
 Possible = Callable[[int, int], bool]
 

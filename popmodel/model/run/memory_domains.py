@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value, maximum, numbers
+from popmodel.base.expressions.elementary import Value, maximum, numbers
 from popmodel.machine.quantity import Quantity
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement, Seat

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value, maximum
+from popmodel.base.expressions.elementary import Value, maximum
+from popmodel.base.values import dataclass
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
 from popmodel.model.terms import message
 from popmodel.network import point_to_point as p2p
-from popmodel.values import dataclass
 
 NOWHERE, ON_NODE, ELSEWHERE = 0, 1, 2
 """Where a partner is: there is none, on the same node, on another one."""

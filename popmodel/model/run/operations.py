@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import ArrayRows
-from popmodel.expressions.elementary import Value
+from popmodel.base.arrays import ArrayRows
+from popmodel.base.expressions.elementary import Value
+from popmodel.base.values import dataclass
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS, RunMessages
 from popmodel.model.run.work import UnevenWork
 from popmodel.model.terms import message
@@ -23,7 +24,6 @@ from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
 from popmodel.simulator.costs import Charges, rules
 from popmodel.simulator.program import Op, Program, ProgramBuilder, amounts
-from popmodel.values import dataclass
 
 Ranks = NDArray[np.int64]
 Seconds = NDArray[np.float64]

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, choose, maximum, minimum
+from popmodel.base.expressions.elementary import Value, choose, maximum, minimum
+from popmodel.base.values import dataclass
 from popmodel.machine.profile import Profile, lacking_part
 from popmodel.machine.register import find
 from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
-from popmodel.values import dataclass
 
 
 class ParameterUse(NamedTuple):

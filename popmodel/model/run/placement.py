@@ -21,11 +21,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.machine.parameter import DISTANCES
 from popmodel.machine.quantity import Topology
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 BINDS = ("close", "spread", "none")
 """How the threads of a process are bound to cores."""

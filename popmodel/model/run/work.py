@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value, maximum
-from popmodel.values import dataclass
+from popmodel.base.expressions.elementary import Value, maximum
+from popmodel.base.values import dataclass
 
 
 @dataclass(frozen=True)

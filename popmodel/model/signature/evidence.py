@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.documents import (
+from popmodel.base.documents import (
     Flag,
     Items,
     NamedShape,
@@ -18,10 +18,10 @@ from popmodel.documents import (
     WholeShape,
     shown,
 )
+from popmodel.base.values import dataclass
 from popmodel.machine.quantity import Quantity
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.posterior import RESIDUAL, Calibration, Drift, unpacked
-from popmodel.values import dataclass
 
 # Reads the table ``calibration`` of a signature: what measured runs have taught.
 

@@ -8,10 +8,12 @@ from dataclasses import field, replace
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from popmodel import shell
-from popmodel.errors import UsageError, did_you_mean
-from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value, numbers
+from popmodel.base import shell
+from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.expressions import Expression
+from popmodel.base.expressions.elementary import Value, numbers
+from popmodel.base.units import plural
+from popmodel.base.values import cut, dataclass
 from popmodel.machine.quantity import Quantity
 from popmodel.model.grammar.reading import OPEN
 from popmodel.model.kinds.item import Item
@@ -22,8 +24,6 @@ from popmodel.model.run.placement import ImpossibleSplit
 from popmodel.model.scale_factors import SPREADS
 from popmodel.model.signature.evidence import LearntRuns
 from popmodel.model.signature.tables import key_of
-from popmodel.units import plural
-from popmodel.values import cut, dataclass
 
 MAX_DIMENSIONS = 3
 EXTENTS = frozenset(f"{letter}{dim}" for letter in "Pn" for dim in range(MAX_DIMENSIONS))

@@ -14,8 +14,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from popmodel.expressions import Expression
-from popmodel.expressions.grammar import dotted_name
+from popmodel.base.expressions import Expression
+from popmodel.base.expressions.grammar import dotted_name
 from popmodel.model.grammar.keys import of_machine, parameter_of
 from popmodel.model.grammar.reading import Path, line_of
 from popmodel.model.signature.program import EXTENTS, Signature

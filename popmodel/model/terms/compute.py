@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from popmodel.expressions.elementary import Value, maximum
+from popmodel.base.expressions.elementary import Value, maximum
 
 
 class CoreTime(NamedTuple):

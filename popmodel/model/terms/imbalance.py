@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value, maximum, sqrt
-from popmodel.expressions.traced import named
+from popmodel.base.expressions.elementary import Value, maximum, sqrt
+from popmodel.base.expressions.traced import named
 
 Levels = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from popmodel.expressions.elementary import Value, choose, maximum, minimum
+from popmodel.base.expressions.elementary import Value, choose, maximum, minimum
 
 _SHARPER = 0.2  # exponent of the demand in the sharpness of the knee, see `shared_time`
 _LEAST_SHARE = 1e-3  # of its time in transfers: below, the memory hardly matters to a loop

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value
+from popmodel.base.expressions.elementary import Value
 
 Ranks = NDArray[np.int64]
 

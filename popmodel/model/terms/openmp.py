@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from popmodel.expressions.elementary import (
+from popmodel.base.expressions.elementary import (
     Value,
     ceiling,
     choose,
@@ -19,7 +19,7 @@ from popmodel.expressions.elementary import (
     minimum,
     sqrt,
 )
-from popmodel.expressions.traced import named
+from popmodel.base.expressions.traced import named
 from popmodel.model.terms.imbalance import expected_maximum
 
 # how near to 1/T the efficiency must be to say that threads bring nothing

@@ -32,8 +32,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from popmodel.expressions.elementary import Value, maximum, minimum
-from popmodel.values import dataclass
+from popmodel.base.expressions.elementary import Value, maximum, minimum
+from popmodel.base.values import dataclass
 
 
 @dataclass(frozen=True)

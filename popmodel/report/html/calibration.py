@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from popmodel.base.units import format_time, plural
 from popmodel.report.calibrate import (
     KEEP,
     about,
@@ -25,7 +26,6 @@ from popmodel.report.html.section import Section
 from popmodel.report.pictures import Mark
 from popmodel.report.splits import described, name, varied
 from popmodel.report.views import Document
-from popmodel.units import format_time, plural
 
 _LEGEND = (
     (Mark.MARKED, "all runs inside the interval"),

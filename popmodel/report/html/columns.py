@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from popmodel.base.units import count
+from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import shares
 from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
@@ -14,8 +16,6 @@ from popmodel.report.figures import describe_team
 from popmodel.report.html.contents import Contents
 from popmodel.report.names import run_names
 from popmodel.report.views import Document
-from popmodel.units import count
-from popmodel.values import dataclass
 
 _THREADED, _OF_MPI = "hybrid-additive", "mpi"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.units import count, format_size, plural
 from popmodel.report.communication import SHOWN, alike, facts, inexact, size_class
 from popmodel.report.communication_matrix import (
     MatrixPair,
@@ -22,7 +23,6 @@ from popmodel.report.html.section import Section
 from popmodel.report.names import run_names
 from popmodel.report.renderers.cells import outlines
 from popmodel.report.views import Document
-from popmodel.units import count, format_size, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

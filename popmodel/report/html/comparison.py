@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
+from popmodel.base.units import count, format_size, format_time
+from popmodel.base.values import dataclass
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.comparison import (
@@ -22,8 +24,6 @@ from popmodel.report.comparison import (
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.section import Section
 from popmodel.report.trees import label
-from popmodel.units import count, format_size, format_time
-from popmodel.values import dataclass
 
 ID = "comparison"
 _SHOWN = 12  # lines of a table of places

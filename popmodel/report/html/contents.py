@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from popmodel.base.values import dataclass
 from popmodel.report.views import Document
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.timeline.timeline import Timeline

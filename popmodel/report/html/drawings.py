@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
+from popmodel.base.values import dataclass
 from popmodel.report.pictures import Chart, Charts, Mark
 from popmodel.report.renderers import charts
 from popmodel.report.renderers.marks import shape
 from popmodel.report.renderers.sheet import safe
-from popmodel.values import dataclass
 
 WIDE: charts.Size = (310, 240)
 SMALL: charts.Size = (200, 130)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import format_time
 from popmodel.efficiency.explain import explain
 from popmodel.efficiency.family import Family, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
@@ -17,7 +18,6 @@ from popmodel.report.reasons import Reasons
 from popmodel.report.renderers import heat
 from popmodel.report.trees import label
 from popmodel.report.views import Document
-from popmodel.units import format_time
 
 
 def section(contents: Contents) -> Section | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

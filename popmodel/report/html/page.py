@@ -13,7 +13,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from popmodel.errors import FileError
+from popmodel.base.errors import FileError
+from popmodel.base.units import count, format_bandwidth, format_size, format_time
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.folding import folded
 from popmodel.report.html.packing import pack, pack_text, unpack_text
@@ -23,7 +24,6 @@ from popmodel.report.renderers import heat
 from popmodel.report.renderers.json import encodable
 from popmodel.report.renderers.text import clean
 from popmodel.report.views import Document
-from popmodel.units import count, format_bandwidth, format_size, format_time
 
 DOCUMENT = "document"
 """Id of the element that holds the report as JSON."""

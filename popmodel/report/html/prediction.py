@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from popmodel.base.units import format_time
 from popmodel.model.symbols import OF_MODEL
 from popmodel.model.uncertainty import group
 from popmodel.report.figures import percent
@@ -15,7 +16,6 @@ from popmodel.report.html.section import Section
 from popmodel.report.predict import change, remarks, results, setting, sizes
 from popmodel.report.uncertainty import INCLUDED, about, how_to, main_inputs, named
 from popmodel.report.views import Document
-from popmodel.units import format_time
 
 _ELASTICITIES = 12  # inputs by which the runtime changes most
 

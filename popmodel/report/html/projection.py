@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from popmodel.base.units import format_time
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.blocks import NoteBlock, Role, TableBlock, TableCell, TableRow, notes, texts
@@ -22,7 +23,6 @@ from popmodel.report.reasons import Reasons
 from popmodel.report.renderers.html import html
 from popmodel.report.trees import efficiency, label
 from popmodel.report.views import Document
-from popmodel.units import format_time
 
 Found = Mapping[tuple[int, int, str, str], Mapping[str, Any]]
 Texts = Callable[[float], str]

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
+from popmodel.base.values import dataclass
 from popmodel.report.figures import ticks
 from popmodel.report.pictures import Mark
 from popmodel.report.renderers.marks import shape
 from popmodel.report.renderers.sheet import LINE, safe, text_width
-from popmodel.values import dataclass
 
 _WIDTH = 220  # pixels of a cell
 _EDGE = 14  # of it that stays free at both ends, for marks and halves of numbers

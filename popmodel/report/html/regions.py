@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from popmodel.base.units import format_time, plural
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.section import Section
 from popmodel.report.names import run_names
 from popmodel.report.sensitivity_regions import SMALL, gain_of, hides, verdict
 from popmodel.report.views import Document
-from popmodel.units import format_time, plural
 
 FASTER = (0.1, 0.25, 0.5)
 HEIGHT, BAR = 24, 6  #: of a histogram and of its bars, px

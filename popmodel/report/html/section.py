@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

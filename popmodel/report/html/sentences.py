@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from popmodel.base.units import format_time, plural
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.figures import percent
@@ -16,7 +17,6 @@ from popmodel.report.sensitivity_regions import SMALL
 from popmodel.report.splits import name as split_name
 from popmodel.report.sweep_advice import advice, is_sure
 from popmodel.report.views import Document
-from popmodel.units import format_time, plural
 
 _NOTHING = 5e-4  # of an efficiency: what rounds to 0.0 points
 _ALIKE = 5e-3  # of a runtime: closer runtimes are called equal

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from popmodel.base.units import format_time
+from popmodel.base.values import dataclass
 from popmodel.model.run.delays import PARTS
 from popmodel.report.figures import percent
-from popmodel.units import format_time
-from popmodel.values import dataclass
 
 _COLOURS = ("computing", "wait", "io", "point-to-point", "openmp")
 _OTHER = "other"

@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from popmodel.base.units import format_size, format_time, plural
 from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.prediction.prediction import EXTRAPOLATED, OUTSIDE
@@ -29,7 +30,6 @@ from popmodel.report.sweep_plot import split_marks
 from popmodel.report.trees import lifted, tree_rows
 from popmodel.report.uncertainty import INCLUDED, how_to
 from popmodel.report.views import Document
-from popmodel.units import format_size, format_time, plural
 
 _MEANINGS = {
     Mark.FIRST: "recommended",

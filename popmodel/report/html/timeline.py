@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.shell import join
 from popmodel.network.network import describe
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.section import Section
 from popmodel.report.names import run_names
-from popmodel.shell import join
 from popmodel.timeline.lanes import KINDS
 from popmodel.timeline.window_sums import AGGREGATES, BY, ESTIMATE, families_of
 

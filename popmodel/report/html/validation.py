@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import format_time, plural
 from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import Block, TableBlock, TableCell
@@ -23,7 +24,6 @@ from popmodel.report.validate_errors import beside, metric_errors, regions
 from popmodel.report.validate_plot import is_outside, mark_of, picture
 from popmodel.report.validate_terms import errors as term_errors
 from popmodel.report.views import Document
-from popmodel.units import format_time, plural
 
 _MOST_ROWS = 40  # of the table of efficiencies: the largest errors; all are further below
 _EXPECTED = 0.9  # what intervals should hold

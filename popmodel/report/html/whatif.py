@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.base.units import BANDWIDTH_UNITS, TIME_UNITS, format_time
 from popmodel.network.network import PRESETS, describe
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.section import Section
@@ -13,7 +14,6 @@ from popmodel.report.names import run_names
 from popmodel.report.networks import properties, varying, words, written
 from popmodel.report.sensitivity import conclusion
 from popmodel.report.views import Document
-from popmodel.units import BANDWIDTH_UNITS, TIME_UNITS, format_time
 
 EFFICIENCIES = (
     ("Parallel efficiency", "mean", "runtime", 0),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from popmodel.base.values import dataclass
 from popmodel.report.pictures import Bars, PictureBar
 from popmodel.report.renderers.sheet import LINE, MARGIN, Draw, safe, text_width, words
-from popmodel.values import dataclass
 
 _STEP = 22  # from one line to the next
 _THICK = 14

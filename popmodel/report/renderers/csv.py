@@ -6,7 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
-from popmodel.documents import csv_cell
+from popmodel.base.documents import csv_cell
 from popmodel.report.renderers.json import encodable
 from popmodel.report.renderers.text import clean
 

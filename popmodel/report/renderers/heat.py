@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from popmodel.values import dataclass
+from popmodel.base.values import dataclass
 
 LEVELS = range(50, 101, 2)
 """Efficiencies that have a colour of their own, in per cent; those below have the first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from popmodel.plain import plain
+from popmodel.base.plain import plain
 
 if TYPE_CHECKING:
     from popmodel.report.renderers.tables import Style

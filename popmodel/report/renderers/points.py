@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from popmodel.base.values import dataclass
 from popmodel.report.figures import ticks
 from popmodel.report.pictures import Band, Mark, Panel, PicturePoint, PicturePoints
 from popmodel.report.renderers.marks import interval, legend, shape
@@ -19,7 +20,6 @@ from popmodel.report.renderers.sheet import (
     words,
     wrapped,
 )
-from popmodel.values import dataclass
 
 _GAP = 36  # between panels side by side
 _PLOT_HEIGHT = 210

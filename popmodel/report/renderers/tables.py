@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from popmodel.base.values import dataclass
 from popmodel.report.blocks import BarBlock, Listing, TableBlock, TableCell, TableRow
 from popmodel.report.renderers.colour import Depth, heat
 from popmodel.report.renderers.text import (
@@ -20,7 +21,6 @@ from popmodel.report.renderers.text import (
     paragraph,
     shorten,
 )
-from popmodel.values import dataclass
 
 GAP = 2
 BAR_WIDTH = 20

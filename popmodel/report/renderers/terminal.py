@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from popmodel.base.values import dataclass
 from popmodel.report.blocks import (
     Block,
     Brief,
@@ -47,7 +48,6 @@ from popmodel.report.renderers.text import (
     pad,
     paragraph,
 )
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.views import Document, Views

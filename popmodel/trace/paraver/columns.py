@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 from popmodel.kernel import _kernel
 from popmodel.trace.tables import EventTable, Int64, MessageTable, States, give_back, offsets_of
 

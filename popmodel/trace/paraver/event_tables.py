@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import alike, among
+from popmodel.base.arrays import alike, among
 from popmodel.trace.codes import MARKS, Event
 from popmodel.trace.intervals import Instants, Spans
 from popmodel.trace.paraver.events import (

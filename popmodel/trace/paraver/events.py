@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import alike, among, distinct
-from popmodel.errors import TraceError
+from popmodel.base.arrays import alike, among, distinct
+from popmodel.base.errors import TraceError
 from popmodel.kernel import _kernel
 from popmodel.trace.calls import CallTable, CollectiveArguments
 from popmodel.trace.codes import Event

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 
+from popmodel.base.values import dataclass
 from popmodel.trace.caveats import LABELS, REASONS
 from popmodel.trace.codes import STATES, Event
 from popmodel.trace.paraver.numbers import COUNTER_RANGE, EVENT_TYPES, MPI_CALLS, NUMBERS
-from popmodel.values import dataclass
 
 # Names of states, event types and values: from a ``.pcf`` file, or from built-in tables.
 

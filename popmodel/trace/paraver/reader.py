@@ -13,7 +13,8 @@ from typing import IO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import TraceError, UsageError
+from popmodel.base.errors import TraceError, UsageError
+from popmodel.base.units import format_time
 from popmodel.kernel import _kernel
 from popmodel.trace.codes import Event
 from popmodel.trace.paraver import columns
@@ -32,7 +33,6 @@ from popmodel.trace.tables import (
     walk,
 )
 from popmodel.trace.trace import Trace
-from popmodel.units import format_time
 
 LONGEST_HEADER = 1 << 26
 HELD = 56 << 20

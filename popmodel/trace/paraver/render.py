@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import distinct
+from popmodel.base.arrays import distinct
 from popmodel.trace.codes import Event
 from popmodel.trace.paraver.numbers import NUMBERS
 

@@ -15,8 +15,8 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from popmodel import files
-from popmodel.errors import FileError, TraceError, UsageError
+from popmodel.base import files
+from popmodel.base.errors import FileError, TraceError, UsageError
 from popmodel.trace.codes import Event
 from popmodel.trace.paraver.event_tables import ParaverRecords
 from popmodel.trace.paraver.labels import Labels, beside, legend, read_beside

@@ -14,11 +14,11 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
+from popmodel.base.units import plural
 from popmodel.trace.source import MOST, LineError, Words, whole
 from popmodel.trace.tables import TraceWarning
 from popmodel.trace.untimed.sequence import Actions, do_lines, trace_of
-from popmodel.units import plural
 
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace

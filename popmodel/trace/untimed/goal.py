@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 from popmodel.trace.source import LineError, whole
 from popmodel.trace.tables import TraceWarning
 from popmodel.trace.untimed.sequence import Actions, do_lines, trace_of

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.errors import TraceError, UsageError
+from popmodel.base.errors import TraceError, UsageError
+from popmodel.base.units import plural
 from popmodel.trace.calls import CallGroup, CallTable, CollectiveArguments
 from popmodel.trace.codes import RUNNING
 from popmodel.trace.records import Exact, RecordColumns
 from popmodel.trace.source import MOST, LineError, lines
 from popmodel.trace.tables import States, offsets_of
 from popmodel.trace.trace import Trace
-from popmodel.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

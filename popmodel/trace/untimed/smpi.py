@@ -16,7 +16,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 from popmodel.trace.source import MOST, LineError, Words, lines, listed_file
 from popmodel.trace.tables import TraceWarning
 from popmodel.trace.untimed.sequence import (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.errors import PopmodelError, UsageError
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.machine.bench import doctor_checks as doctor
 from popmodel.machine.bench.doctor_checks import (
     DoctorCheck,

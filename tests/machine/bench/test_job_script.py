@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from patience import GENEROUS
 
-from popmodel.errors import FileError, UsageError
+from popmodel.base.errors import FileError, UsageError
 from popmodel.machine.bench import bench_plan as plan
 from popmodel.machine.bench import run_directory, suite
 from popmodel.machine.bench.run_directory import StoredMeasurement

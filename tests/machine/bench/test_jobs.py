@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.machine.bench.jobs import PART_OF, PATHS, from_params, job, parse
 from popmodel.machine.parameter import NODE_PARTS, PARTS
 from popmodel.machine.register import part_of

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from popmodel.documents import TableShape
-from popmodel.errors import UsageError
+from popmodel.base.documents import TableShape
+from popmodel.base.errors import UsageError
 from popmodel.machine.bench import bench_plan as plan
 from popmodel.machine.bench.bench_plan import BenchPlan
 from popmodel.machine.bench.jobs import PART_OF, BenchJob

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from patience import GENEROUS, as_nobody, clock_that_leaps, is_alive, signal_once, words_in
 
-from popmodel import files
-from popmodel.errors import FileError
+from popmodel.base import files
+from popmodel.base.errors import FileError
 from popmodel.machine.bench import run_directory, suite
 from popmodel.machine.bench.bench_plan import BenchPlan, PlanLimits, PlannedLaunch
 from popmodel.machine.bench.jobs import job

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.errors import FileError
+from popmodel.base.errors import FileError
 from popmodel.machine.host import build as module
 from popmodel.machine.host.build import LOG, SOURCES, BuildError, build, sources
 from popmodel.machine.host.toolchain import Compiler, find_compiler

@@ -22,7 +22,7 @@ from patience import (
     words_in,
 )
 
-from popmodel.errors import FileError
+from popmodel.base.errors import FileError
 from popmodel.machine.host import hardware, launcher, processes
 from popmodel.machine.host.launcher import LaunchError, LaunchOutcome, start
 from popmodel.machine.host.toolchain import Compiler, Mpi, ToolchainError, find_mpi

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.errors import PopmodelError, UsageError
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.machine.host.toolchain import (
     Mpi,
     ToolchainError,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from model.demo import exact, machine, program
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.run.collective_times import RunTeams

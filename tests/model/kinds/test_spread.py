@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from model.demo import machine, program
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from model.demo import machine, program
 
-from popmodel.errors import UsageError
-from popmodel.expressions import parse
+from popmodel.base.errors import UsageError
+from popmodel.base.expressions import parse
 from popmodel.machine.profile import from_document
 from popmodel.model.grammar.keys import POSITIVE, SHARE
 from popmodel.model.run.context import checked_value, formula_value

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from popmodel import shell
-from popmodel.errors import PopmodelError
+from popmodel.base import shell
+from popmodel.base.errors import PopmodelError
 from popmodel.machine.quantity import Topology
 from popmodel.model.run.placement import Allocation, Placement, launch_line, mpirun_line, place
 from popmodel.model.signatures import from_text

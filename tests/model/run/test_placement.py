@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.machine.quantity import Cache, Topology
 from popmodel.model import signatures as signature
 from popmodel.model.run.feasible_splits import best_grid, divisors

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 from popmodel.machine.profile import load
 from popmodel.model import signatures
 from popmodel.model.check import check

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.documents import parse_toml
+from popmodel.base.documents import parse_toml
 from popmodel.model.grammar import reading
 from popmodel.model.signature.tables import key_at
 from popmodel.model.signature.units import BYTE, NUMBER, SignatureUnits, units_of

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from popmodel.api.results import Result
-from popmodel.provenance import stamped
+from popmodel.base.provenance import stamped
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.page import fragment
 

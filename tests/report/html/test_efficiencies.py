@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import popmodel
+from popmodel.base.units import format_time
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.html import efficiencies
 from popmodel.report.html.columns import columns
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.page import fragment
 from popmodel.report.html.section import Section
-from popmodel.units import format_time
 
 from ..balanced import Node, parsed
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import popmodel
+from popmodel.base.units import format_time
 from popmodel.report.html import prediction
-from popmodel.units import format_time
 
 from ..balanced import Node
 from . import documents

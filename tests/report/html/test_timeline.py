@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timeline.window import Window
 
+from popmodel.base.errors import PopmodelError
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.efficiency.observables import Observables
-from popmodel.errors import PopmodelError
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.packing import Packed, pack
 from popmodel.report.html.page import in_script

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import popmodel
+from popmodel.base.units import format_time
 from popmodel.report.html import validation
-from popmodel.units import format_time
 
 from ..balanced import Node
 from . import documents

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import popmodel
+from popmodel.base.units import format_time
 from popmodel.report.html import verdict
 from popmodel.report.html.columns import PageColumn, PageValue
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.page import fragment
 from popmodel.report.html.sentences import of_network, of_projection, of_replays, of_run, trend
-from popmodel.units import format_time
 
 from ..balanced import Node, parsed
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.documents import csv_text
+from popmodel.base.documents import csv_text
 from popmodel.report.renderers.csv import render
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.text import clean

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from oracle.script import Script
 
-from popmodel.errors import FileError, TraceError, UsageError
+from popmodel.base.errors import FileError, TraceError, UsageError
 from popmodel.trace import read
 from popmodel.trace.codes import Event
 from popmodel.trace.paraver.labels import parse_pcf

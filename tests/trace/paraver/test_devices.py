@@ -11,7 +11,7 @@ from trace_files import DATA
 
 import popmodel
 from popmodel.api.info import info
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 from popmodel.trace import Trace, read
 from popmodel.trace.paraver.writer import TraceWriter
 

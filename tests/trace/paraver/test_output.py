@@ -10,7 +10,7 @@ import pytest
 from oracle.script import Script
 from trace_files import DATA
 
-from popmodel.errors import TraceError, UsageError
+from popmodel.base.errors import TraceError, UsageError
 from popmodel.trace import Trace, read
 from popmodel.trace.calls import CallGroup, CallTable, CollectiveArguments
 from popmodel.trace.codes import Event

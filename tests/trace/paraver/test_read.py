@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trace_files import DATA, HEADER, STATE, same, write
 
-from popmodel.errors import PopmodelError, UsageError
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.trace import Trace, read
 from popmodel.trace.paraver import columns, reader
 from popmodel.trace.paraver.labels import Labels

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from popmodel.errors import TraceError
+from popmodel.base.errors import TraceError
 from popmodel.trace import read
 from popmodel.trace.paraver import columns, reader
 from popmodel.trace.paraver.columns import ColumnFile

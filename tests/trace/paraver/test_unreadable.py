@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from trace_files import DATA, HEADER, STATE, message_of, same, write
 
-from popmodel.errors import TraceError, UsageError
+from popmodel.base.errors import TraceError, UsageError
 from popmodel.trace import read, source
 from popmodel.trace.paraver import reader
 

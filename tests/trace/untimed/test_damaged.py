@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.errors import PopmodelError
+from popmodel.base.errors import PopmodelError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.trace import read

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from oracle import dim
 
-from popmodel.errors import TraceError, UsageError
+from popmodel.base.errors import TraceError, UsageError
 from popmodel.simulator import from_trace
 from popmodel.trace import read
 

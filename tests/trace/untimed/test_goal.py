@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.errors import TraceError, UsageError
+from popmodel.base.errors import TraceError, UsageError
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import Op

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from oracle import smpi as oracle
 
 import popmodel
+from popmodel.base.errors import TraceError, UsageError
 from popmodel.efficiency.measure import analyse
-from popmodel.errors import TraceError, UsageError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import Op, Program

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import quantiles
+from popmodel.base.arrays import quantiles
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
 from popmodel.machine.bench.estimate.launch_intervals import (
     LEVEL,
     Series,
@@ -24,8 +26,6 @@ from popmodel.machine.bench.estimate.measured_results import MeasuredResults
 from popmodel.machine.bench.sample_files import SampleResult
 from popmodel.machine.parameter import OPERATIONS
 from popmodel.machine.register import LEAST_OVERLAP
-from popmodel.units import plural
-from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
 

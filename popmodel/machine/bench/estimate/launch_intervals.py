@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import quantile, quantiles
-from popmodel.errors import PopmodelError
+from popmodel.base.arrays import quantile, quantiles
+from popmodel.base.errors import PopmodelError
+from popmodel.base.values import dataclass
 from popmodel.machine.bench.sample_files import SampleResult
-from popmodel.values import dataclass
 
 # Estimates of a quantity, one per launch, from the batches of a job.
 #

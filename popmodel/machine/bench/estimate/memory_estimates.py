@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import quantiles
+from popmodel.base.arrays import quantiles
+from popmodel.base.units import format_size
 from popmodel.machine.bench.estimate.launch_intervals import (
     Series,
     aligned,
@@ -35,7 +36,6 @@ from popmodel.machine.bench.jobs import BEYOND_CACHE, MIB
 from popmodel.machine.bench.sample_files import SampleResult
 from popmodel.machine.parameter import DISTANCES
 from popmodel.machine.quantity import last_level_bytes
-from popmodel.units import format_size
 
 Array = NDArray[np.float64]
 

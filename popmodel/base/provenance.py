@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from popmodel import shell
 from popmodel._version import __version__
-from popmodel.errors import FileError
-from popmodel.plain import plain
-from popmodel.values import dataclass
+from popmodel.base import shell
+from popmodel.base.errors import FileError
+from popmodel.base.plain import plain
+from popmodel.base.values import dataclass
 
 HEAD_BYTES = 64 * 1024
 

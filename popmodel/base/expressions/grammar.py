@@ -8,8 +8,8 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 
-from popmodel.errors import PopmodelError, did_you_mean
-from popmodel.values import dataclass
+from popmodel.base.errors import PopmodelError, did_you_mean
+from popmodel.base.values import dataclass
 
 MAX_LENGTH = 2000  # characters; the longest formula anybody should want to read is far shorter
 _WITH_UNIT = re.compile(r"[\d.]+(?:[eE][+-]?\d+)?\s*[a-zA-Z]+(?:/[a-zA-Z]+)?")

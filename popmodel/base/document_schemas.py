@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from popmodel.documents import (
+from popmodel.base.documents import (
     LARGEST,
     MOST_EFFICIENCY,
     Flag,
@@ -32,13 +32,13 @@ from popmodel.documents import (
     read_shape,
     shown,
 )
-from popmodel.errors import FileError
+from popmodel.base.errors import FileError
 
 _ROUNDING = 1e-9
 """By this computed shares are above 1, and differences of times below 0, that should not be."""
 EVERY = "every"
 """Stands for the section of what is in every document."""
-_PAGE = Path(__file__).parent / "docs" / "json.md"
+_PAGE = Path(__file__).parents[1] / "docs" / "json.md"
 _SECTION = re.compile(r"^## (?:(popmodel/[\w-]+/\d+)|([A-Z][a-z]+)$|)", re.MULTILINE)
 _ROW = re.compile(r"^\| `([^`]+)` \| ([^|]*?) ?\| .+ \|$", re.MULTILINE)
 _FREE = re.compile(r"[A-Z]{2,}")

@@ -16,12 +16,18 @@ from dataclasses import field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from popmodel.errors import did_you_mean
-from popmodel.expressions.grammar import FUNCTIONS, MAX_LENGTH, ExpressionError, Takes, read_tree
-from popmodel.values import dataclass
+from popmodel.base.errors import did_you_mean
+from popmodel.base.expressions.grammar import (
+    FUNCTIONS,
+    MAX_LENGTH,
+    ExpressionError,
+    Takes,
+    read_tree,
+)
+from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.expressions.compiled import Compiled
+    from popmodel.base.expressions.compiled import Compiled
 
 __all__ = ["MAX_LENGTH", "Expression", "ExpressionError", "Takes", "parse"]
 
@@ -66,8 +72,8 @@ class Expression:
     def _by_numpy(self, given: Mapping[str, Any], further: Mapping[str, Callable[..., Any]]) -> Any:
         import numpy as np
 
-        from popmodel.expressions.compiled import of_numbers, traced_functions
-        from popmodel.expressions.traced import TracedExpression
+        from popmodel.base.expressions.compiled import of_numbers, traced_functions
+        from popmodel.base.expressions.traced import TracedExpression
 
         for name in self._further - further.keys():
             raise ExpressionError(self.text, f"function {name!r} is not defined")
@@ -106,7 +112,7 @@ class Expression:
         self, values: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]
     ) -> Any:
         """Compute with NumPy's numbers and arrays; what has no value is not finite."""
-        from popmodel.expressions.compiled import array_functions
+        from popmodel.base.expressions.compiled import array_functions
 
         return self._of_arrays(values, array_functions(), functions)
 
@@ -116,14 +122,14 @@ class Expression:
 
     @cached_property
     def _of_numbers(self) -> Callable[[Mapping[str, Any]], Any]:
-        from popmodel.expressions.compiled import number_functions, of_numbers
+        from popmodel.base.expressions.compiled import number_functions, of_numbers
 
         compute, functions = of_numbers(self.tree), number_functions()
         return lambda values: compute(values, functions, {})
 
     @cached_property
     def _of_arrays(self) -> Compiled:
-        from popmodel.expressions.compiled import of_arrays
+        from popmodel.base.expressions.compiled import of_arrays
 
         return of_arrays(self.tree)
 
@@ -201,7 +207,7 @@ def _constant(node: ast.expr) -> float | None:
         return None
     import numpy as np
 
-    from popmodel.expressions.compiled import array_functions, of_arrays
+    from popmodel.base.expressions.compiled import array_functions, of_arrays
 
     with np.errstate(all="ignore"):
         return float(of_arrays(node)({}, array_functions(), {}))

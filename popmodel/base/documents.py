@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from popmodel.errors import FileError, UsageError, did_you_mean
+from popmodel.base.errors import FileError, UsageError, did_you_mean
 
 # Shapes of documents: what may stand where in something that was read from a file.
 #

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.expressions.grammar import FUNCTIONS, dotted_name
+from popmodel.base.expressions.grammar import FUNCTIONS, dotted_name
 
 Functions = Mapping[str, Callable[..., Any]]
 Compiled = Callable[[Mapping[str, Any], Functions, Functions], Any]
@@ -241,7 +241,7 @@ def number_functions() -> Functions:
 @cache
 def traced_functions() -> Functions:
     """Functions of the grammar for traced numbers, whose methods NumPy's functions call."""
-    from popmodel.expressions.traced import is_square, log2
+    from popmodel.base.expressions.traced import is_square, log2
 
     return {
         **array_functions(),

@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import BinaryIO, NoReturn
 
-from popmodel.errors import FileError, PopmodelError
+from popmodel.base.errors import FileError, PopmodelError
 
 PREFIX = ".popmodel-"
 """How the names of files begin that are still being written."""

@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.expressions.traced import TracedExpression
+    from popmodel.base.expressions.traced import TracedExpression
 
 Value: TypeAlias = "float | NDArray[np.float64] | TracedExpression"
 """A quantity of the model: a number, the number in every draw, or one that knows its formula."""

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 
 TIME_UNITS = {
     "s": 1.0,

@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-from popmodel.errors import UsageError
+from popmodel.base.errors import UsageError
 
 PLACEHOLDER = r"\{([A-Za-z_]\w*)\}"
 """Stands in a command for a value."""
