@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from popmodel.signature.recorded_times import Fidelity
 
 WIDTH = 100  # columns that comments and lists keep to where they can
-_BARE = re.compile(r"[A-Za-z0-9_-]+(\.[A-Z0-9]+)?")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _DIGITS = 4  # of relative times
 _IDLE = 0.02  # share of the busiest one's time below which a process does not take part in a phase
@@ -123,9 +123,11 @@ def _item(item: TomlItem, path: tuple[str, ...]) -> Iterator[str]:
     else:
         yield f"{indent}[{'.'.join((*path, item.kind))}]"
         for key, value in item.entries.items():
-            if isinstance(value, Mapping) and len(f"{key} = {_value(_bare(value))}") > WIDTH:
+            is_long = len(f"{key} = {_value(_bare(value))}") > WIDTH
+            if isinstance(value, Mapping) and is_long and all(map(_BARE.fullmatch, value)):
                 for part, inside in value.items():
-                    yield from _entry(f"{key}.{part}", inside, indent)
+                    line = f"{indent}{_key(key)}.{part} = {_value(_bare(inside))}"
+                    yield line + _behind(inside.note if isinstance(inside, Noted) else "")
                 continue
             yield from _entry(key, value, indent)
     for inner in item.body:

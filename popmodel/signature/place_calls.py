@@ -219,8 +219,11 @@ def within_stretches(structure: Structure) -> tuple[Structure, NDArray[np.bool_]
 
     def stretch(*kinds: Op) -> NDArray[np.int64]:
         event = _event_of(structure, *kinds)
-        number = segment[structure.place[event]] * executions + structure.execution[event]
-        return np.where(event >= 0, number, _NOTHING)
+        number = np.full(len(event), _NOTHING, dtype=np.int64)
+        known = event >= 0
+        at = event[known]
+        number[known] = segment[structure.place[at]] * executions + structure.execution[at]
+        return number
 
     sent, begun = stretch(*_SENDS), stretch(Op.ISEND)
     crossing = (sent != stretch(Op.POST, Op.RECEIVE)) | (begun != stretch(Op.WAIT_SEND))

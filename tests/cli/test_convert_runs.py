@@ -59,7 +59,7 @@ def test_a_document_says_where_it_comes_from(popmodel: Call, tmp_path: Path) -> 
 
 
 def test_what_is_doubtful_is_said(popmodel: Call, tmp_path: Path, table: str) -> None:
-    goal = tmp_path / "runs.txt"
+    goal = tmp_path / "runs.jsonl"
     status, _, err = popmodel("convert", table, table, "-o", str(goal))
     assert (status, err) == (0, f"popmodel: 1 file is named again, first {table}: read once\n")
 
@@ -74,7 +74,11 @@ def test_a_part_of_a_trace_is_a_run(popmodel: Call, tmp_path: Path) -> None:
     ("arguments", "problem", "hint"),
     [
         (("T", "T", "-o", "x.goal"), "-o x.goal: one trace makes a program, not 2", "name one, or"),
-        (("T", "-o", "x.xyz"), "x.xyz: cannot tell the format from the suffix", ".txt for tables"),
+        (
+            ("T", "-o", "x.xyz"),
+            "x.xyz: cannot tell the format from the suffix",
+            ".jsonl for tables",
+        ),
         (("T", "-o", "x.csv", "--flop-rate", "1Gf"), "a flop rate is for programs of", "leave out"),
         (("runs.csv", "-o", "x.csv", "--from-start"), "can be taken of traces, not of tables", ""),
         (("T:N=0", "-o", "x.csv"), "N must be above 0, not 0", ""),

@@ -83,7 +83,7 @@ def test_other_formats(popmodel: Call) -> None:
     ]  # fmt: skip
     assert (page["application"], page["mistakes"], page["remarks"]) == ("demo", [], [])
     assert page["explained"]["params"] == [
-        {"name": "N", "value": 64.0, "origin": "user", "unit": "1"}
+        {"name": "N", "value": 64.0, "origin": "user", "unit": None}
     ]
     status, out, _ = popmodel("signature", "check", "bad.toml", "--format", "json")
     page = json.loads(out)

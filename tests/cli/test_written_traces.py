@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 from collections.abc import Callable
@@ -12,7 +13,6 @@ from typing import Any
 import pytest
 from synthetic import Program, programs, run
 
-from popmodel.base import files
 from popmodel.trace import read
 from popmodel.trace.codes import Event
 from popmodel.trace.paraver.numbers import NUMBERS
@@ -93,7 +93,7 @@ def test_an_interrupt_leaves_the_old_file_and_no_other(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files, "_complete", interrupted)
+    monkeypatch.setattr(os, "fsync", interrupted)
     status, _, err = popmodel(verb, run_, "-o", name, "--force")
     assert (status, err.splitlines()[-1]) == (130, "popmodel: interrupted")
     assert Path(name).read_text() == "precious"
