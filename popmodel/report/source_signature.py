@@ -9,23 +9,26 @@ from popmodel.report.views import Document, Record, Views
 
 _NAMES = {
     "loop": "loop",
-    "serial": "part of one thread",
+    "serial": "serial part",
     "parallel": "parallel loop",
     "halo": "halo exchange",
     "shift": "shift",
-    "messages": "list of messages",
+    "messages": "message list",
     "collective": "collective operation",
 }
+_FILES = 3
+"""Source files that are named on the screen."""
 _SHOWN = 10
 """Unknown values, and notes, on the screen."""
 
 
 def blocks(document: Document) -> list[Section]:
     """What the signature has, what is not known and how to say it, what was assumed."""
+    files = document["files"]
     items = [plural(number, _NAMES[kind]) for kind, number in document["items"].items()]
     facts = (
         ("signature", document["path"] or document["application"]),
-        ("from", ", ".join(document["files"])),
+        ("from", ", ".join(files) if len(files) <= _FILES else plural(len(files), "source file")),
         ("program", ", ".join(items) or "nothing that takes time"),
     )
     unknown = [
@@ -53,7 +56,8 @@ def _next(document: Document) -> Section:
     if document["path"] is None:
         return ()
     name = shell.quote(document["path"])
-    given = "".join(f" --set {one['name']}=VALUE" for one in document["unknown"][:3])
+    unknown = [one["name"] for one in document["unknown"]]
+    given = "".join(f" --set {one}=VALUE" for one in unknown) if len(unknown) <= _FILES else ""
     return (
         Code(
             (

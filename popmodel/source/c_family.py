@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator, Sequence
+import shutil
+import subprocess
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -42,6 +44,8 @@ HEADERS = Path(__file__).parent / "headers"
 """Our own `mpi.h` and `omp.h`: no MPI and no OpenMP is needed to read a program."""
 STANDALONE = ("barrier", "taskwait", "taskyield", "flush", "threadprivate", "declare", "end")
 """Directives without a statement behind them."""
+DEEPEST_EXPRESSION = 100
+"""Operations inside of each other that are read."""
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp[ \t]+((?:.*\\\n)*.*)$", re.MULTILINE)
 _LOOP_ENDS = {"<": -1, "<=": 0, ">": 1, ">=": 0, "!=": None}
 
@@ -124,10 +128,12 @@ class _Reader:
         self.problems: list[str] = []
         self.pragmas: dict[str, list[tuple[int, int, str]]] = {}  # Of a file: line, end, text
         self.texts: dict[str, bytes] = {}
+        self.headers = _system_headers()
+        self.depth = 0  # Of the expression at hand
 
     def add(self, path: Path, arguments: Sequence[str]) -> None:
         """Read a file and what it includes."""
-        given = ["-D_OPENMP=201511", f"-I{HEADERS}", *_system_headers(), f"-I{path.parent}"]
+        given = ["-D_OPENMP=201511", f"-I{HEADERS}", *self.headers, f"-I{path.parent}"]
         language = "c" if path.suffix == ".c" else "c++"
         unit = self.index.parse(str(path), args=[f"-x{language}", *given, *arguments], options=0)
         for problem in unit.diagnostics:
@@ -171,11 +177,16 @@ class _Reader:
         parameters = [child for child in children if child.kind == self.kinds.PARM_DECL]
         if body:
             place = self._place(cursor)
+            try:
+                statements = self._statements(body[-1])
+            except RecursionError:
+                self.problems.append(f"{place}: {cursor.spelling} is nested too deeply: left out")
+                statements = ()
             self.functions[cursor.get_usr()] = SourceFunction(
                 cursor.get_usr(),
                 cursor.spelling,
                 tuple(self._variable(child) for child in parameters),
-                self._statements(body[-1]),
+                statements,
                 self._type(cursor.result_type),
                 place,
             )
@@ -376,6 +387,15 @@ class _Reader:
         return Variable(key, cursor.spelling, self._type(cursor.type))
 
     def _value(self, cursor: Any) -> Expression:
+        self.depth += 1
+        try:
+            if self.depth > DEEPEST_EXPRESSION:
+                raise RecursionError
+            return self._shallow_value(cursor)
+        finally:
+            self.depth -= 1
+
+    def _shallow_value(self, cursor: Any) -> Expression:
         kinds, kind = self.kinds, cursor.kind
         type_ = self._type(cursor.type)
         children = list(cursor.get_children())
@@ -551,7 +571,11 @@ def _one_line(text: str) -> str:
     return " ".join(re.sub(r"\\\n|//.*|/\*.*?\*/", " ", text).split())
 
 
-def _system_headers() -> Iterator[str]:
+def _system_headers() -> tuple[str, ...]:
     """Where the compiler keeps headers of its own, such as ``stddef.h``: libclang has none."""
-    found = sorted(Path("/usr/lib/gcc").glob("*/*/include"))
-    yield from (f"-isystem{path}" for path in found[-1:])
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        return ()
+    command = [compiler, "-print-file-name=include"]
+    folder = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return (f"-isystem{folder}",) if Path(folder).is_dir() else ()

@@ -50,6 +50,17 @@ COLLECTIVES = {
 SENDS = ("send", "ssend", "bsend", "rsend", "isend", "issend", "irsend", "send_init")
 RECEIVES = ("recv", "irecv", "recv_init")
 WAITS = ("wait", "waitall", "waitany", "waitsome")
+_IN_LISTS = {
+    **dict.fromkeys(("ssend", "bsend", "rsend"), "send"),
+    **dict.fromkeys(("issend", "irsend", "send_init"), "isend"),
+    "recv_init": "irecv",
+    "sendrecv_replace": "sendrecv",
+    "waitany": "wait",
+    "waitsome": "waitall",
+}
+"""What calls are in lists of them, where they are not called so."""
+_DEEPEST = 6
+"""Loops inside of each other whose variables are followed."""
 _LEVELS = ("L2", "L3", "MEM")
 _BEFORE = {"L2": "L1", "L3": "L2", "MEM": "last"}
 """The cache that decides what passes from a level."""
@@ -103,6 +114,9 @@ class Draft:
         """A formula with the cells of a process named as signatures do."""
         if not isinstance(value, sympy.Basic):
             return value
+        for _ in range(_DEEPEST):  # what is left of a loop's variable: its mean
+            left = value.free_symbols & self.interpreter.turns.keys()
+            value = value.subs({one: (self.interpreter.turns[one] - 1) / 2 for one in left})
         value = value.subs(self._exact_quotients())
         places = self.interpreter.mpi.places
         for part in sorted(value.atoms(sympy.Piecewise), key=sympy.default_sort_key):
@@ -214,19 +228,16 @@ class Draft:
         return TomlItem(item.kind, entries, item.body, item.notes)
 
     def _note_condition(self, place: SourcePlace, condition: sympy.Basic) -> None:
-        when = self._formula(self.plain(condition))
-        self._note(f"{place}: taken as done always; the source does it if {when}")
+        when = f"if {self._formula(self.plain(condition))}"
+        if any(symbol.name.startswith("condition~") for symbol in condition.free_symbols):
+            when = "on a condition that is not known"
+        self._note(f"{place}: taken as done always; the source does it {when}")
 
     def _called(self, name: str, place: SourcePlace) -> str:
         """A name of its own for an item."""
-        self.names[name] = self.names.get(name, 0) + 1
-        return (
-            name
-            if self.names[name] == 1
-            else f"{name}, line {place.line}"
-            if self.names[name] == 2
-            else f"{name}, line {place.line} ({self.names[name]})"
-        )
+        self.names[name] = number = self.names.get(name, 0) + 1
+        again = f" ({number})" if number > 2 else ""
+        return name if number == 1 else f"{name}, line {place.line}{again}"
 
     def _quantity(self, value: Any, place: SourcePlace | None = None) -> Any:
         value = self.plain(value)
@@ -522,21 +533,7 @@ class Draft:
             on = [self.plain(condition) for condition in conditions]
             if on:
                 row["on"] = self._quantity(sympy.And(*on))
-            row["do"] = (
-                "send"
-                if call.name in ("ssend", "bsend", "rsend")
-                else "isend"
-                if call.name in ("issend", "irsend", "send_init")
-                else "irecv"
-                if call.name == "recv_init"
-                else "sendrecv"
-                if call.name.startswith("sendrecv")
-                else "wait"
-                if call.name in ("wait", "waitany")
-                else "waitall"
-                if call.name in WAITS
-                else call.name
-            )
+            row["do"] = _IN_LISTS.get(call.name, call.name)
             if call.name in SENDS or call.name.startswith("sendrecv"):
                 row["to"] = self._quantity(call.partner)
                 row["bytes"] = self._quantity(call.bytes)

@@ -75,14 +75,19 @@ class Interpreter(SymbolicEvaluation):
             self.memories[words].is_argument_list = True
             arguments = [ARGUMENTS, Pointer(words, (), sympy.Integer(0))]
         arguments += [UnfollowedReal()] * (len(function.parameters) - len(arguments))
-        with suppress(Ended):
+        try:
             self.call(function, arguments)
+        except Ended:
+            pass
+        except RecursionError:
+            self.note("the program is nested too deeply: followed up to there")
 
     def carry_out(self, body: Body) -> tuple[str | None, Any]:
         """Carry out statements; how they are left, and the value that is returned."""
         closers: list[tuple[list[Event], Conditional]] = []
         try:
             for statement in body:
+                self.steps += 1
                 flow, value = self._statement(statement, closers)
                 if flow is not None:
                     return flow, value
@@ -145,7 +150,7 @@ class Interpreter(SymbolicEvaluation):
             raise Ended
         if "end" in flows:
             left = 1 - flows.index("end")
-            self._require(sympy.Not(condition) if left else condition)
+            self.require(sympy.Not(condition) if left else condition)
             self.state = sides[left][2]
             return flows[left], sides[left][1]
         if flows[0] == flows[1]:
@@ -191,12 +196,6 @@ class Interpreter(SymbolicEvaluation):
         state, events = self.state, self.events
         self.events, self.state = kept, before
         return flow, value, state, events, self.tally or Tally()
-
-    def _require(self, condition: sympy.Basic) -> None:
-        if not self.is_dry and condition not in self.required:
-            self.required.append(condition)
-
-    # Loops
 
     def _counted(self, loop: CountedLoop, directive: str) -> tuple[str | None, Any]:
         first, last, step = (self.value(part) for part in (loop.first, loop.last, loop.step))
@@ -289,7 +288,7 @@ class Interpreter(SymbolicEvaluation):
         if not all(isinstance(value, sympy.Expr) for value in values):
             return None
         first, last, step = values
-        return _turns(first, last - (condition.operator == "<"), step)
+        return _turns(first, last - int(condition.operator == "<"), step)
 
     def _repeat(
         self,
@@ -303,6 +302,7 @@ class Interpreter(SymbolicEvaluation):
     ) -> None:
         """Carry out the body of a loop once for all turns."""
         before = self.state
+        self.turns[variable] = turns
         changed = self._trial(body, fixed)
         turn: dict[tuple[int, tuple[Any, ...]], Any] = {}
         after: dict[tuple[int, tuple[Any, ...]], Any] = {}

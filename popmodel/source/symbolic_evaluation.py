@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,8 @@ from popmodel.source.symbolic_memory import (
     named,
 )
 
+MOST_STEPS = 50_000
+"""Statements, beyond which calls are not followed any more."""
 DEEPEST = 40
 """Calls inside of each other that are followed."""
 INTEGER_TYPE = SourceType("int", 4, name="int")
@@ -119,6 +122,12 @@ class SymbolicEvaluation(SymbolicMemory):
     def __init__(self, program: SourceProgram) -> None:
         super().__init__()
         self.program = program
+        names = Counter(function.name for function in program.functions.values())
+        self.by_name = {  # Templates are called by the keys of their instances
+            function.name: function
+            for function in program.functions.values()
+            if names[function.name] == 1
+        }
         self.variables: dict[str, int] = {}  # Of the files
         self.frames: list[Frame] = []
         self.events: list[Event] = []
@@ -126,11 +135,19 @@ class SymbolicEvaluation(SymbolicMemory):
         self.notes: list[str] = []
         self.is_dry = 0  # Inside of a trial of a loop's body
         self.number = 0  # Of loops and conditions so far
+        self.steps = 0  # Statements that were carried out
         self.mpi = mpi_arguments.MpiCalls(self)
 
     def carry_out(self, body: Body) -> tuple[str | None, Any]:
         """Carry out statements: how they are left, and the value that is returned."""
         raise NotImplementedError
+
+    def require(self, condition: sympy.Basic) -> None:
+        """Remember a condition without which the program ends."""
+        if not self.is_dry and condition not in self.required:
+            self.required.append(condition)
+
+    # Loops
 
     def note(self, text: str) -> None:
         """Remember what the user should know."""
@@ -189,6 +206,9 @@ class SymbolicEvaluation(SymbolicMemory):
 
     def call(self, function: SourceFunction, arguments: Sequence[Any]) -> Any:
         """Carry out a function."""
+        if self.steps > MOST_STEPS:
+            self.note(f"the program is too large: calls of {function.name} are not followed")
+            return self._anything(function.type, function.name, function.place)
         if (
             sum(frame.function.key == function.key for frame in self.frames) > 1
             or len(self.frames) >= DEEPEST
@@ -222,7 +242,7 @@ class SymbolicEvaluation(SymbolicMemory):
 
     def _invoke(self, invocation: Invocation) -> Any:
         name, place = invocation.name, invocation.place
-        function = self.program.functions.get(invocation.key)
+        function = self.program.functions.get(invocation.key) or self.by_name.get(name)
         if name in _ENDS:
             raise Ended
         if name.startswith(("MPI_", "PMPI_")):
@@ -392,7 +412,17 @@ class SymbolicEvaluation(SymbolicMemory):
                 return self.value(operation.operands[1])
             if condition == sympy.false:
                 return self.value(operation.operands[2])
-            one, other = (self.value(part) for part in operation.operands[1:])
+            sides = []
+            for part, holds in zip(
+                operation.operands[1:], (condition, sympy.Not(condition)), strict=True
+            ):
+                try:
+                    sides.append(self.value(part))
+                except Ended:  # as of assert: the other side it is
+                    self.require(sympy.Not(holds))
+            if len(sides) < 2:
+                return sides[0] if sides else UnfollowedReal()
+            one, other = sides
             return self.merged(condition, one, other, "choice", self._place(operation))
         if operator in ("&&", "||", "!", *_COMPARISONS):
             condition = self.condition(operation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -76,7 +77,8 @@ class SymbolicMemory:
             sympy.Symbol, tuple[str, SourcePlace]
         ] = {}  # What it stands for, and where
         self.depends: dict[sympy.Symbol, frozenset[sympy.Symbol]] = {}
-        self.names: set[str] = set()
+        self.turns: dict[sympy.Symbol, sympy.Expr] = {}  # Of loops, by their variables
+        self.names: Counter[str] = Counter()  # How many symbols have a name
         self.tally: Tally | None = None
         self.nest: Nest | None = None
 
@@ -84,11 +86,10 @@ class SymbolicMemory:
         self, text: str, place: SourcePlace, depends: frozenset[sympy.Symbol] = frozenset()
     ) -> sympy.Symbol:
         """A symbol for a whole number that is not known."""
-        plain = re.sub(r"\W+", "_", text).strip("_") or "unknown"
-        name, number = plain, 1
-        while any(known.name == name for known in self.unknown):
-            number += 1
-            name = f"{plain}_{number}"
+        name = re.sub(r"\W+", "_", text).strip("_") or "unknown"
+        self.names[name] += 1
+        if self.names[name] > 1:
+            name = f"{name}_{self.names[name]}"
         found = sympy.Symbol(name, integer=True)
         self.unknown[found] = text, place
         self.depends[found] = depends

@@ -143,3 +143,23 @@ def test_a_function_that_calls_itself_is_named(tmp_path: Path) -> None:
                     "{ return f(c); }")  # fmt: skip
     found = popmodel.signature_from_source(path)
     assert found.notes == ("app.c:1: f calls itself: followed twice",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int main(int c, char **v) { int s = 0; s = " + "s + " * 5000 + "1; return s; }",
+        "int main(int c, char **v) { " + "if (c) { " * 200 + "c++;" + " }" * 200 + " return c; }",
+        "int main(int c, char **v) { return c; } /* " + "x" * 1_000_000 + " */",
+        "".join(
+            f"int f{n}(int x) {{ if (x) return f{n + 1}(x) + f{n + 1}(x - 1); "
+            f"return f{n + 1}(x); }}\n"
+            for n in reversed(range(25))
+        ).join(["int f25(int x) { return x; }\n", "int main(int c, char **v) { return f0(c); }"]),
+    ],
+)
+def test_hostile_source_is_read_as_far_as_it_goes(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(text)
+    found = popmodel.signature_from_source(path)
+    assert tomllib.loads(found.text)["app"]["name"] == "app"
