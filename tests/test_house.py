@@ -24,7 +24,7 @@ STATEMENTS = {
     "simulator": 2536,
     "cli": 2270,
     "efficiency": 1984,
-    "source": 2425,
+    "source": 2440,
     "structure": 3800,
     "fit": 3100,
     "(top)": 70,
