@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Whole = NDArray[np.int64]
 
 LINES = 300  # of a signature at most, where summaries of what is small can do that
-_SHARES = (1e-3, 5e-3, 2.5e-2, 0.1)  # of all time: what is small, the first that will do
+_SHARES = (5e-4, 2e-3, 1e-2, 5e-2, 0.2)  # of all time: what is small, the first that will do
 _EVEN = 0.1  # relative spread of sizes of messages that are written as one, their mean
 _PARTNERS = 6  # at most, of what stands for messages at another number of processes
 

@@ -142,9 +142,9 @@ def test_the_job_script_measures_with_the_real_programs(
         "bench", "--script", "slurm", "--only", "core,overlap", "--ranks", "2", "-o", "c.json"
     )
     assert status == 0, err
-    begun = call(probe(mpi), mpi, 2, 1, os.environ)
+    words, extra = call(probe(mpi), mpi, 2, 1, os.environ)
     srun = tiny / "srun"
-    srun.write_text(SRUN.format(launcher=shlex.join(begun.words[: begun.words.index("-n")])))
+    srun.write_text(SRUN.format(launcher=shlex.join(words[: words.index("-n")])))
     srun.chmod(0o755)
     script = Path(out.strip())
     done = subprocess.run(
@@ -153,7 +153,7 @@ def test_the_job_script_measures_with_the_real_programs(
         capture_output=True,
         text=True,
         timeout=GENEROUS,
-        env={**os.environ, **begun.environment, "PATH": f"{tiny}:{os.environ['PATH']}"},
+        env={**os.environ, **extra, "PATH": f"{tiny}:{os.environ['PATH']}"},
     )
     assert (done.returncode, done.stderr) == (0, "")
     status, _, err = popmodel("bench", "collect", str(script.parent), "-o", "c.json")
