@@ -18,7 +18,7 @@ STATEMENTS = {
     "report": 8835,
     "model": 8015,
     "trace": 4510,
-    "signature": 3425,
+    "signature": 3435,
     "api": 3520,
     "tracer": 2765,
     "simulator": 2536,
@@ -36,7 +36,7 @@ STATEMENTS = {
     "validation": 870,
     "timeline": 907,
     "study": 1031,
-    "prediction": 1600,
+    "prediction": 1630,
     "kernel": 20,
 }
 MOST_FILES = 495

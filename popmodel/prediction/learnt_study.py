@@ -55,6 +55,7 @@ _PER_DOUBLING = 0.05  # error for each doubling of a parameter, or of threads, b
 # More work for a core than any run had may not fit into caches any more, and hardly fits better:
 # the standard deviation of that, upwards, with twice as much, and what part of it downwards.
 _OUTGROWN, _DOWNWARDS = 0.15, 0.5
+_SIZES = 3  # from which on times may bend
 _LEAST = 0.03  # error of a run
 _NOTEWORTHY = 0.1  # error of a run that is left out or predicted back, from which it may be a miss
 _FARTHEST_RUN = 16  # so many times the processes of the largest run are advised at most
@@ -303,6 +304,7 @@ class WholeProgram:
         deviations = np.maximum(rms, _LEAST) * distance**_GROWTH
         deviations[1] = max(deviations[1], width)
         deviations = np.hypot(deviations, _PER_DOUBLING * sum(map(math.log2, outside.values())))
+        deviations = np.hypot(deviations, self._bend(parameters, moved, outside))
         is_measured = anchors[nearest].measured == anchors[nearest].seconds
         growth = _computing(here) / max(anchor.computing for anchor in anchors)
         return Extrapolation(
@@ -325,6 +327,40 @@ class WholeProgram:
             for name, (low, high) in self.learnt.ranges.items()
         }
         return {name: factor for name, factor in factors.items() if factor > 1 + 1e-9}
+
+    def _bend(
+        self, parameters: Mapping[str, float], moved: Array, outside: Mapping[str, float]
+    ) -> float:
+        """How far the model is from going on as the two largest sizes do, as a logarithm.
+
+        A law may fit all sizes though times grow ever slower, or faster, as where they cross a
+        cache: then neither is sure. What repeats leave open is no bend.
+        """
+        names = [name for name in outside if parameters[name] > self.learnt.ranges[name][1]]
+        if len(names) != 1:
+            return 0.0
+        (name,) = names
+        bends = []
+        for split in {(anchor.run.processes, anchor.run.threads) for anchor in self._quiet}:
+            logs: dict[float, list[tuple[float, float]]] = {}
+            for anchor, there in zip(self._quiet, moved, strict=True):
+                run = anchor.run
+                if (run.processes, run.threads) == split and math.isfinite(there):
+                    pair = math.log(anchor.seconds), math.log(there)
+                    logs.setdefault(run.parameters[name], []).append(pair)
+            if len(logs) < _SIZES:
+                continue
+            (small, below), (large, above) = sorted(logs.items())[-2:]
+            by_model = np.mean([there for _, there in above])
+            (low, low_error), (high, high_error) = (
+                (np.mean([own for own, _ in pairs]), np.var([own for own, _ in pairs]) / len(pairs))
+                for pairs in (below, above)
+            )
+            further = math.log(parameters[name] / large) / math.log(large / small)
+            apart = high + further * (high - low) - by_model
+            noise = (1 + further) ** 2 * high_error + further**2 * low_error
+            bends.append(max(float(apart**2 - noise), 0.0))
+        return math.sqrt(float(np.mean(bends))) if bends else 0.0
 
     def _moved(self, anchor: Anchor, study: Study) -> float:
         """The time of a run with other parameters: by its work; nan where it cannot have them."""

@@ -184,6 +184,22 @@ def test_intervals_widen_with_the_distance_and_beyond_the_sizes_that_were_run() 
     assert found.learnt["outside"] == {"N": 8.0}
 
 
+def test_times_that_bend_at_the_largest_sizes_leave_open_how_they_go_on() -> None:
+    def width(times: dict[float, float]) -> float:
+        runs = tuple(
+            LearntRun(p, 1, time / p, time / p, {"N": size}, time / p, 0.0, 1.01)
+            for p in (2, 4)
+            for size, time in times.items()
+        )
+        signature = replace(signatures.from_text(TEXT), learnt=LearntRuns(False, runs))
+        found = predicted(signature, 2, settings={"N": 400}).runtime
+        return math.log(found.high / found.low)
+
+    straight = {100.0: 1.0, 141.0: 2.8, 200.0: 8.0}
+    bent = {100.0: 1.0, 141.0: 4.0, 200.0: 8.0}  # as fast beyond a cache, on the whole
+    assert width(bent) > 1.3 * width(straight)
+
+
 def test_more_work_for_a_core_than_any_run_had_may_take_longer_rather_than_shorter() -> None:
     """It may not fit into caches that held that of the runs."""
 
