@@ -73,7 +73,9 @@ def signature_from(
     from popmodel.report.source_signature import VIEWS as SOURCE
 
     if not texts:
-        raise UsageError("signature from: no trace", "name a trace, such as run.prv.gz")
+        raise UsageError(
+            "signature from: no trace", "name a trace, such as run.prv.gz, or the source files"
+        )
     to_file = output is not None and output.endswith(_TOML)
     if to_file and format not in (None, "table"):
         raise UsageError(

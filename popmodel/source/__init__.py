@@ -64,7 +64,9 @@ def signature_of_source(
     entries = [one for one in program.functions.values() if one.name == "main"]
     if len(entries) != 1:
         found = "no main" if not entries else f"main {len(entries)} times"
-        raise UsageError(f"the files define {found}", "name all files of one program")
+        errors = program.problems[:1]  # what cannot be read may hold it
+        hint = f"correct the source: {errors[0]}" if errors else "name all files of one program"
+        raise UsageError(f"the files define {found}", hint)
     interpreter = Interpreter(program)
     interpreter.run()
     draft = Draft(interpreter, name)
