@@ -20,7 +20,6 @@ from popmodel.source.source_events import (
     Event,
     MessageCall,
     RepeatedEvents,
-    WaitingConstruct,
     Work,
 )
 from popmodel.source.symbolic_memory import PROCESSES, RANK
@@ -59,6 +58,8 @@ _IN_LISTS = {
     "waitsome": "waitall",
 }
 """What calls are in lists of them, where they are not called so."""
+_NAMED = 8
+"""Functions without a source that a note names."""
 _DEEPEST = 6
 """Loops inside of each other whose variables are followed."""
 _LEVELS = ("L2", "L3", "MEM")
@@ -93,6 +94,9 @@ class Draft:
     def text(self) -> str:
         """The signature as TOML."""
         self._find_blocks()
+        if unread := sorted(self.interpreter.unread):
+            more = f" and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
+            self._note(f"no source here, taken as no time: {', '.join(unread[:_NAMED])}{more}")
         self.program = program = self._items(self.interpreter.events, ())
         tables = self._tables()
         head = [
@@ -186,8 +190,6 @@ class Draft:
                             event.place,
                         )
                     )
-            elif isinstance(event, WaitingConstruct):
-                pass
             elif event.name in COLLECTIVES:
                 flush()
                 made.append(self._guarded(self._collective(event), every, rest, event.place))

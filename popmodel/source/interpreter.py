@@ -40,7 +40,6 @@ from popmodel.source.source_events import (
     Nest,
     RepeatedEvents,
     Tally,
-    WaitingConstruct,
     Work,
 )
 from popmodel.source.symbolic_evaluation import Ended, SymbolicEvaluation
@@ -49,13 +48,15 @@ from popmodel.source.symbolic_memory import ARGUMENTS, Contents, Pointer, Unfoll
 UNROLLED = 12
 """Loops of so many turns are carried out turn by turn."""
 
+_FREE = ("simd", "master", "masked", "section", "threadprivate", "declare", "end")
+"""Directives that take no time of their own."""
+
 
 class Interpreter(SymbolicEvaluation):
     """Carries a program out."""
 
     def __init__(self, program: SourceProgram) -> None:
         super().__init__(program)
-        self.team = ""  # The parallel region at hand
 
     def run(self, entry: str = "main") -> None:
         """Carry the program out from a function on."""
@@ -184,9 +185,7 @@ class Interpreter(SymbolicEvaluation):
         self.state = dict(before)
         kept, self.events = self.events, []
         if tally is not None:
-            self.tally = Tally(
-                dict(tally.flops), list(tally.accesses), dict(tally.constructs), list(tally.carried)
-            )
+            self.tally = Tally(dict(tally.flops), list(tally.accesses))
             if self.nest is not None:
                 self.nest.tally = self.tally
         try:
@@ -348,7 +347,7 @@ class Interpreter(SymbolicEvaluation):
         self._set({**turn, **fixed})
         events, tally, nest, plain = self.events, self.tally, self.nest, self._is_plain(body)
         self.events = []
-        own = Nest(variable, sympy.Integer(0), turns, place, function=self.frames[-1].function.name)
+        own = Nest(variable, turns, place)
         if plain or tally is not None or directive:
             self.nest, self.tally = own, own.tally
         try:
@@ -363,7 +362,7 @@ class Interpreter(SymbolicEvaluation):
         if nest is not None and tally is not None:
             nest.inner.append(own)
         elif plain or directive:
-            self.events.append(Work(own, directive, own.function))
+            self.events.append(Work(own, directive, self.frames[-1].function.name))
             self.events += [event for event in made if not isinstance(event, Work)]
         elif made:
             self.events.append(RepeatedEvents(turns, made, place, name, variable))
@@ -415,37 +414,11 @@ class Interpreter(SymbolicEvaluation):
             while isinstance(loop, Directive) and loop.text.startswith("simd"):
                 loop = loop.body[0] if len(loop.body) == 1 else None
             if is_loop and isinstance(loop, CountedLoop):
-                text = (
-                    directive.text
-                    if name == "parallel" or not self.team
-                    else f"{directive.text} in {self.team}"
-                )
-                return self._counted(loop, text)
-            outer, self.team = self.team, directive.text if name == "parallel" else self.team
-            flow, value = self.carry_out(body)
-            self.team = outer
-            return flow, value
-        if name == "simd":
-            return self.carry_out(body)
-        if name in ("atomic", "critical", "ordered"):
-            if self.tally is not None:
-                self.tally.constructs[name] = self.tally.constructs.get(name, 0) + 1
-            return self.carry_out(body)
-        if name in ("barrier", "taskwait", "single", "sections"):
-            self.events.append(WaitingConstruct(name, directive.place))
-            return self.carry_out(body)
-        if name in (
-            "master",
-            "masked",
-            "section",
-            "task",
-            "flush",
-            "threadprivate",
-            "declare",
-            "end",
-        ):
-            return self.carry_out(body)
-        self.note(f"{directive.place}: omp {name} is not followed")
+                return self._counted(loop, directive.text)
+            how = "on the host" if name in ("teams", "target") else "by one thread"
+            self.note(f"{directive.place}: omp {name}: what is outside of its loops is done {how}")
+        elif name not in _FREE:
+            self.note(f"{directive.place}: omp {name} costs nothing here")
         return self.carry_out(body)
 
 

@@ -82,12 +82,6 @@ class LoopCost(NamedTuple):
     # Working set with what passes the cache that holds it: bytes and written bytes of an iteration;
     # the largest set first, the last without one.
     layers: tuple[tuple[WorkingSet | None, sympy.Expr, sympy.Expr], ...]
-    constructs: dict[str, float]
-
-    @property
-    def trips(self) -> tuple[sympy.Expr, ...]:
-        """Turns of each loop."""
-        return tuple(level.trip for level in self.levels)
 
 
 def loop_costs(nest: Nest, is_repeated: bool) -> Iterator[LoopCost]:
@@ -113,14 +107,12 @@ def loop_costs(nest: Nest, is_repeated: bool) -> Iterator[LoopCost]:
         ]
         moved = [access for access in inner.tally.accesses if _moves(access, inner.variable)]
         flops = sum(FLOPS.get(name, 1) * times for name, times in inner.tally.flops.items())
-        # what stands outside of the innermost loop counts where that has few turns
         yield LoopCost(
             levels,
             sympy.nsimplify(flops),
             _amount(moved, is_store=False),
             _amount(moved, is_store=True),
             tuple(_layers(levels, own, is_repeated)),
-            dict(inner.tally.constructs),
         )
 
 
@@ -158,7 +150,6 @@ class _AccessStream(NamedTuple):
     size: int
     steps: tuple[sympy.Expr, ...]  # By how many elements it moves in a turn of each loop
     offsets: tuple[sympy.Expr, ...]
-    is_read: bool
     is_written: bool
 
 
@@ -184,7 +175,6 @@ def _streams(levels: Sequence[Nest], accesses: Sequence[Access]) -> list[_Access
                 members[0].size,
                 steps,
                 tuple(offsets),
-                any(not one.is_store for one in members),
                 any(one.is_store for one in members),
             )
         )

@@ -26,8 +26,6 @@ class Tally:
 
     flops: dict[str, float] = field(default_factory=dict)  # By operator, or function
     accesses: list[Access] = field(default_factory=list)
-    constructs: dict[str, float] = field(default_factory=dict)  # atomic, critical: how often
-    carried: list[str] = field(default_factory=list)  # Operators on values of the turn before
 
     @property
     def size(self) -> float:
@@ -40,12 +38,10 @@ class Nest:
     """A loop that computes, with the loops inside of it."""
 
     variable: sympy.Symbol
-    first: sympy.Expr
     trip: sympy.Expr
     place: SourcePlace
     tally: Tally = field(default_factory=Tally)
     inner: list[Nest] = field(default_factory=list)
-    function: str = ""
 
 
 @dataclass
@@ -68,7 +64,6 @@ class MessageCall:
     partner: sympy.Expr | None = None  # Rank that is sent to, or received from
     source: sympy.Expr | None = None  # Of calls that do both
     root: sympy.Expr | None = None
-    count: sympy.Expr | None = None  # Of requests that are completed
 
 
 @dataclass
@@ -91,12 +86,4 @@ class Conditional:
     place: SourcePlace
 
 
-@dataclass
-class WaitingConstruct:
-    """An OpenMP construct that waits: barrier, single, taskwait."""
-
-    name: str
-    place: SourcePlace
-
-
-Event: TypeAlias = Work | MessageCall | RepeatedEvents | Conditional | WaitingConstruct
+Event: TypeAlias = Work | MessageCall | RepeatedEvents | Conditional

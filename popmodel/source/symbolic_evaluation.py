@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +44,6 @@ MOST_STEPS = 50_000
 """Statements, beyond which calls are not followed any more."""
 DEEPEST = 40
 """Calls inside of each other that are followed."""
-INTEGER_TYPE = SourceType("int", 4, name="int")
 _ALLOCATORS = ("malloc", "calloc", "realloc", "aligned_alloc", "operator new", "operator new[]")
 _ENDS = ("exit", "_exit", "abort", "MPI_Abort", "quick_exit", "__assert_fail", "terminate")
 _NUMBERS = (
@@ -58,6 +58,46 @@ _NUMBERS = (
     "stoi",
     "stol",
 )
+_CHEAP = frozenset(
+    [
+        "printf",
+        "fprintf",
+        "sprintf",
+        "snprintf",
+        "vprintf",
+        "puts",
+        "fputs",
+        "putchar",
+        "fflush",
+        "fopen",
+        "fclose",
+        "perror",
+        "free",
+        "time",
+        "clock",
+        "gettimeofday",
+        "clock_gettime",
+        "srand",
+        "rand",
+        "getenv",
+        "getopt",
+        "strcmp",
+        "strncmp",
+        "strlen",
+        "strcpy",
+        "strncpy",
+        "strcat",
+        "strdup",
+        "strtok",
+        "strchr",
+        "strstr",
+        "isnan",
+        "isinf",
+        "signal",
+        "atexit",
+    ]
+)
+"""Functions of the C library whose time is not worth a word."""
 _READERS = ("scanf", "fscanf", "sscanf")
 _MATH = [
     "sqrt",
@@ -116,7 +156,7 @@ class Ended(Exception):
     """The program ends here."""
 
 
-class SymbolicEvaluation(SymbolicMemory):
+class SymbolicEvaluation(SymbolicMemory, ABC):
     """Evaluates expressions, and carries out calls."""
 
     def __init__(self, program: SourceProgram) -> None:
@@ -133,14 +173,15 @@ class SymbolicEvaluation(SymbolicMemory):
         self.events: list[Event] = []
         self.required: list[sympy.Basic] = []  # Conditions without which the program ends
         self.notes: list[str] = []
+        self.unread: set[str] = set()  # Functions whose source is not here
         self.is_dry = 0  # Inside of a trial of a loop's body
         self.number = 0  # Of loops and conditions so far
         self.steps = 0  # Statements that were carried out
         self.mpi = mpi_arguments.MpiCalls(self)
 
+    @abstractmethod
     def carry_out(self, body: Body) -> tuple[str | None, Any]:
         """Carry out statements: how they are left, and the value that is returned."""
-        raise NotImplementedError
 
     def require(self, condition: sympy.Basic) -> None:
         """Remember a condition without which the program ends."""
@@ -294,6 +335,9 @@ class SymbolicEvaluation(SymbolicMemory):
                 and "const" not in argument.type.name
             ):
                 self.state[value.memory] = {}
+        is_standard = "@N@std@" in invocation.key or name.startswith(("operator", "omp_"))
+        if name and not is_standard and name not in _CHEAP and not self.is_dry:
+            self.unread.add(name)
         return self._anything(invocation.type, name or "call", place)
 
     def _argument(self, number: str, place: SourcePlace) -> sympy.Symbol:

@@ -163,3 +163,17 @@ def test_hostile_source_is_read_as_far_as_it_goes(text: str, tmp_path: Path) -> 
     path.write_text(text)
     found = popmodel.signature_from_source(path)
     assert tomllib.loads(found.text)["app"]["name"] == "app"
+
+
+def test_what_takes_time_elsewhere_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(
+        "#include <stdio.h>\nvoid dgemm_(int n);\nint main(int c, char **v) {\n"
+        "#pragma omp parallel\n{\n#pragma omp barrier\ndgemm_(c);\n}\n"
+        'printf("%d", c); return 0; }\n'
+    )
+    assert popmodel.signature_from_source(path).notes == (
+        "app.c:4: omp parallel: what is outside of its loops is done by one thread",
+        "app.c:6: omp barrier costs nothing here",
+        "no source here, taken as no time: dgemm_",
+    )
