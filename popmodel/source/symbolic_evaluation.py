@@ -335,8 +335,10 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                 and "const" not in argument.type.name
             ):
                 self.state[value.memory] = {}
-        is_standard = "@N@std@" in invocation.key or name.startswith(("operator", "omp_"))
-        if name and not is_standard and name not in _CHEAP and not self.is_dry:
+        is_standard = "@N@std@" in invocation.key or name.startswith(
+            ("operator", "omp_", "__builtin_")
+        )
+        if name and not is_standard and name not in (*_CHEAP, *_NUMBERS) and not self.is_dry:
             self.unread.add(name)
         return self._anything(invocation.type, name or "call", place)
 
