@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from popmodel.api.validate import validate
     from popmodel.base.errors import PopmodelError
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.machine.profile import load as load_machine
+    from popmodel.machines.profile import load as load_machine
     from popmodel.model.signatures import load as load_signature
     from popmodel.network.network import Network
-    from popmodel.trace import read
+    from popmodel.traces import read
 
 _HOMES = {
     "Network": "popmodel.network.network.Network",
@@ -54,13 +54,13 @@ _HOMES = {
     "find_phases": "popmodel.api.find_phases.find_phases",
     "find_structure": "popmodel.api.find_structure.find_structure",
     "load_families": "popmodel.efficiency.hierarchy.load_families",
-    "load_machine": "popmodel.machine.profile.load",
+    "load_machine": "popmodel.machines.profile.load",
     "load_signature": "popmodel.model.signatures.load",
     "make_report": "popmodel.api.make_report.make_report",
     "metrics": "popmodel.api.metrics.metrics",
     "predict": "popmodel.api.predict.predict",
     "project": "popmodel.api.project.project",
-    "read": "popmodel.trace.read",
+    "read": "popmodel.traces.read",
     "replay": "popmodel.api.replay.replay",
     "sensitivity": "popmodel.api.sensitivity.sensitivity",
     "signature_from": "popmodel.api.extraction.signature_from",

@@ -11,7 +11,7 @@ from popmodel.efficiency.advice import GOOD, POP
 from popmodel.efficiency.explain import Definition, explain
 from popmodel.efficiency.family import AGGREGATES, Family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.trace.caveats import MEASURABLE
+from popmodel.traces.caveats import MEASURABLE
 
 PAGE = ROOT / "popmodel" / "docs" / "metrics.md"
 

@@ -6,7 +6,7 @@ import re
 
 from console import ROOT
 
-from popmodel.machine.register import REGISTER
+from popmodel.machines.register import REGISTER
 
 PAGE = ROOT / "popmodel" / "docs" / "json.md"
 

@@ -48,24 +48,24 @@ def test_every_room_has_a_layer_and_none_but_that_of_traces_and_the_core_may_kno
     rooms = {one for one in modules("popmodel") if (ROOT / one.replace(".", "/")).is_dir()}
     assert set.union(*layers) >= rooms - {"popmodel.docs"}
     numbers = contract("only the room of Paraver traces knows the numbers of their events")
-    below = {"popmodel.trace", "popmodel.kernel", "popmodel.base", "popmodel.docs"}
+    below = {"popmodel.traces", "popmodel.kernel", "popmodel.base", "popmodel.docs"}
     assert set(numbers["source_modules"]) == rooms - below
 
 
 def test_every_report_but_those_that_choose_a_renderer_is_held_to_blocks() -> None:
     held = contract("reports draw nothing")["source_modules"]
     choosing = {
-        f"popmodel.report.{name}" for name in ("bench", "formats", "html", "manual", "renderers")
+        f"popmodel.reports.{name}" for name in ("bench", "formats", "html", "manual", "renderers")
     }
-    assert set(held) == modules("popmodel.report") - choosing
+    assert set(held) == modules("popmodel.reports") - choosing
 
 
 def test_every_module_of_traces_is_held_to_know_no_format() -> None:
     *formats, held = map(layer, contract("what is made of a trace knows no format")["layers"])
-    assert held == modules("popmodel.trace") - set.union(*formats)
+    assert held == modules("popmodel.traces") - set.union(*formats)
 
 
-PARAVER = ROOT / "popmodel" / "trace" / "paraver"
+PARAVER = ROOT / "popmodel" / "traces" / "paraver"
 # Event types of Extrae, and those that popmodel's tracer adds.
 NUMBERS = (
     range(40_000_001, 40_010_000),

@@ -16,8 +16,8 @@ from popmodel.api import study
 from popmodel.base import files
 from popmodel.base.errors import FileError
 from popmodel.base.files import ENDING
-from popmodel.machine.bench import run_directory
-from popmodel.machine.bench.bench_plan import BenchPlan
+from popmodel.machines.bench import run_directory
+from popmodel.machines.bench.bench_plan import BenchPlan
 
 
 def test_a_file_is_written_as_a_whole(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from popmodel.structure.iterations import _cut_the_first
 from popmodel.structure.pattern_kinds import as_messages, readings
 from popmodel.structure.program_events import _mix
 from popmodel.structure.rank_formulas import condition
-from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.traces.intervals import Intervals, alone
+from popmodel.traces.paraver.writer import TraceWriter
 
 MOST = 9
 

@@ -15,10 +15,10 @@ PACKAGE = Path(popmodel.__file__).parent
 FILES = {path: list(ast.walk(ast.parse(path.read_text()))) for path in PACKAGE.rglob("*.py")}
 
 STATEMENTS = {
-    "report": 8835,
+    "reports": 8835,
     "model": 8015,
-    "trace": 4510,
-    "signature": 3435,
+    "traces": 4510,
+    "signatures": 3435,
     "api": 3520,
     "tracer": 2765,
     "simulator": 2536,
@@ -31,11 +31,11 @@ STATEMENTS = {
     "base": 1720,
     "runs": 1326,
     "network": 1021,
-    "whatif": 994,
-    "machine": 5260,
+    "sensitivity": 994,
+    "machines": 5260,
     "validation": 870,
     "timeline": 907,
-    "study": 1031,
+    "studies": 1031,
     "prediction": 1630,
     "kernel": 20,
 }

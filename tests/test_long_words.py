@@ -23,11 +23,11 @@ from popmodel.base.documents import parse_json, parse_toml, read_text
 from popmodel.base.errors import PopmodelError
 from popmodel.base.expressions import parse
 from popmodel.base.units import parse_size, parse_time
-from popmodel.machine.host.launcher import explain
+from popmodel.machines.host.launcher import explain
 from popmodel.network import dimemas_cfg
 from popmodel.network.collectives import read_fans
-from popmodel.trace import read
-from popmodel.trace.regions import full_name, function_of, readable
+from popmodel.traces import read
+from popmodel.traces.regions import full_name, function_of, readable
 
 LONG = 1 << 20
 MOST = 8
@@ -188,7 +188,7 @@ def test_words_of_users_and_programs(reader: Callable[[str], Any]) -> None:
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("popmodel.trace.source.LONGEST", 1 << 20)
+    monkeypatch.setattr("popmodel.traces.source.LONGEST", 1 << 20)
     (tmp_path / "x.ti").write_text("0 init\n0 send " + "1" * (1 << 21))
     with pytest.raises(PopmodelError, match=r"x\.ti:2: a line is longer than 1 MiB"):
         read(tmp_path / "x.ti")

@@ -12,7 +12,7 @@ from synthetic.program import Steps
 
 from popmodel.efficiency.measure import analyse
 from popmodel.simulator.from_trace import from_trace
-from popmodel.trace.regions import user_regions
+from popmodel.traces.regions import user_regions
 
 NETWORK = Network(latency=1e-5, bandwidth=1e9, overhead=1e-6, eager=1000)
 READY = {

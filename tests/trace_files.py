@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from popmodel.base.errors import TraceError
-from popmodel.trace import Trace, read
-from popmodel.trace.paraver import columns
+from popmodel.traces import Trace, read
+from popmodel.traces.paraver import columns
 
 DATA = Path(__file__).parent / "data"
 HEADER = "#Paraver (20/11/2026 at 23:14):1000_ns:1(4):1:2(2:1,1:1),1\n"

@@ -10,10 +10,10 @@ from popmodel.api.networks import NetworkLike, network_of
 from popmodel.api.part_of_run import part_of_run
 from popmodel.api.results import Result
 from popmodel.efficiency import measure
-from popmodel.trace.selection import Foa, TracePart, Window
+from popmodel.traces.selection import Foa, TracePart, Window
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
 
 
 class AnalysedRun(measure.MeasuredRun, Result):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from popmodel.base.plain import document
 
 if TYPE_CHECKING:
-    from popmodel.machine.bench.bench_plan import Tools
+    from popmodel.machines.bench.bench_plan import Tools
 
 
 def built(tools: Tools) -> dict[str, Any]:
@@ -22,8 +22,8 @@ def built(tools: Tools) -> dict[str, Any]:
 
 def doctor(launcher: str | None = None) -> dict[str, Any]:
     """Check whether this machine can be measured, ``popmodel/doctor/1``."""
-    from popmodel.machine.bench.doctor_checks import examine, measurable
-    from popmodel.machine.host import hardware
+    from popmodel.machines.bench.doctor_checks import examine, measurable
+    from popmodel.machines.host import hardware
 
     machine = hardware.here()
     checks = examine(machine, launcher)

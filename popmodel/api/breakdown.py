@@ -12,14 +12,14 @@ from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.measure import UNITS, Processes, RegionRun, by_process, by_region
 from popmodel.efficiency.observables import OutsideMPI
 from popmodel.efficiency.scaling import SCALING, Comparable, evaluate_all, scale
-from popmodel.report import by_process as processes_report
-from popmodel.report import by_region as regions_report
-from popmodel.report.views import Views
+from popmodel.reports import by_process as processes_report
+from popmodel.reports import by_region as regions_report
+from popmodel.reports.views import Views
 
 if TYPE_CHECKING:
     from popmodel.efficiency.measure import MeasuredRun
-    from popmodel.trace import Trace
-    from popmodel.trace.selection import TracePart
+    from popmodel.traces import Trace
+    from popmodel.traces.selection import TracePart
 
 By: TypeAlias = Literal["process", "region"]
 VIEWS: Mapping[By, Views] = {"process": processes_report.VIEWS, "region": regions_report.VIEWS}

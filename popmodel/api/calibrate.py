@@ -29,18 +29,18 @@ from popmodel.fit.calibrate import Calibrated, Learnt, learnt_values, text_of
 from popmodel.fit.calibrate import calibrate as calibrated
 from popmodel.fit.cross_validation import NextRun, next_runs
 from popmodel.fit.initial_values import initial_values
-from popmodel.machine.profile import Profile
+from popmodel.machines.profile import Profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.prediction import subject
-from popmodel.report.calibrate import VIEWS
+from popmodel.reports.calibrate import VIEWS
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.trace.selection import Foa, TracePart, Window
+from popmodel.traces.selection import Foa, TracePart, Window
 from popmodel.validation.comparison import oversubscribed
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
 
 SCHEMA = "popmodel/calibrate/1"
 _FEW = 4

@@ -15,7 +15,7 @@ from popmodel.fit.calibrate import Calibrated, Learnt
 from popmodel.fit.cross_validation import LeftOut, NextRun
 from popmodel.fit.problem import RUNTIME
 from popmodel.fit.samples import Interval
-from popmodel.machine.quantity import END
+from popmodel.machines.quantity import END
 from popmodel.model.model_error import RESIDUALS
 from popmodel.model.symbols import label
 

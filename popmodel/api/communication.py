@@ -13,20 +13,20 @@ from popmodel.api.results import OfTrace
 from popmodel.base.plain import document
 from popmodel.base.units import count, format_size, plural
 from popmodel.base.values import cut, dataclass
-from popmodel.report.communication import VIEWS
+from popmodel.reports.communication import VIEWS
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.structure import traffic
 from popmodel.structure.iterations import find as find_structure
 from popmodel.structure.patterns import FoundCommunication, find_communication
 from popmodel.structure.structure import loops_around
-from popmodel.trace.calls import calls_made
-from popmodel.trace.caveats import devices
-from popmodel.trace.selection import PROGRAM, Foa, TraceFocus, TracePart, Window, focused
+from popmodel.traces.calls import calls_made
+from popmodel.traces.caveats import devices
+from popmodel.traces.selection import PROGRAM, Foa, TraceFocus, TracePart, Window, focused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
     from popmodel.structure.patterns import Pattern
     from popmodel.structure.structure import FoundLoop, Structure
 

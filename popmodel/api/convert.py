@@ -23,8 +23,8 @@ from popmodel.runs.files import FORMATS, form_of
 from popmodel.simulator import from_trace
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.simulator.program_files import ProgramFormat, format_of, write
-from popmodel.trace.caveats import devices
-from popmodel.trace.selection import Foa, TracePart, Window, focused
+from popmodel.traces.caveats import devices
+from popmodel.traces.selection import Foa, TracePart, Window, focused
 
 
 @dataclass(frozen=True)

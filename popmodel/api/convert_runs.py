@@ -19,8 +19,8 @@ from popmodel.runs.files import FileForm, is_table, read_file
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.sites import sites_of
 from popmodel.runs.table import numbers_of, runs_frame
-from popmodel.trace import Trace
-from popmodel.trace.selection import TracePart
+from popmodel.traces import Trace
+from popmodel.traces.selection import TracePart
 
 if TYPE_CHECKING:
     import pandas

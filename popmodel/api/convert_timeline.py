@@ -13,13 +13,13 @@ from popmodel.base import provenance
 from popmodel.base.plain import plain
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
-from popmodel.report.renderers.svg import draw
-from popmodel.report.timeline_plot import COLUMNS, ROWS, picture
+from popmodel.reports.renderers.svg import draw
+from popmodel.reports.timeline_plot import COLUMNS, ROWS, picture
 from popmodel.timeline.timeline import LIMITS, timeline
 from popmodel.timeline.trace_events import export
 
 if TYPE_CHECKING:
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 TIMELINES: Mapping[str, str] = {".perfetto.json": "Trace Event Format", ".svg": "SVG"}
 """Formats of timelines by suffix; the first may be followed by ``.gz``."""

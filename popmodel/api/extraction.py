@@ -23,17 +23,17 @@ from popmodel.base.plain import document
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.model import signatures
-from popmodel.report.agreement import VIEWS as AGREEMENT
-from popmodel.report.extraction import VIEWS
-from popmodel.signature import Run
-from popmodel.signature.amounts import SCALES
-from popmodel.signature.compare_replay import ProgramAgreement, against
-from popmodel.signature.from_runs import LearntSignature
-from popmodel.signature.from_runs import signature_from as extracted
-from popmodel.trace.selection import PROGRAM, Foa, TracePart, Window, focused
+from popmodel.reports.agreement import VIEWS as AGREEMENT
+from popmodel.reports.extraction import VIEWS
+from popmodel.signatures import Run
+from popmodel.signatures.amounts import SCALES
+from popmodel.signatures.compare_replay import ProgramAgreement, against
+from popmodel.signatures.from_runs import LearntSignature
+from popmodel.signatures.from_runs import signature_from as extracted
+from popmodel.traces.selection import PROGRAM, Foa, TracePart, Window, focused
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
 
 
 @dataclass(frozen=True)

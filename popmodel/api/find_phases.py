@@ -10,13 +10,13 @@ from popmodel.api.phases_document import described
 from popmodel.api.results import OfTrace
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
-from popmodel.report.phases import VIEWS
+from popmodel.reports.phases import VIEWS
 from popmodel.structure.phases import Phases, phases
-from popmodel.trace.caveats import caveats
-from popmodel.trace.selection import Foa, TracePart, Window, focused
+from popmodel.traces.caveats import caveats
+from popmodel.traces.selection import Foa, TracePart, Window, focused
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
     from popmodel.structure.structure import Structure
 
 _MOST = 5000

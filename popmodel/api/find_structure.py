@@ -10,14 +10,14 @@ from popmodel.api.results import OfTrace
 from popmodel.api.structure_document import described
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
-from popmodel.report.structure import VIEWS
+from popmodel.reports.structure import VIEWS
 from popmodel.structure.structure import Structure, StructureFocus
-from popmodel.trace.caveats import crowding, describe_losses, devices, losses
-from popmodel.trace.selection import PROGRAM, Foa, TracePart
+from popmodel.traces.caveats import crowding, describe_losses, devices, losses
+from popmodel.traces.selection import PROGRAM, Foa, TracePart
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Views
-    from popmodel.trace import Trace
+    from popmodel.reports.views import Views
+    from popmodel.traces import Trace
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from popmodel.base.plain import document
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.model import signatures
-from popmodel.report.source_signature import VIEWS
+from popmodel.reports.source_signature import VIEWS
 from popmodel.source import is_source, signature_of_source
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Views
-    from popmodel.signature.document import TomlItem
+    from popmodel.reports.views import Views
+    from popmodel.signatures.document import TomlItem
 
 
 __all__ = ["SourceSignature", "is_source", "signature_from_source"]

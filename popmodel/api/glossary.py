@@ -15,8 +15,8 @@ from typing import Any
 from popmodel.base.values import dataclass
 from popmodel.efficiency.explain import plain
 from popmodel.efficiency.family import AGGREGATES
-from popmodel.machine import register
-from popmodel.machine.profile import measuring_anew
+from popmodel.machines import register
+from popmodel.machines.profile import measuring_anew
 from popmodel.model import symbols
 from popmodel.model.scale_factors import REMEDIES
 

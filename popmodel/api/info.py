@@ -7,8 +7,8 @@ from typing import Any
 from popmodel.api.inputs import TraceLike, trace_of
 from popmodel.api.part_of_run import part_of_run
 from popmodel.base.plain import document
-from popmodel.trace.info import info as facts_of
-from popmodel.trace.selection import Foa, TracePart, Window
+from popmodel.traces.info import info as facts_of
+from popmodel.traces.selection import Foa, TracePart, Window
 
 
 def info(

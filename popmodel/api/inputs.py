@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from popmodel.base.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from popmodel.machine.profile import Profile
+    from popmodel.machines.profile import Profile
     from popmodel.model.run.placement import Allocation
     from popmodel.model.signature.program import Signature
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 Path: TypeAlias = "str | os.PathLike[str]"
 TraceLike: TypeAlias = "Path | Trace"
@@ -29,7 +29,7 @@ def several(given: Any) -> list[Any]:
 
 def path_of(trace: TraceLike) -> str:
     """Where a trace comes from."""
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
     if isinstance(trace, Trace):
         return trace.path
@@ -49,11 +49,11 @@ def trace_of(
     flop_rate: float | None = None,
     rated: bool = False,
 ) -> Trace:
-    """Return a trace, read if it is a path; raises as `popmodel.trace.read`."""
+    """Return a trace, read if it is a path; raises as `popmodel.traces.read`."""
     from pathlib import Path as File
 
-    from popmodel.trace import Trace, read
-    from popmodel.trace.formats import format_of
+    from popmodel.traces import Trace, read
+    from popmodel.traces.formats import format_of
 
     if isinstance(trace, Trace):
         return trace
@@ -83,7 +83,7 @@ def signature_of(application: SignatureLike | None) -> Signature:
 
 def profile_of(machine: ProfileLike | None) -> Profile:
     """Return a machine profile: loaded, read from a file, a preset (by name), or the default."""
-    from popmodel.machine import profile
+    from popmodel.machines import profile
 
     if isinstance(machine, profile.Profile):
         return machine

@@ -6,7 +6,7 @@ from typing import Any
 
 from popmodel.api.inputs import ProfileLike, profile_of
 from popmodel.base.plain import document
-from popmodel.machine import profile_findings as findings
+from popmodel.machines import profile_findings as findings
 
 
 def show(machine: ProfileLike | None = None) -> dict[str, Any]:

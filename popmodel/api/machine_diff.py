@@ -8,9 +8,9 @@ from typing import Any
 
 from popmodel.api.inputs import ProfileLike, profile_of
 from popmodel.base.plain import document
-from popmodel.machine.profile import Profile
-from popmodel.machine.profile_comparison import diff
-from popmodel.report.machine_values import host_text, unit_of
+from popmodel.machines.profile import Profile
+from popmodel.machines.profile_comparison import diff
+from popmodel.reports.machine_values import host_text, unit_of
 
 _OF_THE_MOMENT = frozenset({"load", "measured"})  # differs from run to run
 

@@ -19,15 +19,15 @@ from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.plain import document
 from popmodel.base.units import plural
 from popmodel.base.values import cut, dataclass
-from popmodel.report.html.contents import SCHEMA, Contents, verb_of
-from popmodel.report.report import VIEWS
+from popmodel.reports.html.contents import SCHEMA, Contents, verb_of
+from popmodel.reports.report import VIEWS
 from popmodel.timeline.timeline import timeline
-from popmodel.trace.selection import Foa, TracePart, Window, focused
+from popmodel.traces.selection import Foa, TracePart, Window, focused
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Document, Views
+    from popmodel.reports.views import Document, Views
     from popmodel.timeline.timeline import Timeline
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 ReportInput: TypeAlias = "TraceLike | SignatureLike | Result"
 
@@ -52,7 +52,7 @@ class Report(Result):
 
     def page(self) -> str:
         """Return the page: HTML that needs no network."""
-        from popmodel.report.html.page import page
+        from popmodel.reports.html.page import page
 
         saved = "provenance" in self.contents.document
         return page(self.contents if saved else self.contents.with_(self._stamped()))

@@ -15,8 +15,8 @@ from popmodel.runs.files import is_table, read_file
 from popmodel.runs.measurement import MeasuredRow, checked, from_run
 from popmodel.runs.sites import difference
 from popmodel.runs.table import RunTimes, numbers_of, split
-from popmodel.trace import Trace
-from popmodel.trace.selection import PROGRAM, TracePart
+from popmodel.traces import Trace
+from popmodel.traces.selection import PROGRAM, TracePart
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,13 @@ from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.efficiency.observables import OutsideMPI
 from popmodel.efficiency.regions import apart
 from popmodel.efficiency.scaling import SCALING, Comparable, Mode, Scaling, evaluate_all, scale
-from popmodel.report.metrics import VIEWS
-from popmodel.report.names import run_names
-from popmodel.trace.info import as_data
-from popmodel.trace.selection import Foa, TracePart, Window
+from popmodel.reports.metrics import VIEWS
+from popmodel.reports.names import run_names
+from popmodel.traces.info import as_data
+from popmodel.traces.selection import Foa, TracePart, Window
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from popmodel.base.plain import document
 from popmodel.efficiency.advice import advice_data, advise
 from popmodel.efficiency.scaling import SCALING
-from popmodel.report.figures import loses
-from popmodel.report.names import run_names
+from popmodel.reports.figures import loses
+from popmodel.reports.names import run_names
 
 if TYPE_CHECKING:
     from popmodel.api.breakdown import RuntimeBreakdown

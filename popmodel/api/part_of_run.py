@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from popmodel.base.errors import PartError, TraceError
 from popmodel.base.units import count, plural
-from popmodel.trace.selection import TracePart
+from popmodel.traces.selection import TracePart
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from popmodel.structure.structure import Structure
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 _NO_ITERATIONS = "no iterations found: nothing repeats in its MPI calls and parallel regions"
 _INSTEAD = "choose a part with --window, for example --window 1s:2s"

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from popmodel.structure.phases import Phase, Phases
     from popmodel.structure.structure import Structure
-    from popmodel.trace import Trace
-    from popmodel.trace.selection import TraceFocus
+    from popmodel.traces import Trace
+    from popmodel.traces.selection import TraceFocus
 
 _BINS = 24
 _QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}

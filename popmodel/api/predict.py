@@ -24,10 +24,10 @@ from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate
 from popmodel.prediction import prediction as model
 from popmodel.prediction.prediction import ReferenceRun
 from popmodel.prediction.prediction import predict as carry_out
-from popmodel.report.predict import views
+from popmodel.reports.predict import views
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
 
 Reference: TypeAlias = "tuple[int, int] | tuple[int, int, Mapping[str, float]]"
 """Processes, threads, and parameters that differ."""

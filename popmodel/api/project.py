@@ -18,14 +18,14 @@ from popmodel.fit.efficiency_factors import completed
 from popmodel.fit.efficiency_laws import LAWS
 from popmodel.fit.projection import Projection
 from popmodel.fit.projection import project as carry
-from popmodel.report.names import run_names
-from popmodel.report.project import views
+from popmodel.reports.names import run_names
+from popmodel.reports.project import views
 from popmodel.runs.measurement import require_plausible
-from popmodel.trace.selection import Foa, TracePart, Window
+from popmodel.traces.selection import Foa, TracePart, Window
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import FamilyEvaluation
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
     from popmodel.runs.measurement import MeasuredRow
 
 AUTO = "auto"

@@ -36,17 +36,17 @@ from popmodel.base.errors import ReplayError, UsageError
 from popmodel.base.plain import document
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import cut, dataclass
-from popmodel.machine.profile import Profile
-from popmodel.machine.profile_comparison import network_lacks, network_of
+from popmodel.machines.profile import Profile
+from popmodel.machines.profile_comparison import network_lacks, network_of
 from popmodel.network.network import Network
-from popmodel.report.networks import differences
-from popmodel.report.replay import VIEWS
+from popmodel.reports.networks import differences
+from popmodel.reports.replay import VIEWS
 from popmodel.simulator import Replayer
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.trace.selection import Foa, TraceFocus, TracePart, Window
+from popmodel.traces.selection import Foa, TraceFocus, TracePart, Window
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Record, Views
+    from popmodel.reports.views import Record, Views
     from popmodel.simulator import Program
 
 SCHEMA = "popmodel/replay/1"

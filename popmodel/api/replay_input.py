@@ -24,15 +24,15 @@ from popmodel.base.errors import UsageError
 from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import analyse, before_replay, runtime
 from popmodel.efficiency.observables import unknown_families
+from popmodel.sensitivity.regions import at_speeds
 from popmodel.simulator import from_trace
-from popmodel.trace.caveats import caveats
-from popmodel.trace.formats import FORMATS
-from popmodel.trace.selection import TraceFocus, TracePart, focused
-from popmodel.whatif.regions import at_speeds
+from popmodel.traces.caveats import caveats
+from popmodel.traces.formats import FORMATS
+from popmodel.traces.selection import TraceFocus, TracePart, focused
 
 if TYPE_CHECKING:
     from popmodel.efficiency.observables import Observables
-    from popmodel.machine.profile import Profile
+    from popmodel.machines.profile import Profile
     from popmodel.network.network import Network
     from popmodel.simulator import Program
 
@@ -62,7 +62,7 @@ def either(
     run: RunLike, procs: int | None, threads: int, settings: Mapping[str, float] | None
 ) -> tuple[SignatureLike, None] | tuple[None, TraceLike]:
     """Return a signature or a trace: TOML is the first, and what has a number of processes."""
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
     if isinstance(run, str | os.PathLike):  # a trace needs nothing of the model, which takes long
         path = os.fspath(run)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.api.sensitivity import sensitivity
 from popmodel.base.errors import PopmodelError
-from popmodel.report.html.contents import Contents, alone
+from popmodel.reports.html.contents import Contents, alone
 
 if TYPE_CHECKING:
     from popmodel.network.network import Network
-    from popmodel.report.views import Document
+    from popmodel.reports.views import Document
 
 
 def with_sensitivity(document: Document, network: Network, part: Mapping[str, Any]) -> Contents:

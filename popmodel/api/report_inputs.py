@@ -12,13 +12,13 @@ from popmodel.base.document_schemas import check
 from popmodel.base.documents import parse_json, read_text, shown
 from popmodel.base.errors import FileError, UsageError
 from popmodel.base.values import dataclass
-from popmodel.report.html.contents import SCHEMA, alone
-from popmodel.report.registry import SHOWN
-from popmodel.trace.source import HEAD, foreign_file
+from popmodel.reports.html.contents import SCHEMA, alone
+from popmodel.reports.registry import SHOWN
+from popmodel.traces.source import HEAD, foreign_file
 
 if TYPE_CHECKING:
     from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
-    from popmodel.report.views import Document
+    from popmodel.reports.views import Document
 
 PROFILE = "popmodel/machine/1"
 
@@ -39,11 +39,11 @@ class GivenRuns:
 
 def kinds(inputs: Sequence[Any]) -> GivenRuns:
     """Tell what each input is, by its type or its suffix."""
-    from popmodel.machine.profile import presets
+    from popmodel.machines.profile import presets
     from popmodel.model.signature.program import Signature
     from popmodel.model.signatures import bundled
-    from popmodel.report.names import run_names
-    from popmodel.trace import Trace
+    from popmodel.reports.names import run_names
+    from popmodel.traces import Trace
 
     if not inputs:
         raise UsageError("no input given", "name a trace, a saved result (.json) or a signature")
@@ -113,7 +113,7 @@ def _parsed(path: str) -> dict[str, Any]:
     """The JSON of a file, or that which a page holds."""
     text = read_text(path)
     if path.lower().endswith(".html"):
-        from popmodel.report.html.page import held
+        from popmodel.reports.html.page import held
 
         hint = "name a page that popmodel wrote"
         try:

@@ -20,7 +20,7 @@ from popmodel.base.values import dataclass
 if TYPE_CHECKING:
     import pandas
 
-    from popmodel.report.views import Record
+    from popmodel.reports.views import Record
 
 
 @dataclass(frozen=True)
@@ -103,19 +103,19 @@ class Result(ABC):
 
     def plot(self) -> Drawing:
         """Plot the result; notebooks display it, ``save(path)`` writes it."""
-        from popmodel.report.formats import SVG
-        from popmodel.report.renderers.tables import Style
+        from popmodel.reports.formats import SVG
+        from popmodel.reports.renderers.tables import Style
 
         return Drawing(SVG.render(self._stamped(), self._views(), Style()))
 
     def __str__(self) -> str:
-        from popmodel.report.renderers.tables import Style
-        from popmodel.report.renderers.terminal import screen_text
+        from popmodel.reports.renderers.tables import Style
+        from popmodel.reports.renderers.terminal import screen_text
 
         return screen_text(self._views().blocks(self._stamped()), Style())
 
     def _repr_html_(self) -> str:
-        from popmodel.report.html.notebook import notebook
+        from popmodel.reports.html.notebook import notebook
 
         return notebook(self._stamped(), self._views())
 

@@ -36,18 +36,13 @@ from popmodel.base.plain import document, fields_of, plain
 from popmodel.base.units import parse_bandwidth, parse_time
 from popmodel.base.values import cut, dataclass
 from popmodel.efficiency.measure import runtime
-from popmodel.machine.profile_comparison import network_lacks, network_of
+from popmodel.machines.profile_comparison import network_lacks, network_of
 from popmodel.network.network import Network, describe
-from popmodel.report.sensitivity import VIEWS, conclusion
-from popmodel.simulator import from_trace, replay
-from popmodel.simulator.program import NONE_UNEVEN, Program, unmodelled_calls
-from popmodel.simulator.replayer import Replayer
-from popmodel.trace.caveats import caveats
-from popmodel.trace.selection import Foa, TraceFocus, TracePart, Window, focused
-from popmodel.whatif.critical_path import write_path
-from popmodel.whatif.piecewise_linear import LinearPieces, pieces
-from popmodel.whatif.region_gains import Dependence, dependence
-from popmodel.whatif.runtime_planes import (
+from popmodel.reports.sensitivity import VIEWS, conclusion
+from popmodel.sensitivity.critical_path import write_path
+from popmodel.sensitivity.piecewise_linear import LinearPieces, pieces
+from popmodel.sensitivity.region_gains import Dependence, dependence
+from popmodel.sensitivity.runtime_planes import (
     PlaneShares,
     RuntimeCurve,
     RuntimePlanes,
@@ -55,9 +50,14 @@ from popmodel.whatif.runtime_planes import (
     reaches,
     runtime_planes,
 )
+from popmodel.simulator import from_trace, replay
+from popmodel.simulator.program import NONE_UNEVEN, Program, unmodelled_calls
+from popmodel.simulator.replayer import Replayer
+from popmodel.traces.caveats import caveats
+from popmodel.traces.selection import Foa, TraceFocus, TracePart, Window, focused
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
 
 __all__ = ["Sensitivity", "Tolerance", "sensitivity"]
 

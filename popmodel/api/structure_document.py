@@ -11,13 +11,13 @@ import numpy as np
 from popmodel.base.plain import document
 from popmodel.structure.activities import ACTIVITIES, PhaseTimeline, timeline
 from popmodel.structure.structure import Leaf, with_common_places
-from popmodel.trace.selection import program_of
+from popmodel.traces.selection import program_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.structure.structure import FoundLoop, Structure, StructureFocus
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 _NS = 1e9
 _BINS = 480

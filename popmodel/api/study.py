@@ -22,10 +22,10 @@ from popmodel.base.plain import document, plain
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.model import signatures
-from popmodel.study import executor, learning, machine, manifest
-from popmodel.study.executor import command_of, done_runs, step_of, suited
-from popmodel.study.manifest import Manifest, StudyStep, carried_out, is_done, opened
-from popmodel.study.plan import (
+from popmodel.studies import executor, learning, machine, manifest
+from popmodel.studies.executor import command_of, done_runs, step_of, suited
+from popmodel.studies.manifest import Manifest, StudyStep, carried_out, is_done, opened
+from popmodel.studies.plan import (
     CHANGEABLE,
     PlannedRun,
     Prepared,
@@ -35,8 +35,8 @@ from popmodel.study.plan import (
 )
 
 if TYPE_CHECKING:
-    from popmodel.machine.bench.suite import Progress
-    from popmodel.study.executor import Tell
+    from popmodel.machines.bench.suite import Progress
+    from popmodel.studies.executor import Tell
     from popmodel.tracer.library import Library
 
 SUFFIX = ".study"

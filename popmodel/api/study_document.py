@@ -13,13 +13,13 @@ from popmodel.api.validate import Validation, validate
 from popmodel.base import provenance, shell
 from popmodel.base.errors import PopmodelError
 from popmodel.base.plain import plain
-from popmodel.machine.profile import MissingQuantity, Profile
+from popmodel.machines.profile import MissingQuantity, Profile
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.split_sweep import SplitSweep, sweep
-from popmodel.study import executor, learning, machine
-from popmodel.study.executor import step_of, trace_of, undisturbed
-from popmodel.study.manifest import Manifest, StudyStep
-from popmodel.study.plan import PlannedRun, Prepared, StudyRequest, refusal
+from popmodel.studies import executor, learning, machine
+from popmodel.studies.executor import step_of, trace_of, undisturbed
+from popmodel.studies.manifest import Manifest, StudyStep
+from popmodel.studies.plan import PlannedRun, Prepared, StudyRequest, refusal
 
 RESULT, SWEEP, VALIDATION = "study.json", "sweep.json", "validation.json"
 

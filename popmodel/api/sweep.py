@@ -27,11 +27,11 @@ from popmodel.base.values import cut
 from popmodel.model.scale_factors import WHAT_IF
 from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.prediction import split_sweep as model
-from popmodel.report.sweep import VIEWS
+from popmodel.reports.sweep import VIEWS
 
 if TYPE_CHECKING:
     from popmodel.prediction.split_sweep import Step
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
 
 
 class Sweep(model.SplitSweep, Result):

@@ -28,12 +28,12 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.prediction import MAIN_FAMILY, PredictedRun
-from popmodel.report.validate import views
+from popmodel.reports.validate import views
 from popmodel.runs.files import is_table
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.table import RunTimes, split
-from popmodel.trace import Trace
-from popmodel.trace.selection import PROGRAM, Foa, TracePart, Window
+from popmodel.traces import Trace
+from popmodel.traces.selection import PROGRAM, Foa, TracePart, Window
 from popmodel.validation import predictions
 from popmodel.validation.comparison import (
     ComparedValue,
@@ -59,7 +59,7 @@ from popmodel.validation.predictions import PREDICTION, Subject
 from popmodel.validation.verdict import verdict
 
 if TYPE_CHECKING:
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
 
 SCHEMA = "popmodel/validate/1"
 

@@ -9,13 +9,13 @@ from popmodel.base.errors import ReplayError, UsageError
 from popmodel.base.units import plural
 from popmodel.simulator.replayer import Replayer
 from popmodel.simulator.trace_output import replayed
-from popmodel.trace.paraver.writer import SUFFIXES, labels_of
-from popmodel.trace.paraver.writer import write_trace as write
+from popmodel.traces.paraver.writer import SUFFIXES, labels_of
+from popmodel.traces.paraver.writer import write_trace as write
 
 if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.simulator import Program
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 
 def check_writable(output: str | os.PathLike[str], replays: int) -> None:

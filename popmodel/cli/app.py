@@ -152,7 +152,7 @@ def _once(option: Any) -> str:
 
 def _wrapped(example: str, width: int) -> list[str]:
     """An example, in several lines of a shell command where it is too long for one."""
-    from popmodel.report.renderers.text import shell_lines
+    from popmodel.reports.renderers.text import shell_lines
 
     return [example] if len(example) <= width else shell_lines(example.split(), width)
 

@@ -15,9 +15,9 @@ from popmodel.cli.options import ForceOption, FormatOption, choice, output_optio
 
 if TYPE_CHECKING:
     from popmodel.cli.output import OutputTarget
-    from popmodel.machine.bench.bench_plan import MeasurementRequest, Tools
-    from popmodel.machine.bench.run_directory import StoredMeasurement
-    from popmodel.machine.bench.suite import Failure
+    from popmodel.machines.bench.bench_plan import MeasurementRequest, Tools
+    from popmodel.machines.bench.run_directory import StoredMeasurement
+    from popmodel.machines.bench.suite import Failure
 
 EXAMPLES = (
     "popmodel bench -o machine.json",
@@ -102,9 +102,9 @@ def command(
     Measures cores, memory, OpenMP and MPI as applications use them. An interrupted measurement
     resumes when the same command is run again.
     """
-    from popmodel.machine.bench import bench_plan
-    from popmodel.machine.bench.bench_plan import MeasurementRequest
-    from popmodel.machine.parameter import PARTS
+    from popmodel.machines.bench import bench_plan
+    from popmodel.machines.bench.bench_plan import MeasurementRequest
+    from popmodel.machines.parameter import PARTS
 
     page, profile = _targets(ctx.obj, format, output, force=force)
     if words:
@@ -143,7 +143,7 @@ def _targets(
 ) -> tuple[OutputTarget | None, OutputTarget | None]:
     """Where the readable page goes, and where the profile; either may go nowhere."""
     from popmodel.cli.output import target
-    from popmodel.report.formats import JSON
+    from popmodel.reports.formats import JSON
 
     to = partial(target, arguments, force=force)
     if output is None:
@@ -182,9 +182,9 @@ def _folders(words: Sequence[str]) -> list[Path]:
 
 def _build(request: MeasurementRequest, page: OutputTarget | None) -> None:
     from popmodel.api.bench import built
-    from popmodel.machine.bench.bench_plan import tools
-    from popmodel.machine.host import hardware
-    from popmodel.report.bench import BUILT
+    from popmodel.machines.bench.bench_plan import tools
+    from popmodel.machines.host import hardware
+    from popmodel.reports.bench import BUILT
 
     if page is None:
         raise UsageError("-o -: not valid with --build-only", "leave -o out")
@@ -202,9 +202,9 @@ def _write_script(
 ) -> None:
     from popmodel.base.shell import join, quote, visible
     from popmodel.cli.streams import remark, warn_of_packaged, write_out
-    from popmodel.machine.bench import run_directory, suite
-    from popmodel.machine.bench.bench_plan import make_plan, tools
-    from popmodel.machine.host import hardware
+    from popmodel.machines.bench import run_directory, suite
+    from popmodel.machines.bench.bench_plan import make_plan, tools
+    from popmodel.machines.host import hardware
 
     choice("--script", system, suite.SYSTEMS)
     output = Path("machine.json") if profile is None or profile.path is None else profile.path
@@ -233,9 +233,9 @@ def _measure(
     partly: bool,
 ) -> None:
     from popmodel.cli.streams import remark
-    from popmodel.machine import profile as profiles
-    from popmodel.machine.bench import bench_plan, collect, run_directory
-    from popmodel.machine.host import hardware
+    from popmodel.machines import profile as profiles
+    from popmodel.machines.bench import bench_plan, collect, run_directory
+    from popmodel.machines.host import hardware
 
     file = None if profile is None else profile.path
     force = any(target is not None and target.force for target in (page, profile))
@@ -276,7 +276,7 @@ def _measure(
 def _keep_earlier(folder: Path) -> None:
     """Make way for a new measurement where nobody named a place, without losing the last one."""
     from popmodel.cli.streams import remark
-    from popmodel.machine.bench import run_directory
+    from popmodel.machines.bench import run_directory
 
     found = run_directory.find(folder)
     if found is not None and found.is_completed:
@@ -288,7 +288,7 @@ def _keep_earlier(folder: Path) -> None:
 def _finish(run: StoredMeasurement, using: Tools) -> list[Failure]:
     """Do what is left of a measurement, which may be nothing; give the launches given up."""
     from popmodel.cli.streams import remark
-    from popmodel.machine.bench import suite
+    from popmodel.machines.bench import suite
 
     if run.is_completed:
         remark(f"already measured, samples in {run.folder}: use --force to measure again")
@@ -301,8 +301,8 @@ def _follow(run: StoredMeasurement, begin: Any) -> list[Failure]:
     from popmodel.base.units import format_time
     from popmodel.cli.progress import ProgressLine
     from popmodel.cli.streams import remark
-    from popmodel.machine.bench import run_directory, suite
-    from popmodel.report.bench import progress_line
+    from popmodel.machines.bench import run_directory, suite
+    from popmodel.reports.bench import progress_line
 
     launches = run.plan.launches
     left = sum(len(run_directory.missing(run, launch)) for launch in launches)
@@ -370,7 +370,7 @@ def _collect(
     page: OutputTarget | None,
     profile: OutputTarget | None,
 ) -> None:
-    from popmodel.machine.bench import collect
+    from popmodel.machines.bench import collect
 
     document, paths = collect.collect(folders)
     _warn_of_shortfalls(document)
@@ -388,9 +388,9 @@ def _show(
     from popmodel.api.machine import show
     from popmodel.base import provenance
     from popmodel.base.plain import plain
-    from popmodel.machine import profile as profiles
-    from popmodel.report.formats import JSON
-    from popmodel.report.machine import SHOWN
+    from popmodel.machines import profile as profiles
+    from popmodel.reports.formats import JSON
+    from popmodel.reports.machine import SHOWN
 
     stamp = plain(provenance.collect(arguments, samples))
     document["provenance"] = {**document.get("provenance", {}), **stamp}

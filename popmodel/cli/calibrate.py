@@ -95,7 +95,7 @@ def command(
     from popmodel.api.calibrate import calibrate, splits_of
     from popmodel.cli.output import refuse_existing, target, write_file
     from popmodel.model import signatures
-    from popmodel.report.calibrate import VIEWS
+    from popmodel.reports.calibrate import VIEWS
 
     to_file = output is not None and output.endswith(_TOML)
     if to_file and format not in (None, "table"):

@@ -50,7 +50,7 @@ def command(
     """
     from popmodel.api.communication import communication
     from popmodel.cli.output import target
-    from popmodel.report.communication import VIEWS
+    from popmodel.reports.communication import VIEWS
 
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     found = communication(

@@ -149,7 +149,7 @@ def _parameters(ctx: Any) -> list[str]:
 
 
 def _presets(_: Any) -> list[str]:
-    return _stems(PACKAGE / "machine" / "presets", ".json")
+    return _stems(PACKAGE / "machines" / "presets", ".json")
 
 
 def _networks(_: Any) -> Iterable[str]:
@@ -183,7 +183,7 @@ def _pages(_: Any) -> list[str]:
 
 
 def _parts(_: Any) -> Iterable[str]:
-    from popmodel.machine.parameter import PARTS
+    from popmodel.machines.parameter import PARTS
 
     return PARTS
 

@@ -44,9 +44,9 @@ def command(
     from popmodel.api.docs import find, pages, terminal_markdown
     from popmodel.cli.output import terminal_style
     from popmodel.cli.streams import write_out
-    from popmodel.report.blocks import Facts, NoteBlock
-    from popmodel.report.manual import page_lines
-    from popmodel.report.renderers.terminal import block_lines
+    from popmodel.reports.blocks import Facts, NoteBlock
+    from popmodel.reports.manual import page_lines
+    from popmodel.reports.renderers.terminal import block_lines
 
     raw = choice("--format", format, FORMATS) == "markdown"
     style = terminal_style(sys.stdout)

@@ -37,7 +37,7 @@ def command(
     """
     from popmodel.api.bench import doctor
     from popmodel.cli.output import target
-    from popmodel.report.doctor import VIEWS
+    from popmodel.reports.doctor import VIEWS
 
     goal = target(ctx.obj, output, format, force=force)
     found = doctor(launcher)

@@ -40,7 +40,7 @@ def command(
     """
     from popmodel.api.explain import explain
     from popmodel.cli.output import target
-    from popmodel.report.explain import VIEWS
+    from popmodel.reports.explain import VIEWS
 
     goal = target(ctx.obj, output, format, force=force)
     # several words are one name: quotes are easily forgotten

@@ -47,7 +47,7 @@ def command(
     """
     from popmodel.api.info import info
     from popmodel.cli.output import target
-    from popmodel.report.info import VIEWS
+    from popmodel.reports.info import VIEWS
 
     goal = target(ctx.obj, output, format, force=force)
     which = whole_number("--application", application)

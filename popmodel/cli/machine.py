@@ -45,7 +45,7 @@ def command(
     """Show, compare or check machine profiles."""
     from popmodel.api.machine import check, show
     from popmodel.cli.output import target
-    from popmodel.machine.profile_schema import ProfileError
+    from popmodel.machines.profile_schema import ProfileError
 
     goal = target(ctx.obj, output, format, force=force)
     which = choice("machine", action, ACTIONS)
@@ -57,7 +57,7 @@ def command(
                 "popmodel machine diff before.json after.json",
             )
         from popmodel.api.machine_diff import compare
-        from popmodel.report.machine_diff import COMPARED
+        from popmodel.reports.machine_diff import COMPARED
 
         compared = compare(*sources)
         goal.write(compared, COMPARED, [one["path"] for one in compared["machines"]])
@@ -68,12 +68,12 @@ def command(
             f"popmodel machine {which} {sources[0]}",
         )
     if which == "show":
-        from popmodel.report.machine import SHOWN
+        from popmodel.reports.machine import SHOWN
 
         shown = show(*sources)
         goal.write(shown, SHOWN, [shown["path"]])
         return
-    from popmodel.report.machine_check import CHECKED
+    from popmodel.reports.machine_check import CHECKED
 
     checked = check(*sources)
     goal.write(checked, CHECKED, [checked["path"]])

@@ -103,7 +103,7 @@ def command(
     from popmodel.cli.output import target
     from popmodel.cli.thresholds import check, parse
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.report.formats import TABLE
+    from popmodel.reports.formats import TABLE
 
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     which = whole_number("--application", application)

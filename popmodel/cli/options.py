@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from popmodel.base.errors import UsageError, did_you_mean
-from popmodel.report import formats
+from popmodel.reports import formats
 
 if TYPE_CHECKING:
     from popmodel.efficiency.scaling import Mode

@@ -16,12 +16,12 @@ from popmodel.base.provenance import stamped
 from popmodel.base.values import dataclass
 from popmodel.cli.options import FORMATS, choice
 from popmodel.cli.streams import discard_out, flush_out, write_out
-from popmodel.report import formats
-from popmodel.report.formats import OutputFormat
-from popmodel.report.registry import SHOWN
-from popmodel.report.renderers.colour import depth_of
-from popmodel.report.renderers.tables import Style
-from popmodel.report.views import Document, Views
+from popmodel.reports import formats
+from popmodel.reports.formats import OutputFormat
+from popmodel.reports.registry import SHOWN
+from popmodel.reports.renderers.colour import depth_of
+from popmodel.reports.renderers.tables import Style
+from popmodel.reports.views import Document, Views
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class OutputTarget:
         """What reads such a file again, if anything does: profiles, and what reports show."""
         kind = str(document.get("schema")).partition("/")[2].partition("/")[0]
         if self.format is formats.JSON and kind == "machine":
-            from popmodel.machine.profile import load
+            from popmodel.machines.profile import load
 
             return load
         if self.format is formats.HTML or (self.format is formats.JSON and kind in SHOWN):

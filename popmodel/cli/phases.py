@@ -51,7 +51,7 @@ def command(
     """
     from popmodel.api.find_phases import find_phases
     from popmodel.cli.output import target
-    from popmodel.report.phases import VIEWS
+    from popmodel.reports.phases import VIEWS
 
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     found = find_phases(

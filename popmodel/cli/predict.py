@@ -82,7 +82,7 @@ def command(
     from popmodel.cli.output import target
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.prediction.prediction import MAIN_FAMILY
-    from popmodel.report.predict import views
+    from popmodel.reports.predict import views
 
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     if procs is None:
@@ -99,7 +99,7 @@ def command(
             if given is not None:
                 raise UsageError(f"--formula and {option} cannot be combined", _ALONE[option])
         from popmodel.api.signature import formula as derive
-        from popmodel.report.formula import VIEWS
+        from popmodel.reports.formula import VIEWS
 
         derived = derive(
             app,

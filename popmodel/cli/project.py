@@ -95,7 +95,7 @@ def command(
     from popmodel.api.project import project
     from popmodel.cli.output import target
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.report.project import views
+    from popmodel.reports.project import views
 
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     if procs is None:

@@ -40,11 +40,11 @@ from popmodel.cli.options import (
     whole_number,
 )
 from popmodel.network.network import Network
-from popmodel.report import formats
+from popmodel.reports import formats
 
 if TYPE_CHECKING:
-    from popmodel.report.html.contents import Contents
-    from popmodel.report.views import Document
+    from popmodel.reports.html.contents import Contents
+    from popmodel.reports.views import Document
 
 EXAMPLES = (
     "popmodel replay run.prv",
@@ -204,9 +204,9 @@ def command(
     from popmodel.cli.trace_target import checked
     from popmodel.network.collectives import parse_selection
     from popmodel.network.placement import parse_speeds
-    from popmodel.report.networks import differences
-    from popmodel.report.replay import VIEWS
-    from popmodel.whatif.regions import parse_region_speeds
+    from popmodel.reports.networks import differences
+    from popmodel.reports.replay import VIEWS
+    from popmodel.sensitivity.regions import parse_region_speeds
 
     to_trace = output is not None and output.endswith((".prv", ".prv.gz"))
     goal = target(ctx.obj, None if to_trace else output, format, force=force, names=DRAWN)

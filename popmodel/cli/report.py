@@ -19,7 +19,7 @@ from popmodel.cli.options import (
     settings,
     whole_numbers,
 )
-from popmodel.report import formats
+from popmodel.reports import formats
 
 FORMATS = (formats.HTML.name, formats.JSON.name)
 EXAMPLES = (

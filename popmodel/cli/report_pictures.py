@@ -28,13 +28,13 @@ def draw(
     goal = target(arguments, output, None, force=force, names=("svg",))
     if name == "tree":
         from popmodel.api.metrics import metrics
-        from popmodel.report.tree_plot import picture
+        from popmodel.reports.tree_plot import picture
 
         found = metrics(traces, **asked)
         goal.write(found.to_dict(found.shown), replace(found.views, picture=picture), found.files)
     elif name == "matrix":
         from popmodel.api.communication import communication
-        from popmodel.report.communication import VIEWS
+        from popmodel.reports.communication import VIEWS
 
         if asked.pop("from_start"):
             raise UsageError("--from-start: a matrix is of the whole run", "leave it out")

@@ -33,7 +33,7 @@ from popmodel.cli.options import (
     output_option,
     whole_number,
 )
-from popmodel.report import formats
+from popmodel.reports import formats
 
 EXAMPLES = (
     "popmodel sensitivity run.prv",
@@ -115,7 +115,7 @@ def command(
     from popmodel.api.sensitivity import sensitivity
     from popmodel.cli.output import target
     from popmodel.cli.trace_target import checked
-    from popmodel.report.sensitivity import VIEWS
+    from popmodel.reports.sensitivity import VIEWS
 
     to_trace = output is not None and output.endswith((".prv", ".prv.gz"))
     goal = target(ctx.obj, None if to_trace else output, format, force=force, names=DRAWN)

@@ -195,7 +195,7 @@ def command(
 def _list(ctx: typer.Context, format: str | None, output: str | None, *, force: bool) -> None:
     from popmodel.api.signature import bundled
     from popmodel.cli.output import target
-    from popmodel.report.signature import LISTED
+    from popmodel.reports.signature import LISTED
 
     goal = target(ctx.obj, output, format, force=force)
     goal.write(bundled(), LISTED)
@@ -227,7 +227,7 @@ def _check(
     from popmodel.cli.output import target
     from popmodel.model.check import check
     from popmodel.model.grammar.reading import SignatureError
-    from popmodel.report.signature import CHECKED
+    from popmodel.reports.signature import CHECKED
 
     goal = target(ctx.obj, output, format, force=force)
     checked = check(app, values)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from popmodel.api.extraction import Found
     from popmodel.api.from_source import SourceSignature
     from popmodel.cli.output import OutputTarget
-    from popmodel.report.views import Views
+    from popmodel.reports.views import Views
 
 __all__ = ["Called", "SignatureSource", "check_against", "run_of", "signature_from"]
 
@@ -69,8 +69,8 @@ def signature_from(
     from popmodel.api.extraction import signature_from
     from popmodel.api.from_source import is_source, signature_from_source
     from popmodel.cli.output import refuse_existing, target
-    from popmodel.report.extraction import VIEWS
-    from popmodel.report.source_signature import VIEWS as SOURCE
+    from popmodel.reports.extraction import VIEWS
+    from popmodel.reports.source_signature import VIEWS as SOURCE
 
     if not texts:
         raise UsageError(
@@ -150,7 +150,7 @@ def check_against(
 
     from popmodel.api.extraction import check_against
     from popmodel.cli.output import target
-    from popmodel.report.agreement import VIEWS
+    from popmodel.reports.agreement import VIEWS
 
     if most is not None and not 0 <= most < math.inf:
         raise UsageError("--fail-above: must be a number, at least 0", "try --fail-above 2%")

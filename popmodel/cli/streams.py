@@ -11,7 +11,7 @@ from popmodel.base.errors import PopmodelError
 from popmodel.base.shell import visible
 
 if TYPE_CHECKING:
-    from popmodel.machine.host.toolchain import Mpi
+    from popmodel.machines.host.toolchain import Mpi
 
 
 def write_out(text: str) -> None:

@@ -49,7 +49,7 @@ def command(
     from popmodel.base import shell
     from popmodel.base.errors import UsageError
     from popmodel.cli.output import target
-    from popmodel.report.structure import VIEWS
+    from popmodel.reports.structure import VIEWS
 
     for option, value in (("region", region), ("window", window)):
         if value is not None:

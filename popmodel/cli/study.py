@@ -165,8 +165,8 @@ def command(
     from popmodel.base.shell import plain
     from popmodel.cli.output import target as goal_of
     from popmodel.cli.study_run import carry_out, write_script
-    from popmodel.report.study import PLAN
-    from popmodel.study.plan import StudyRequest
+    from popmodel.reports.study import PLAN
+    from popmodel.studies.plan import StudyRequest
 
     goal = goal_of(ctx.obj, None, format, force=force)
     if cores is None:

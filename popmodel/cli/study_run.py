@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from popmodel.api.study import Watch
     from popmodel.cli.output import OutputTarget
     from popmodel.cli.progress import ProgressLine
-    from popmodel.machine.bench.suite import Progress
-    from popmodel.study.plan import StudyRequest
+    from popmodel.machines.bench.suite import Progress
+    from popmodel.studies.plan import StudyRequest
 
 
 def carry_out(
@@ -22,7 +22,7 @@ def carry_out(
     from popmodel.api.study import study
     from popmodel.base.files import as_exits
     from popmodel.cli.progress import ProgressLine
-    from popmodel.report.study import VIEWS
+    from popmodel.reports.study import VIEWS
 
     line = ProgressLine()
     with _kept_when_interrupted(folder, line), as_exits():
@@ -36,7 +36,7 @@ def write_script(request: StudyRequest, folder: Path, *, force: bool) -> bool:
     from popmodel.base.shell import visible
     from popmodel.cli.progress import ProgressLine
     from popmodel.cli.streams import remark, write_out
-    from popmodel.study.executor import submit_command
+    from popmodel.studies.executor import submit_command
 
     line = ProgressLine()
     path = job(request, folder, _watch(line), force=force)
@@ -53,7 +53,7 @@ def _watch(line: ProgressLine) -> Watch:
     from popmodel.api.study import Watch
     from popmodel.cli.streams import remark
     from popmodel.cli.trace_target import tracer
-    from popmodel.report.bench import progress_line
+    from popmodel.reports.bench import progress_line
 
     def tell(text: str) -> None:
         line.clear()
@@ -70,7 +70,7 @@ def _kept_when_interrupted(folder: Path, line: ProgressLine) -> Iterator[None]:
     """Say how to go on when the user or the batch system ends the study."""
     from popmodel.base.errors import FileError, UsageError
     from popmodel.cli.streams import remark
-    from popmodel.study.manifest import MANIFEST
+    from popmodel.studies.manifest import MANIFEST
 
     try:
         yield

@@ -88,7 +88,7 @@ def command(
     from popmodel.api.sweep import sweep
     from popmodel.cli.output import target
     from popmodel.cli.progress import counted
-    from popmodel.report.sweep import VIEWS
+    from popmodel.reports.sweep import VIEWS
 
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     if (cores is None) == (efficiency is None):

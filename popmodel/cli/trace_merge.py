@@ -25,7 +25,7 @@ def merge(
     from popmodel.api.trace import traced
     from popmodel.base.files import as_exits
     from popmodel.cli.output import target
-    from popmodel.report.trace import VIEWS
+    from popmodel.reports.trace import VIEWS
     from popmodel.tracer import raw_directory
 
     if len(words) != 1:

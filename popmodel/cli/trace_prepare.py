@@ -19,7 +19,7 @@ def build(
     """Build the tracer, and say where it is."""
     from popmodel.api.trace import built
     from popmodel.cli.output import target
-    from popmodel.report.trace import BUILT
+    from popmodel.reports.trace import BUILT
     from popmodel.tracer.commands import understand
 
     if output is not None:

@@ -89,8 +89,8 @@ def _finish(
     from popmodel.api.trace import traced
     from popmodel.base.provenance import stamped
     from popmodel.cli.output import terminal_style
-    from popmodel.report.formats import TABLE
-    from popmodel.report.trace import VIEWS
+    from popmodel.reports.formats import TABLE
+    from popmodel.reports.trace import VIEWS
 
     runs, notes = merged(raw, target, force=force, after_the_run=True)
     if library.without_mpi is not None:

@@ -113,7 +113,7 @@ def command(
     from popmodel.cli.output import target
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.prediction.prediction import MAIN_FAMILY
-    from popmodel.report.validate import views
+    from popmodel.reports.validate import views
     from popmodel.validation.comparison import varied
 
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)

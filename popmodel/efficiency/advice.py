@@ -36,7 +36,7 @@ from popmodel.efficiency.loss_causes import (
 )
 from popmodel.efficiency.regions import apart
 from popmodel.efficiency.scaling import SCALING
-from popmodel.trace.caveats import ENOUGH, FEW, MEASURABLE
+from popmodel.traces.caveats import ENOUGH, FEW, MEASURABLE
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import FamilyEvaluation

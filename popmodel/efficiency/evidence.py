@@ -14,20 +14,20 @@ from popmodel.network.network import Network
 from popmodel.simulator import replay
 from popmodel.simulator.mpi_calls import looks
 from popmodel.simulator.program import at_once
-from popmodel.trace.calls import FOUND_NOTHING, call_times, lengths_in
-from popmodel.trace.caveats import crowding, first_values, waiting
-from popmodel.trace.codes import Event
-from popmodel.trace.tables import part_of, walk
+from popmodel.traces.calls import FOUND_NOTHING, call_times, lengths_in
+from popmodel.traces.caveats import crowding, first_values, waiting
+from popmodel.traces.codes import Event
+from popmodel.traces.tables import part_of, walk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.simulator import Execution, Program
-    from popmodel.trace import Trace
-    from popmodel.trace.calls import CallTable
-    from popmodel.trace.intervals import Intervals
-    from popmodel.trace.records import CallSites
-    from popmodel.trace.regions import ParallelRegions
+    from popmodel.traces import Trace
+    from popmodel.traces.calls import CallTable
+    from popmodel.traces.intervals import Intervals
+    from popmodel.traces.records import CallSites
+    from popmodel.traces.regions import ParallelRegions
 
 
 # What is measured of a run only to say why it loses time: no efficiency is computed from it.

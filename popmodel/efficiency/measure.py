@@ -27,22 +27,22 @@ from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.trace.calls import call_times
-from popmodel.trace.caveats import caveats
-from popmodel.trace.codes import RUNNING, Event
-from popmodel.trace.info import marked_regions
-from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.regions import ParallelRegions, WithoutWaits, parallel_regions, summed_waits
-from popmodel.trace.runtime import longest, state_ends, state_times
-from popmodel.trace.selection import PROGRAM, TraceFocus, TracePart, focused
-from popmodel.trace.tables import walk_locations
+from popmodel.traces.calls import call_times
+from popmodel.traces.caveats import caveats
+from popmodel.traces.codes import RUNNING, Event
+from popmodel.traces.info import marked_regions
+from popmodel.traces.intervals import Intervals, alone
+from popmodel.traces.regions import ParallelRegions, WithoutWaits, parallel_regions, summed_waits
+from popmodel.traces.runtime import longest, state_ends, state_times
+from popmodel.traces.selection import PROGRAM, TraceFocus, TracePart, focused
+from popmodel.traces.tables import walk_locations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
     from popmodel.simulator import Execution, Program
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 
 # When threads do useful work, and which of it lies in parallel regions.

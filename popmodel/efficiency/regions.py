@@ -9,17 +9,17 @@ import numpy as np
 
 from popmodel.base.units import plural
 from popmodel.efficiency.observables import RegionObservables
-from popmodel.trace.codes import SYNCHRONISING
-from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.regions import ParallelRegions, locked, synchronisation
-from popmodel.trace.tables import part_of
+from popmodel.traces.codes import SYNCHRONISING
+from popmodel.traces.intervals import Intervals, alone
+from popmodel.traces.regions import ParallelRegions, locked, synchronisation
+from popmodel.traces.tables import part_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.efficiency.observables import Observables
-    from popmodel.trace import Trace
-    from popmodel.trace.intervals import Instants
+    from popmodel.traces import Trace
+    from popmodel.traces.intervals import Instants
 
 
 _NS = 1e9

@@ -33,9 +33,9 @@ from popmodel.fit.law import FIT
 from popmodel.fit.problem import DISTURBED, problem
 from popmodel.fit.samples import Interval
 from popmodel.fit.scores import CalibrationFit, Outlier, noise_of, relevant, robust
-from popmodel.machine.profile import Profile
-from popmodel.machine.quantity import END, FIELDS, Quantity
-from popmodel.machine.register import find
+from popmodel.machines.profile import Profile
+from popmodel.machines.quantity import END, FIELDS, Quantity
+from popmodel.machines.register import find
 from popmodel.model.model_error import DRIFTS, RESIDUALS, own_deviation
 from popmodel.model.posterior import RESIDUAL, Calibration, packed, root_of
 from popmodel.model.run.placement import WHOLE, Allocation

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.fit.physical_laws import LARGEST_GROWTH
-from popmodel.machine.profile import Profile
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.profile import Profile
+from popmodel.machines.quantity import Quantity
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.scale_factors import SPREADS
 from popmodel.model.signature.program import Signature

@@ -21,8 +21,8 @@ from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import TERMS_FAMILY
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.fit.samples import Array
-from popmodel.machine.profile import Profile
-from popmodel.machine.quantity import Quantity, Topology
+from popmodel.machines.profile import Profile
+from popmodel.machines.quantity import Quantity, Topology
 from popmodel.model.model_error import (
     DRIFTS,
     RESIDUALS,

@@ -1,5 +1,5 @@
 // From events to calls: the entry and the exit of each, which call it is, and what it tells of
-// itself. What the numbers of events mean is decided in popmodel.trace.
+// itself. What the numbers of events mean is decided in popmodel.traces.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

@@ -17,8 +17,8 @@ from popmodel.base.documents import parse_toml
 from popmodel.base.errors import did_you_mean
 from popmodel.base.expressions import Expression
 from popmodel.base.values import dataclass
-from popmodel.machine.parameter import CONSTRUCTS
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.parameter import CONSTRUCTS
+from popmodel.machines.quantity import Quantity
 from popmodel.model.constraints import Condition, ConstraintOutcome, Possible, outcomes, possible
 from popmodel.model.grammar.keys import GrammarKey
 from popmodel.model.grammar.reading import OPEN, Path, SignatureError, key_lines, line_of

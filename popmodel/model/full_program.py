@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from popmodel.base.errors import UsageError
 from popmodel.efficiency.observables import Observables
-from popmodel.machine.profile import Profile
+from popmodel.machines.profile import Profile
 from popmodel.model.kinds.halo import Halo
 from popmodel.model.run.delays import computation
 from popmodel.model.run.operations import NotUnrolled, OperationsBuilder

@@ -13,7 +13,7 @@ import numpy as np
 from popmodel.base.expressions.elementary import Value, maximum, numbers
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
-from popmodel.machine.quantity import END, Quantity, Topology, around
+from popmodel.machines.quantity import END, Quantity, Topology, around
 from popmodel.model.posterior import RESIDUAL, Calibration, Drift
 from popmodel.model.run.extrapolation import MEASURED, RUNS, Reach
 from popmodel.model.run.placement import Placement

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from popmodel.machine.register import REGISTER
+from popmodel.machines.register import REGISTER
 
 
 class ChangeGroup(NamedTuple):

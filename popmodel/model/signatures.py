@@ -24,7 +24,7 @@ from popmodel.base.documents import Bundled, parse_toml, read_text
 from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.base.expressions import Expression
 from popmodel.base.units import SIZE_UNITS, TIME_UNITS
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.quantity import Quantity
 from popmodel.model.grammar.keys import GrammarKey
 from popmodel.model.grammar.reading import (
     UNREADABLE,

@@ -16,8 +16,8 @@ from popmodel.base.plain import fields_of
 from popmodel.base.units import format_size, plural
 from popmodel.base.values import dataclass
 from popmodel.efficiency.family import NO_MPI
-from popmodel.machine.profile import MissingQuantity, Profile
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.profile import MissingQuantity, Profile
+from popmodel.machines.quantity import Quantity
 from popmodel.model.model_error import (
     RESIDUALS,
     ModelForm,

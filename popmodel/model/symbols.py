@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from popmodel.base.values import dataclass
-from popmodel.machine import register
-from popmodel.machine.parameter import TIERS, Parameter
-from popmodel.machine.quantity import Quantity, around
-from popmodel.machine.register import REGISTER
+from popmodel.machines import register
+from popmodel.machines.parameter import TIERS, Parameter
+from popmodel.machines.quantity import Quantity, around
+from popmodel.machines.register import REGISTER
 
 # How far the laws of the model hold, beside the numbers that enter them.
 #
@@ -110,7 +110,7 @@ LAWS: Mapping[str, ModelLaw] = {one.path: one for one in (LOOPS, SERIAL, OPENMP,
 #
 # Equations never see a bare number: what a term needs it takes from the machine profile by its
 # path, from the signature, or from the placement, under the names listed here. Those of machines
-# are in the register (`popmodel.machine.register`).
+# are in the register (`popmodel.machines.register`).
 
 
 class ModelSymbol(NamedTuple):

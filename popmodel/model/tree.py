@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from popmodel.base.errors import UsageError
 from popmodel.base.expressions.elementary import Value, maximum, minimum, numbers, sqrt
 from popmodel.base.values import dataclass
-from popmodel.machine.profile import MissingQuantity
+from popmodel.machines.profile import MissingQuantity
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.delays import AVERAGED, LARGEST, computation, with_largest

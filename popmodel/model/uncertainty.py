@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from popmodel.base.arrays import quantile
 from popmodel.base.expressions.elementary import Value, numbers
 from popmodel.base.values import dataclass
-from popmodel.machine.quantity import END, Quantity, around
-from popmodel.machine.register import BY_CORES
+from popmodel.machines.quantity import END, Quantity, around
+from popmodel.machines.register import BY_CORES
 from popmodel.model.posterior import Calibration
 from popmodel.model.scale_factors import beginnings
 

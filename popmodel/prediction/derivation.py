@@ -32,9 +32,9 @@ from popmodel.base.units import format_size, format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.efficiency.family import AGGREGATES, Family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.machine.parameter import TIERS
-from popmodel.machine.profile import Profile
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.parameter import TIERS
+from popmodel.machines.profile import Profile
+from popmodel.machines.quantity import Quantity
 from popmodel.model.run.delays import (
     AVERAGED,
     Change,

@@ -22,8 +22,8 @@ from popmodel.base.values import dataclass
 from popmodel.fit.baselines import whole_run
 from popmodel.fit.mixture import Mixture
 from popmodel.fit.samples import Sample
-from popmodel.machine.profile import Profile
-from popmodel.machine.quantity import END
+from popmodel.machines.profile import Profile
+from popmodel.machines.quantity import END
 from popmodel.model.run.delays import LARGEST, RunCourse, observe
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import ImpossibleSplit, Placement

@@ -18,8 +18,8 @@ from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.evaluation import terms
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import Mode, against, of_masters
-from popmodel.machine.profile import Profile, measuring_first
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.profile import Profile, measuring_first
+from popmodel.machines.quantity import Quantity
 from popmodel.model.run.delays import ModelledObservables
 from popmodel.model.run.extrapolation import MEASURED, RUNS, Reach, measured_ranges, reaches
 from popmodel.model.run.feasible_splits import divisors

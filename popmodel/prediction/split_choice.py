@@ -28,8 +28,8 @@ from popmodel.base.plain import fields_of
 from popmodel.base.units import format_size
 from popmodel.base.values import dataclass
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.machine.profile import MissingQuantity, Profile, measuring_first
-from popmodel.machine.quantity import Topology
+from popmodel.machines.profile import MissingQuantity, Profile, measuring_first
+from popmodel.machines.quantity import Topology
 from popmodel.model.model_error import contrast
 from popmodel.model.run.feasible_splits import divisors as all_divisors
 from popmodel.model.run.feasible_splits import on_nodes

@@ -16,7 +16,7 @@ from popmodel.base.errors import UsageError
 from popmodel.base.plain import document
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
-from popmodel.machine.profile import Profile
+from popmodel.machines.profile import Profile
 from popmodel.model.run.placement import WHOLE, Allocation, launch_line, mpirun_line
 from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.program import Signature

@@ -61,8 +61,8 @@ from popmodel.runs.table import (
     read_rows,
     row_of,
 )
-from popmodel.trace.selection import TraceFocus
-from popmodel.trace.source import HEAD, foreign_file
+from popmodel.traces.selection import TraceFocus
+from popmodel.traces.source import HEAD, foreign_file
 
 SCHEMA = "popmodel/runs/1"
 """Schema of the documents of runs that popmodel writes."""

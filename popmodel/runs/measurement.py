@@ -19,7 +19,7 @@ from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun
 from popmodel.efficiency.observables import Observables
-from popmodel.trace.selection import TraceFocus
+from popmodel.traces.selection import TraceFocus
 
 
 @dataclass(frozen=True)

@@ -21,19 +21,19 @@ from popmodel.efficiency.regions import region_instances
 from popmodel.kernel import _kernel
 from popmodel.simulator.mpi_calls import ANYWHERE, Action, action_of
 from popmodel.structure.iterations import find
-from popmodel.trace.calls import FOUND_NOTHING, lengths_in
-from popmodel.trace.codes import Event
-from popmodel.trace.intervals import Instants, Intervals, alone, spread
-from popmodel.trace.regions import WithoutWaits
-from popmodel.trace.selection import PROGRAM, TracePart, focused
-from popmodel.trace.tables import part_of, walk, walk_locations
+from popmodel.traces.calls import FOUND_NOTHING, lengths_in
+from popmodel.traces.codes import Event
+from popmodel.traces.intervals import Instants, Intervals, alone, spread
+from popmodel.traces.regions import WithoutWaits
+from popmodel.traces.selection import PROGRAM, TracePart, focused
+from popmodel.traces.tables import part_of, walk, walk_locations
 
 if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
     from popmodel.efficiency.measure import UsefulTimes
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 REGION, BEFORE, END, OUTSIDE = "parallel region", "before region", "end", "outside regions"
 """Kinds of sites that are no calls: a region, and what the master computes before it; what is

@@ -20,16 +20,16 @@ import numpy as np
 from popmodel.base.values import dataclass
 from popmodel.simulator.mpi_calls import Action, action_of, collective_of, is_by_peer
 from popmodel.simulator.program import COLLECTIVES
-from popmodel.trace.calls import CallGroup
+from popmodel.traces.calls import CallGroup
 
 if TYPE_CHECKING:
     from typing import TypedDict
 
     from numpy.typing import NDArray
 
-    from popmodel.trace import Trace
-    from popmodel.trace.calls import CallTable
-    from popmodel.trace.intervals import Intervals
+    from popmodel.traces import Trace
+    from popmodel.traces.calls import CallTable
+    from popmodel.traces.intervals import Intervals
 
     class CallColumns(TypedDict):
         """Calls as the compiled core takes them."""

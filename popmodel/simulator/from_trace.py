@@ -43,18 +43,18 @@ from popmodel.simulator.match_calls import (
 )
 from popmodel.simulator.mpi_calls import Action, looks
 from popmodel.simulator.program import Op, Program
-from popmodel.trace.caveats import describe_losses, losses
-from popmodel.trace.codes import TRACING_DISABLED
-from popmodel.trace.intervals import Intervals, TracePieces, spread
-from popmodel.trace.records import Exact
-from popmodel.trace.runtime import state_times
-from popmodel.trace.tables import give_back, offsets_of
+from popmodel.traces.caveats import describe_losses, losses
+from popmodel.traces.codes import TRACING_DISABLED
+from popmodel.traces.intervals import Intervals, TracePieces, spread
+from popmodel.traces.records import Exact
+from popmodel.traces.runtime import state_times
+from popmodel.traces.tables import give_back, offsets_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.simulator.calls import CallThreads
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 _WORTH_SAYING = 0.01
 """Share of the time from which on calls are named that others need not notice."""

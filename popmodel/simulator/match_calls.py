@@ -22,7 +22,7 @@ from popmodel.simulator.program import (
     ProgramMessages,
     UnevenBytes,
 )
-from popmodel.trace.tables import give_back
+from popmodel.traces.tables import give_back
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.calls import CallColumns, CallThreads
     from popmodel.simulator.program import Program
-    from popmodel.trace import Trace
-    from popmodel.trace.calls import CollectiveArguments
-    from popmodel.trace.intervals import TracePieces
+    from popmodel.traces import Trace
+    from popmodel.traces.calls import CollectiveArguments
+    from popmodel.traces.intervals import TracePieces
 
 
 # Communicators by those who call collectives on them.

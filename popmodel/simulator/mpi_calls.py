@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 
 from popmodel.simulator.program import COLLECTIVES
-from popmodel.trace import codes as states
-from popmodel.trace.calls import FOUND_NOTHING, CallGroup
+from popmodel.traces import codes as states
+from popmodel.traces.calls import FOUND_NOTHING, CallGroup
 
 
 class Action(IntEnum):
@@ -115,7 +115,7 @@ _STATES_OF_GROUPS = {
 
 
 def state_of(group: CallGroup, name: str) -> int:
-    """State of a thread in a call (`popmodel.trace.codes`), as tracers write it."""
+    """State of a thread in a call (`popmodel.traces.codes`), as tracers write it."""
     return _STATES.get(action_of(group, name)) or _STATES_OF_GROUPS.get(group, states.OTHER)
 
 

@@ -91,7 +91,7 @@ class Collectives:
     members: NDArray[np.int32]  # int32[C]: Number of processes that have to take part
     root: NDArray[np.int32]  # int32[C]: Process index of the root, or -1
     # int64[C]: Largest number of bytes that one member sends and receives, as in
-    # `popmodel.trace.calls.CollectiveArguments`.
+    # `popmodel.traces.calls.CollectiveArguments`.
     sent: NDArray[np.int64]
     received: NDArray[np.int64]
     root_sent: NDArray[np.int64]  # int64[C]: Bytes that the root sends; 0 where there is no root

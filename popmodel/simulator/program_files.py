@@ -1,12 +1,12 @@
 """Programs written in formats that other simulators read: SimGrid SMPI's traces, and GOAL.
 
-A time-independent trace of SMPI (`popmodel.trace.untimed.smpi`) is one file with the actions of all
-processes. Computing is written in flop at `FLOPS` per second, so that a nanosecond is one flop.
+A time-independent trace of SMPI (`popmodel.traces.untimed.smpi`) is one file with the actions of
+all processes. Computing is written in flop at `FLOPS` per second, so that a nanosecond is one flop.
 SMPI's replay knows collectives of all processes that block: others are written as the messages that
 it would send for them (`popmodel.simulator.expand_collectives`). Sends that nobody waits for are
 waited for at the end, as SMPI does.
 
-In a schedule in GOAL (`popmodel.trace.untimed.goal`), which LogGOPSim simulates, each operation
+In a schedule in GOAL (`popmodel.traces.untimed.goal`), which LogGOPSim simulates, each operation
 needs those that its process has waited for, so that a rank does one thing after the other. Bursts
 are whole nanoseconds; those of a process are off by less than one in all. GOAL has no collectives:
 they are written as messages, too. It has no modes of sending, nodes or communicators either, and a
@@ -29,7 +29,7 @@ from popmodel.simulator.algorithms import carry_out
 from popmodel.simulator.expand_collectives import Amounts, lay_out, uneven_amounts
 from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import COLLECTIVES, Op, Program
-from popmodel.trace.formats import read
+from popmodel.traces.formats import read
 
 if TYPE_CHECKING:
     import os

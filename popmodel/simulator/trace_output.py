@@ -16,12 +16,12 @@ from popmodel.base.values import dataclass
 from popmodel.simulator.match_calls import communicators_of_callers
 from popmodel.simulator.mpi_calls import Action, action_of, state_of
 from popmodel.simulator.program import COLLECTIVES, Op
-from popmodel.trace import Trace
-from popmodel.trace.calls import CallTable, CollectiveArguments
-from popmodel.trace.codes import IDLE, TRACING_DISABLED
-from popmodel.trace.intervals import TracePieces, spread
-from popmodel.trace.records import Others, RecordColumns
-from popmodel.trace.tables import EventTable, MessageTable, States, location_of_row, offsets_of
+from popmodel.traces import Trace
+from popmodel.traces.calls import CallTable, CollectiveArguments
+from popmodel.traces.codes import IDLE, TRACING_DISABLED
+from popmodel.traces.intervals import TracePieces, spread
+from popmodel.traces.records import Others, RecordColumns
+from popmodel.traces.tables import EventTable, MessageTable, States, location_of_row, offsets_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from popmodel.signature.document import Noted, TomlItem, TomlTable, text_of
+from popmodel.signatures.document import Noted, TomlItem, TomlTable, text_of
 from popmodel.source.formula_text import formula
 from popmodel.source.intermediate_form import SourcePlace
 from popmodel.source.interpreter import Interpreter

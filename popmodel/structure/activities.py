@@ -8,14 +8,14 @@ import numpy as np
 
 from popmodel.efficiency.measure import useful_times
 from popmodel.structure.bursts import bursts, regions
-from popmodel.trace.calls import CallGroup
-from popmodel.trace.intervals import Intervals, alone, spread
+from popmodel.traces.calls import CallGroup
+from popmodel.traces.intervals import Intervals, alone, spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.structure.structure import Structure
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 _NS = 1e9
 ACTIVITIES = ("nothing", "computing", "parallel", "messages", "collective", "other")

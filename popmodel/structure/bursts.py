@@ -12,17 +12,17 @@ from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.structure.structure import leaves
-from popmodel.trace.caveats import delays
-from popmodel.trace.codes import Event
-from popmodel.trace.intervals import Instants, Intervals, spread
-from popmodel.trace.tables import offsets_of, walk_locations
+from popmodel.traces.caveats import delays
+from popmodel.traces.codes import Event
+from popmodel.traces.intervals import Instants, Intervals, spread
+from popmodel.traces.tables import offsets_of, walk_locations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.efficiency.measure import UsefulTimes
     from popmodel.structure.structure import Structure
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 COUNTERS = {Event.INSTRUCTIONS: "instructions", Event.CYCLES: "cycles"}
 _NS = 1e9

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.program import Program
     from popmodel.structure.program_events import ProgramEvents
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 _NS = 1e9
 _MATTERS = 0.01

@@ -31,15 +31,15 @@ from popmodel.structure.bursts import (
 )
 from popmodel.structure.phase_variation import Imbalance, imbalance
 from popmodel.structure.structure import FoundLoop, Leaf, Nest
-from popmodel.trace.caveats import delays
-from popmodel.trace.codes import TRACING_DISABLED
-from popmodel.trace.intervals import Intervals, alone
+from popmodel.traces.caveats import delays
+from popmodel.traces.codes import TRACING_DISABLED
+from popmodel.traces.intervals import Intervals, alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.structure.structure import Structure
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 Kind: TypeAlias = Literal["serial", "parallel"]
 Limits: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64]]"

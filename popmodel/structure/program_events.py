@@ -25,11 +25,11 @@ from popmodel.base.arrays import numbered
 from popmodel.base.values import dataclass
 from popmodel.simulator.calls import sequence_calls
 from popmodel.simulator.program import Op
-from popmodel.trace.caveats import delays
-from popmodel.trace.codes import RUNNING, TRACING_DISABLED, Event
-from popmodel.trace.intervals import Intervals, alone, spread
-from popmodel.trace.regions import parallel_regions, user_regions
-from popmodel.trace.tables import offsets_of, walk, walk_locations
+from popmodel.traces.caveats import delays
+from popmodel.traces.codes import RUNNING, TRACING_DISABLED, Event
+from popmodel.traces.intervals import Intervals, alone, spread
+from popmodel.traces.regions import parallel_regions, user_regions
+from popmodel.traces.tables import offsets_of, walk, walk_locations
 
 if TYPE_CHECKING:
     from typing import Any
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.simulator.program import Program
-    from popmodel.trace import Trace
-    from popmodel.trace.regions import Occurrences
+    from popmodel.traces import Trace
+    from popmodel.traces.regions import Occurrences
 
 _ROWS = 1 << 18  # events that are put into user regions at once
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.structure.structure import loops_around
-from popmodel.trace.calls import by_call, calls_made, lengths_in
-from popmodel.trace.tables import walk
+from popmodel.traces.calls import by_call, calls_made, lengths_in
+from popmodel.traces.tables import walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.program import Program
     from popmodel.structure.structure import Structure
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 MOST_PAIRS = 1 << 14
 """Pairs of a document: that of a thousand processes with a dozen partners each has them all."""

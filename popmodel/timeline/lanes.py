@@ -11,11 +11,11 @@ from popmodel.base.units import count, plural
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.simulator.program import Op, ProgramMessages
-from popmodel.trace.calls import CallGroup
-from popmodel.trace.codes import TRACING_DISABLED
-from popmodel.trace.intervals import Intervals, TracePieces, alone, spread
-from popmodel.trace.regions import parallel_regions, user_regions
-from popmodel.trace.tables import MessageTable, walk
+from popmodel.traces.calls import CallGroup
+from popmodel.traces.codes import TRACING_DISABLED
+from popmodel.traces.intervals import Intervals, TracePieces, alone, spread
+from popmodel.traces.regions import parallel_regions, user_regions
+from popmodel.traces.tables import MessageTable, walk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from popmodel.simulator import Program
     from popmodel.simulator.execution import CriticalPath, Moments
     from popmodel.timeline.window_sums import Activity
-    from popmodel.trace import Trace
-    from popmodel.trace.calls import CallTable
+    from popmodel.traces import Trace
+    from popmodel.traces.calls import CallTable
 
 
 # What a thread can do at a time, as a timeline shows it.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from popmodel.simulator.execution import Moments
     from popmodel.timeline.lanes import Lanes
     from popmodel.timeline.window_sums import Activity
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 
 # Where the iterations of a run begin.

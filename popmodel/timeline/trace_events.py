@@ -28,8 +28,8 @@ from popmodel.timeline.lanes import (
     rows_of,
 )
 from popmodel.timeline.timeline import replay_of
-from popmodel.trace.codes import IDLE, NOT_CREATED, STATES
-from popmodel.trace.intervals import spread
+from popmodel.traces.codes import IDLE, NOT_CREATED, STATES
+from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
     import os
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.timeline.lanes import LaneClock
-    from popmodel.trace import Trace
-    from popmodel.trace.calls import CallTable
-    from popmodel.trace.tables import States
+    from popmodel.traces import Trace
+    from popmodel.traces.calls import CallTable
+    from popmodel.traces.tables import States
 
 
 # What a thread does, as slices that nest: regions, in them calls of MPI and states.

@@ -13,17 +13,17 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.regions import waiting_in
 from popmodel.timeline.lanes import TimeAxis
-from popmodel.trace.codes import NOT_CREATED, TRACING_DISABLED
-from popmodel.trace.intervals import Intervals, alone, spread
-from popmodel.trace.runtime import state_ends
-from popmodel.trace.tables import offsets_of
+from popmodel.traces.codes import NOT_CREATED, TRACING_DISABLED
+from popmodel.traces.intervals import Intervals, alone, spread
+from popmodel.traces.runtime import state_ends
+from popmodel.traces.tables import offsets_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.efficiency.family import Family, Metric
     from popmodel.timeline.lanes import LaneClock
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 
 # What the threads of a run do, as intervals by kind: those that efficiencies are measured by.

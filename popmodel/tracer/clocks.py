@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.values import dataclass
-from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.meta import Exchange, Meta
+from popmodel.traces.tables import TraceWarning
 
 _BY_DAY = (
     "hosts whose clock was not compared with that of rank 0: aligned by time of day, which can be "

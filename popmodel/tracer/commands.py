@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.base.values import dataclass
-from popmodel.machine.host.processes import output_of
+from popmodel.machines.host.processes import output_of
 
 Family = Literal["Open MPI", "Hydra", "srun"]
 Words = Sequence[str]

@@ -4,7 +4,7 @@ Twice through the run. First thread by thread: records become states, events and
 which wait in a temporary file; the ends of messages are joined. Then window by window of time:
 what all threads have in it is brought in order and written as text.
 
-`popmodel.trace.paraver.writer.TraceWriter` holds all records and sorts them at the end, which is
+`popmodel.traces.paraver.writer.TraceWriter` holds all records and sorts them at the end, which is
 right for tests and examples; only its header and its files of names serve here.
 """
 
@@ -26,14 +26,6 @@ from popmodel.base import files
 from popmodel.base.errors import TraceError, UsageError
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
-from popmodel.trace import codes as states
-from popmodel.trace import formats
-from popmodel.trace.caveats import crowded
-from popmodel.trace.codes import Event
-from popmodel.trace.paraver.labels import legend
-from popmodel.trace.paraver.render import Renderer
-from popmodel.trace.paraver.writer import header_lines, packed, write_beside
-from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.clocks import RankClock, align, residual
 from popmodel.tracer.identities import (
     Communicators,
@@ -50,6 +42,14 @@ from popmodel.tracer.raw_records import CallTables, RecordKind, known_calls
 from popmodel.tracer.temporary import Spool
 from popmodel.tracer.thread_events import PAIR, STATE, Converter, EventLoad, Tables
 from popmodel.tracer.thread_rows import Member, Rows, rows_of
+from popmodel.traces import codes as states
+from popmodel.traces import formats
+from popmodel.traces.caveats import crowded
+from popmodel.traces.codes import Event
+from popmodel.traces.paraver.labels import legend
+from popmodel.traces.paraver.render import Renderer
+from popmodel.traces.paraver.writer import header_lines, packed, write_beside
+from popmodel.traces.tables import TraceWarning
 
 CHUNK = 1 << 17
 """Records that are converted at a time."""

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.values import dataclass
-from popmodel.trace.calls import FOUND_NOTHING
-from popmodel.trace.codes import Event
-from popmodel.trace.regions import readable
 from popmodel.tracer.meta import Communicator, Function, Meta, TracedSite
 from popmodel.tracer.raw import Process
 from popmodel.tracer.raw_records import INCOMPLETE, SITE_SHIFT, known_calls
 from popmodel.tracer.symbol_table import SymbolPlace, demangle
+from popmodel.traces.calls import FOUND_NOTHING
+from popmodel.traces.codes import Event
+from popmodel.traces.regions import readable
 
 WORLD, SELF = 1, 2
 """What every process calls MPI_COMM_WORLD and MPI_COMM_SELF."""

@@ -2,7 +2,7 @@
 
 A library built for one make of MPI does not work with another: handles and constants differ. The
 MPI of a command is the one that its program is linked with, or that of its launcher, where they are
-installed with a compiler wrapper; else the one that `popmodel.machine.host.toolchain` finds.
+installed with a compiler wrapper; else the one that `popmodel.machines.host.toolchain` finds.
 
 Compute nodes often have no compiler: what `popmodel trace --build-only` has built on a login node
 is found there in the cache, by a file beside each library that says what it is for.
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from popmodel.base import files
-from popmodel.machine.host.build import PROGRAMS, TRACER, build_tracer, is_as_built, tracer_sources
-from popmodel.machine.host.processes import output_of
-from popmodel.machine.host.toolchain import (
+from popmodel.machines.host.build import PROGRAMS, TRACER, build_tracer, is_as_built, tracer_sources
+from popmodel.machines.host.processes import output_of
+from popmodel.machines.host.toolchain import (
     MPI_COMPILERS,
     Compiler,
     Mpi,

@@ -25,9 +25,9 @@ from popmodel.base.documents import (
 )
 from popmodel.base.errors import TraceError
 from popmodel.base.values import dataclass
-from popmodel.machine.host.hardware import parse_cpu_list
-from popmodel.trace.tables import TraceWarning
+from popmodel.machines.host.hardware import parse_cpu_list
 from popmodel.tracer.raw_records import LATEST
+from popmodel.traces.tables import TraceWarning
 
 Cpus = frozenset[int]
 """Processors of a host that a thread may use."""

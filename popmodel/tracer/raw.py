@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from popmodel.base.arrays import among
 from popmodel.base.errors import TraceError
 from popmodel.base.values import dataclass
-from popmodel.trace.caveats import ABORTED, CUT, FULL, KILLED, LIMITED
-from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
 from popmodel.tracer.raw_records import (
     HEADER,
@@ -42,6 +40,8 @@ from popmodel.tracer.raw_records import (
     RecordKind,
     known_calls,
 )
+from popmodel.traces.caveats import ABORTED, CUT, FULL, KILLED, LIMITED
+from popmodel.traces.tables import TraceWarning
 
 _APART = 10**9  # ns by which clocks of hosts may differ
 _ONE_EACH = "trace each run into a separate directory"
@@ -322,12 +322,12 @@ class Process:
     meta: Meta
     threads: tuple[RawThread, ...]  # In order of their numbers
     # Threads whose last records are lost: since when, on the clock of the host, and why, a key of
-    # `popmodel.trace.caveats.REASONS`.
+    # `popmodel.traces.caveats.REASONS`.
     lost: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def broken(self) -> int | None:
-        """Why it ended before its end, a key of `popmodel.trace.caveats.REASONS`; None else."""
+        """Why it ended before its end, a key of `popmodel.traces.caveats.REASONS`; None else."""
         if self.meta.reason == "abort":
             return ABORTED
         return KILLED if self.meta.end is None or self.meta.reason == "signal" else None

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.errors import PopmodelError
-from popmodel.machine.host.build import sources
-from popmodel.trace.codes import (
+from popmodel.machines.host.build import sources
+from popmodel.traces.codes import (
     BOTH_WAYS,
     COMPLETING,
     INPUT_OUTPUT,
@@ -37,7 +37,7 @@ from popmodel.trace.codes import (
     WAITING,
     Event,
 )
-from popmodel.trace.paraver.render import event_of
+from popmodel.traces.paraver.render import event_of
 
 INCOMPLETE = 10_000
 """Added to the value of a call's event when a test has completed or a probe found nothing.

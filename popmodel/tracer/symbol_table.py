@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from popmodel.trace.regions import readable, without_arguments
+from popmodel.traces.regions import readable, without_arguments
 
 _RUNTIMES = {"GOMP_parallel": "OpenMP", "__kmpc_fork_call": "OpenMP", "PMPI_Init": "MPI"}
 TOOLS = ("addr2line", "eu-addr2line", "llvm-addr2line")

@@ -10,9 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.arrays import distinct
-from popmodel.trace import codes as states
-from popmodel.trace.caveats import BY_RATE
-from popmodel.trace.codes import Event
 from popmodel.tracer import message_ends as ends
 from popmodel.tracer.message_ends import global_ids
 from popmodel.tracer.raw_records import (
@@ -32,6 +29,9 @@ from popmodel.tracer.raw_records import (
     openings,
     still_open,
 )
+from popmodel.traces import codes as states
+from popmodel.traces.caveats import BY_RATE
+from popmodel.traces.codes import Event
 
 PAIR = np.dtype(
     [("time", np.int64), ("value", np.int64), ("event", np.uint32), ("joined", np.uint32)]

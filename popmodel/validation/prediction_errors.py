@@ -17,7 +17,7 @@ from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import TERMS, TERMS_FAMILY, FamilyTerm, leaves, terms
 from popmodel.fit.baselines import BASELINES, baselines
 from popmodel.fit.samples import Sample
-from popmodel.machine.quantity import END
+from popmodel.machines.quantity import END
 from popmodel.prediction.prediction import MAIN_FAMILY
 from popmodel.prediction.split_choice import WITHIN, SplitChoice
 from popmodel.validation.comparison import (

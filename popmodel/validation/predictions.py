@@ -29,8 +29,8 @@ from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import USEFUL
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.machine.profile import Profile
-from popmodel.machine.quantity import END
+from popmodel.machines.profile import Profile
+from popmodel.machines.quantity import END
 from popmodel.model.posterior import Calibration
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.signature.program import Signature

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import popmodel
 from popmodel.api.info import info
 from popmodel.base.errors import PartError
-from popmodel.trace.paraver.labels import Labels
-from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 STATE, SEND, RECV, ALLREDUCE = 50000001, 1, 2, 10
 COLLECTIVE, OTHER, INIT, FINALIZE = 50000002, 50000003, 31, 32

@@ -14,7 +14,7 @@ from popmodel.base.errors import UsageError
 from popmodel.efficiency.explain import plain
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.machine import profile_schema as schema
+from popmodel.machines import profile_schema as schema
 from popmodel.model.kinds import remedy
 from popmodel.model.scale_factors import REMEDIES
 from popmodel.model.signature.tables import KEYS, TABLES

@@ -10,8 +10,8 @@ import pytest
 from popmodel import project
 from popmodel.api.measured import read_runs
 from popmodel.base.errors import FileError, UsageError
-from popmodel.trace import read
-from popmodel.trace.selection import TracePart
+from popmodel.traces import read
+from popmodel.traces.selection import TracePart
 
 DATA = Path(__file__).parent.parent / "data"
 HYBRID = DATA / "bt-mz.S.2x2.prv.gz"

@@ -14,8 +14,8 @@ from popmodel.api.explain import explain
 from popmodel.base.errors import UsageError
 from popmodel.cli import main
 from popmodel.cli.output import OutputTarget
-from popmodel.report.renderers.json import encodable
-from popmodel.report.views import Document
+from popmodel.reports.renderers.json import encodable
+from popmodel.reports.views import Document
 
 from .conftest import CG, COMD, HYBRID, ROOT, RUNS, VM
 

@@ -26,7 +26,7 @@ from popmodel.simulator import from_trace
 from popmodel.structure.iterations import find as find_structure
 from popmodel.structure.message_rows import PlaceTable
 from popmodel.structure.patterns import find_communication
-from popmodel.trace import read
+from popmodel.traces import read
 
 
 def write(path: Path, side: int, steps: int) -> int:

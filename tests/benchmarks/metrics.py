@@ -33,10 +33,10 @@ STEP = 100_000  # ns; a block takes 10**7
 SETUP = """
 import re, resource, sys
 from pathlib import Path
-import popmodel, popmodel.cli.metrics, popmodel.report.metrics
+import popmodel, popmodel.cli.metrics, popmodel.reports.metrics
 from popmodel.efficiency.measure import analyse
 from popmodel.simulator import from_trace
-from popmodel.trace import read
+from popmodel.traces import read
 def cpu():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
@@ -51,8 +51,8 @@ NOTHING = ""
 READ = "trace = read(sys.argv[1])"
 METRICS = "analyse(read(sys.argv[1]))"
 PROGRAM = """
-from popmodel.trace.selection import focused
-from popmodel.trace.selection import PROGRAM
+from popmodel.traces.selection import focused
+from popmodel.traces.selection import PROGRAM
 trace, _ = focused(read(sys.argv[1]), PROGRAM)
 (trace.whole or trace).calls()
 begin = cpu()

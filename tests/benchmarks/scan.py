@@ -53,16 +53,16 @@ def done(begin, nbytes=0):
 path = Path(sys.argv[1])
 """
 SCAN = """
-from popmodel.trace.paraver import reader
-from popmodel.trace.source import open_source
+from popmodel.traces.paraver import reader
+from popmodel.traces.source import open_source
 begin = start()
 with open_source(path) as source:
     reader.scan(source, path, 1)
 done(begin)
 """
 READ = """
-from popmodel.trace import read
-from popmodel.trace.paraver import columns
+from popmodel.traces import read
+from popmodel.traces.paraver import columns
 begin = start()
 trace = read(path)
 done(begin, sum(

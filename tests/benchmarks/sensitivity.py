@@ -20,10 +20,10 @@ from replay import ring  # of the benchmark beside this one
 
 import popmodel
 from popmodel.network.network import PRESETS
+from popmodel.sensitivity.piecewise_linear import pieces
+from popmodel.sensitivity.runtime_planes import RuntimeCurve, Runtimes, runtime_planes
 from popmodel.simulator import Program, from_trace
 from popmodel.simulator.replayer import Replayer
-from popmodel.whatif.piecewise_linear import pieces
-from popmodel.whatif.runtime_planes import RuntimeCurve, Runtimes, runtime_planes
 
 
 def spent(call: Callable[[], object]) -> float:

@@ -31,7 +31,7 @@ from popmodel.simulator import Program, from_trace
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure.iterations import find, structure_of
 from popmodel.structure.structure import Structure
-from popmodel.trace import read
+from popmodel.traces import read
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 

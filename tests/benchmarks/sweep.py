@@ -10,7 +10,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from popmodel.machine import profile
+from popmodel.machines import profile
 from popmodel.model import signatures as signature
 from popmodel.prediction.prediction import predict
 from popmodel.prediction.split_sweep import sweep

@@ -21,7 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from popmodel.machine.host.toolchain import find_mpi
+from popmodel.machines.host.toolchain import find_mpi
 from popmodel.tracer.commands import Settings, variables
 from popmodel.tracer.conversion import held_up, merge
 from popmodel.tracer.library import find_or_build

@@ -21,12 +21,12 @@ sys.path.insert(0, str(ROOT / "tests"))
 from timeline.window import Window  # noqa: E402
 
 from popmodel.efficiency.measure import analyse  # noqa: E402
-from popmodel.report.html.contents import Contents  # noqa: E402
-from popmodel.report.html.packing import pack  # noqa: E402
-from popmodel.report.html.timeline import section  # noqa: E402
+from popmodel.reports.html.contents import Contents  # noqa: E402
+from popmodel.reports.html.packing import pack  # noqa: E402
+from popmodel.reports.html.timeline import section  # noqa: E402
 from popmodel.timeline.timeline import timeline  # noqa: E402
-from popmodel.trace import Trace, read  # noqa: E402
-from popmodel.trace.selection import TracePart, focused  # noqa: E402
+from popmodel.traces import Trace, read  # noqa: E402
+from popmodel.traces.selection import TracePart, focused  # noqa: E402
 
 SHARED = Path(os.environ.get("POPMODEL_SHARED", ROOT.parent / "shared" / "traces"))
 SHARES = (0.02, 0.1, 0.3)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from popmodel.report.html.contents import SCHEMA, Contents
-from popmodel.report.html.page import page
+from popmodel.reports.html.contents import SCHEMA, Contents
+from popmodel.reports.html.page import page
 
 from .conftest import Open
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.report.html import comparison
-from popmodel.report.html.contents import Contents
-from popmodel.report.html.page import page
+from popmodel.reports.html import comparison
+from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.page import page
 
 from .conftest import BT_MZ, STENCIL, Open
 

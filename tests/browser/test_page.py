@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 import popmodel
-from popmodel.report.html.page import held
+from popmodel.reports.html.page import held
 
 from .conftest import Open
 

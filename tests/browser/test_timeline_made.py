@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import popmodel
-from popmodel.report.html import page as pages
-from popmodel.report.html.contents import Contents
-from popmodel.report.html.section import Section
+from popmodel.reports.html import page as pages
+from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.section import Section
 
 from .conftest import STENCIL, Open
 from .timelines import (

@@ -10,11 +10,11 @@ import pytest
 
 import popmodel
 from popmodel.api.metrics import Metrics
-from popmodel.report.html.contents import SCHEMA, Contents
-from popmodel.report.html.page import page as html
+from popmodel.reports.html.contents import SCHEMA, Contents
+from popmodel.reports.html.page import page as html
 from popmodel.timeline.timeline import timeline
-from popmodel.trace import read
-from popmodel.trace.selection import focused
+from popmodel.traces import read
+from popmodel.traces.selection import focused
 
 from .conftest import STENCIL, Open
 from .timelines import (

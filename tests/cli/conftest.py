@@ -14,7 +14,7 @@ from patience import GENEROUS
 from real_mpi import mpi
 
 from popmodel.cli import main
-from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.traces.paraver.writer import TraceWriter
 
 from .computed import Known, computed_once
 from .played_machine import machine
@@ -23,7 +23,7 @@ from .traced_programs import programs, traced
 __all__ = ["machine", "mpi", "programs", "traced"]
 
 MS = 1_000_000
-PRESETS = Path(__file__).resolve().parents[2] / "popmodel" / "machine" / "presets"
+PRESETS = Path(__file__).resolve().parents[2] / "popmodel" / "machines" / "presets"
 
 NOT_MODELLED = "not modelled, assumed to take no time: 50 % of the time in 1 MPI_Comm_split"
 """What is said of it first."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from popmodel.machine import profile
-from popmodel.machine.bench import bench_plan, run_directory
-from popmodel.machine.bench.bench_plan import Tools
-from popmodel.machine.host import hardware
-from popmodel.machine.host.toolchain import Compiler
+from popmodel.machines import profile
+from popmodel.machines.bench import bench_plan, run_directory
+from popmodel.machines.bench.bench_plan import Tools
+from popmodel.machines.host import hardware
+from popmodel.machines.host.toolchain import Compiler
 
 CACHE = "/sys/devices/system/cpu/cpu0/cache/index0"
 FILES = {

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from popmodel.machine.bench import bench_plan as plan
-from popmodel.machine.bench import collect
+from popmodel.machines.bench import bench_plan as plan
+from popmodel.machines.bench import collect
 
 from .played_machine import CACHE, FILES, calls, load
 

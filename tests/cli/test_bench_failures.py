@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.machine.bench import collect
+from popmodel.machines.bench import collect
 
 from .played_machine import load
 

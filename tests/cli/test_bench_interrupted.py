@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from popmodel.machine.bench import run_directory, suite
-from popmodel.machine.bench.bench_plan import PlannedLaunch
-from popmodel.machine.bench.run_directory import Files
+from popmodel.machines.bench import run_directory, suite
+from popmodel.machines.bench.bench_plan import PlannedLaunch
+from popmodel.machines.bench.run_directory import Files
 
 from .played_machine import calls, load
 

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from patience import GENEROUS, measuring
 
-from popmodel.machine import profile
-from popmodel.machine.bench import bench_plan as plan
-from popmodel.machine.bench import jobs as memory_jobs
-from popmodel.machine.bench import suite
-from popmodel.machine.host import hardware
-from popmodel.machine.host.launcher import call, probe
-from popmodel.machine.host.toolchain import Mpi, ToolchainError, find_mpi
+from popmodel.machines import profile
+from popmodel.machines.bench import bench_plan as plan
+from popmodel.machines.bench import jobs as memory_jobs
+from popmodel.machines.bench import suite
+from popmodel.machines.host import hardware
+from popmodel.machines.host.launcher import call, probe
+from popmodel.machines.host.toolchain import Mpi, ToolchainError, find_mpi
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.machine.bench import bench_plan as measurement
-from popmodel.machine.bench.bench_plan import MeasurementRequest
-from popmodel.machine.host.toolchain import Compiler, Mpi, ToolchainError
+from popmodel.machines.bench import bench_plan as measurement
+from popmodel.machines.bench.bench_plan import MeasurementRequest
+from popmodel.machines.host.toolchain import Compiler, Mpi, ToolchainError
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -169,7 +169,7 @@ def test_nodes_that_are_not_told_are_not_made_up(popmodel: Call) -> None:
 
 
 def test_what_stays_on_a_node_is_told() -> None:
-    from popmodel.report.communication import blocks
+    from popmodel.reports.communication import blocks
 
     document = package.communication(COMD).to_dict()
     document |= {"nodes": 2, "within_nodes": {"messages": 492, "bytes": document["bytes"] // 4}}

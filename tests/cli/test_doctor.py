@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from popmodel.machine.bench import doctor_checks as doctor
-from popmodel.machine.bench.doctor_checks import DoctorCheck
-from popmodel.machine.host import hardware
+from popmodel.machines.bench import doctor_checks as doctor
+from popmodel.machines.bench.doctor_checks import DoctorCheck
+from popmodel.machines.host import hardware
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

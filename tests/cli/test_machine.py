@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from machine.profiles import document, measured
 
-from popmodel.machine.profile import DEFAULT_PRESET
+from popmodel.machines.profile import DEFAULT_PRESET
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -176,7 +176,7 @@ def test_ctrl_c_while_reading(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys\n"
         "from popmodel.cli import main\n"
-        "from popmodel.trace import source\n"
+        "from popmodel.traces import source\n"
         "source._Plain.readinto = lambda *_: os.kill(os.getpid(), signal.SIGINT) or 1\n"
         "sys.exit(main())\n"
     )
@@ -340,8 +340,8 @@ def test_the_help_costs_little_more_than_typer_itself() -> None:
 
 BESIDE_NUMPY = ("numpy.ma", "rich", "sympy", "scipy", "pandas", "pydantic")
 HEAVY = ("numpy", *BESIDE_NUMPY)
-OTHER_ACTIONS = ("popmodel.machine.profile_comparison", "popmodel.report.machine_diff")
-ROOMS = ("popmodel.efficiency", "popmodel.machine", "popmodel.model")
+OTHER_ACTIONS = ("popmodel.machines.profile_comparison", "popmodel.reports.machine_diff")
+ROOMS = ("popmodel.efficiency", "popmodel.machines", "popmodel.model")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from popmodel.api import metrics as functions
 from popmodel.base.errors import PopmodelError
 from popmodel.efficiency.family import Family
-from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.traces.paraver.writer import TraceWriter
 
 from .conftest import MS, write_trace
 

@@ -13,8 +13,8 @@ from oracle.script import Script
 
 import popmodel.api.metrics as api
 from popmodel.base.errors import UsageError
-from popmodel.trace.paraver.labels import Labels
-from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 from .conftest import MS
 

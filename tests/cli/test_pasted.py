@@ -16,8 +16,8 @@ import pytest
 from console import ROOT
 from patience import GENEROUS
 
-from popmodel.report.html.folding import unfolded
-from popmodel.report.views import pasteable
+from popmodel.reports.html.folding import unfolded
+from popmodel.reports.views import pasteable
 
 Call = Callable[..., tuple[int, str, str]]
 TRACE = "it's a $run.prv.gz"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.report.renderers.text import command_lines
+from popmodel.reports.renderers.text import command_lines
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

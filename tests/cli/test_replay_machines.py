@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.machine.profile import load
+from popmodel.machines.profile import load
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.traces.paraver.writer import TraceWriter
 
 from .conftest import MS, write_trace
 

@@ -19,7 +19,7 @@ import pytest
 from patience import GENEROUS, until
 from real_mpi import ENVIRONMENT, Mpi
 
-from popmodel.machine.host import hardware
+from popmodel.machines.host import hardware
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

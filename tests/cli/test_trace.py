@@ -10,7 +10,7 @@ import pytest
 from patience import GENEROUS
 from real_mpi import Mpi
 
-from popmodel.machine.host.toolchain import find_compiler
+from popmodel.machines.host.toolchain import find_compiler
 
 from .traced_programs import Call, environment
 

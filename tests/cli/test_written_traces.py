@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from synthetic import Program, programs, run
 
-from popmodel.trace import read
-from popmodel.trace.codes import Event
-from popmodel.trace.paraver.numbers import NUMBERS
-from popmodel.trace.selection import TracePart, focused
+from popmodel.traces import read
+from popmodel.traces.codes import Event
+from popmodel.traces.paraver.numbers import NUMBERS
+from popmodel.traces.selection import TracePart, focused
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -15,7 +15,7 @@ import pytest
 from patience import GENEROUS
 from real_mpi import ENVIRONMENT, Mpi
 
-from popmodel.machine.host.toolchain import find_compiler
+from popmodel.machines.host.toolchain import find_compiler
 
 Answer = tuple[int, str, str]
 

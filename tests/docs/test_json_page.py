@@ -20,12 +20,12 @@ from parameters_page import with_parameters
 
 from popmodel.base import document_schemas
 from popmodel.cli import main
-from popmodel.machine.register import REGISTER
+from popmodel.machines.register import REGISTER
 
 PAGE = (ROOT / "popmodel" / "docs" / "json.md").read_text()
 TRACE = "examples/traces/stencil3d.2x2.prv.gz"
 TWO_CORES = "examples/profiles/two-core-vm.json"
-PRESET = "popmodel/machine/presets/sandybridge-fdr.json"
+PRESET = "popmodel/machines/presets/sandybridge-fdr.json"
 COMMANDS = (
     f"info {TRACE}",
     "info tests/data/bt-mz.S.2x2.prv.gz",

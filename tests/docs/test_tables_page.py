@@ -12,8 +12,8 @@ from console import ROOT
 
 import popmodel
 from popmodel.runs.sites import sites_of
-from popmodel.trace.paraver.labels import Labels
-from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 PAGE = (ROOT / "popmodel" / "docs" / "tables.md").read_text()
 SITES = "Sites of runs"

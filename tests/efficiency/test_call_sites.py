@@ -11,12 +11,12 @@ import pytest
 from popmodel.base.plain import plain
 from popmodel.efficiency.evidence import CallSite
 from popmodel.efficiency.measure import MeasuredRun, analyse
-from popmodel.trace import Trace, read
-from popmodel.trace.codes import Event
-from popmodel.trace.paraver.labels import Labels
-from popmodel.trace.paraver.numbers import NUMBERS
-from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.selection import splice
+from popmodel.traces import Trace, read
+from popmodel.traces.codes import Event
+from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.numbers import NUMBERS
+from popmodel.traces.paraver.writer import TraceWriter
+from popmodel.traces.selection import splice
 
 COLLECTIVE, ALLREDUCE, BARRIER = 50000002, 10, 8
 COUNTER = 42000050

@@ -8,9 +8,9 @@ import pytest
 
 from popmodel.efficiency.evidence import Crowd, SerialCode
 from popmodel.efficiency.measure import MeasuredRun, analyse
-from popmodel.trace import read
-from popmodel.trace.codes import Event
-from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.traces import read
+from popmodel.traces.codes import Event
+from popmodel.traces.paraver.writer import TraceWriter
 
 US = 1000
 DATA = Path(__file__).parent.parent / "data"

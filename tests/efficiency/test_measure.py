@@ -12,9 +12,9 @@ from popmodel.base.errors import TraceError
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun, analyse, runtime
 from popmodel.network.network import PRESETS
-from popmodel.trace import read
-from popmodel.trace.paraver.labels import Labels
-from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.traces import read
+from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 PARALLEL, FUNCTION, BARRIER = 60000001, 60000018, 60000005
 INSTRUCTIONS, CYCLES = 42000050, 42000059

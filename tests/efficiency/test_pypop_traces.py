@@ -16,8 +16,8 @@ import pytest
 
 from popmodel.efficiency.measure import analyse
 from popmodel.efficiency.observables import Observables
-from popmodel.trace import read
-from popmodel.trace.selection import TracePart
+from popmodel.traces import read
+from popmodel.traces.selection import TracePart
 
 DATA = Path(__file__).parents[1] / "data"
 RUNS = [

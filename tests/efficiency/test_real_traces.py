@@ -10,8 +10,8 @@ import pytest
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
-from popmodel.trace import read
-from popmodel.trace.selection import TracePart, splice
+from popmodel.traces import read
+from popmodel.traces.selection import TracePart, splice
 
 TRACES = [
     "bt-mz.S.2x2",

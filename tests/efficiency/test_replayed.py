@@ -12,8 +12,8 @@ from popmodel.efficiency.measure import analyse
 from popmodel.efficiency.observables import FAMILIES, NO_REGIONS, of_execution, unknown_families
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace, replay
-from popmodel.trace import read
-from popmodel.trace.selection import focused
+from popmodel.traces import read
+from popmodel.traces.selection import focused
 
 DATA = Path(__file__).parent.parent / "data"
 HYBRID = read(DATA / "bt-mz.S.2x2.prv.gz")

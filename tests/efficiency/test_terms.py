@@ -11,7 +11,7 @@ from popmodel.efficiency.evaluation import TERMS, leaves, terms
 from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
-from popmodel.trace import read
+from popmodel.traces import read
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from popmodel.machine import profile
-from popmodel.machine.parameter import OPERATIONS
+from popmodel.machines import profile
+from popmodel.machines.parameter import OPERATIONS
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PROFILE = EXAMPLES / "profiles" / "two-core-vm.json"

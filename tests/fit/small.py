@@ -12,7 +12,7 @@ from model.demo import flat
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.fit.problem import Chosen, Problem, problem
 from popmodel.fit.scores import CalibrationFit, fit, noise_of, relevant
-from popmodel.machine.profile import Profile
+from popmodel.machines.profile import Profile
 from popmodel.model import signatures
 from popmodel.model.posterior import Calibration
 from popmodel.model.signature.program import Signature

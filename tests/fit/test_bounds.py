@@ -11,7 +11,7 @@ import pytest
 from fit.small import MACHINE, SPLITS, runs
 
 import popmodel
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.quantity import Quantity
 from popmodel.model import signatures
 from popmodel.model.signature.program import Signature
 from popmodel.model.uncertainty import END, score_bounds, spread

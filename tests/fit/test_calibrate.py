@@ -10,7 +10,7 @@ from fit.small import BODY, CONSTANTS, MACHINE, SPLITS, drawn, program, runs
 from model.demo import flat, machine
 
 from popmodel.fit.calibrate import Calibrated, calibrate
-from popmodel.machine.quantity import END
+from popmodel.machines.quantity import END
 from popmodel.model.posterior import TRUSTED
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study

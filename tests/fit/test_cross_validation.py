@@ -13,7 +13,7 @@ from scipy import stats
 from popmodel.fit.cross_validation import left_out, next_runs, sizes_left_out, with_terms
 from popmodel.fit.problem import Configuration
 from popmodel.fit.scores import CalibrationFit, linear, log_runtimes, solved
-from popmodel.machine.quantity import END
+from popmodel.machines.quantity import END
 from popmodel.model.symbols import LOOPS
 from popmodel.runs.measurement import MeasuredRow
 

@@ -9,7 +9,7 @@ from fit.small import program
 from model.demo import machine
 
 from popmodel.fit.problem import POSSIBLE, MissingTerm, missing_terms
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model.model_error import RESIDUALS
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal

@@ -23,7 +23,7 @@ from popmodel.fit.scores import (
     robust,
     solved,
 )
-from popmodel.machine.quantity import END
+from popmodel.machines.quantity import END
 from popmodel.runs.measurement import MeasuredRow
 
 DRAWS = 30

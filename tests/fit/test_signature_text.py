@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from popmodel.fit.calibrate import Learnt, text_of
 from popmodel.fit.samples import Interval
-from popmodel.machine.profile import Profile, load
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.profile import Profile, load
+from popmodel.machines.quantity import Quantity
 from popmodel.model import signatures
 from popmodel.model.posterior import Calibration, Drift, root_of
 from popmodel.model.run.extrapolation import beyond_runs

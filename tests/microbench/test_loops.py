@@ -15,11 +15,11 @@ import pytest
 from microbench.node_program import Line, build, check_result, median, two_cpus
 from patience import GENEROUS, measuring
 
-from popmodel.machine import profile
-from popmodel.machine.bench import jobs as memory_jobs
-from popmodel.machine.bench import sample_files as samples
-from popmodel.machine.bench.estimate.profile_document import calibrate
-from popmodel.machine.quantity import Topology
+from popmodel.machines import profile
+from popmodel.machines.bench import jobs as memory_jobs
+from popmodel.machines.bench import sample_files as samples
+from popmodel.machines.bench.estimate.profile_document import calibrate
+from popmodel.machines.quantity import Topology
 
 MIB = 1024 * 1024
 CHUNK = 512  # elements of a thread in one operation

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from popmodel.machine import profile
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines import profile
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model import signatures as signature
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.parameters import Parameters

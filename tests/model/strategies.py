@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 from model.demo import machine, program
 
-from popmodel.machine import profile as profiles
-from popmodel.machine.profile import Profile
+from popmodel.machines import profile as profiles
+from popmodel.machines.profile import Profile
 from popmodel.model.signature.program import Signature
 
 count = st.integers(1, 2000)

@@ -9,7 +9,7 @@ from model.demo import machine, program
 from popmodel.api.outcomes import evaluate
 from popmodel.base.errors import UsageError
 from popmodel.efficiency.observables import of_execution
-from popmodel.machine.profile import Profile
+from popmodel.machines.profile import Profile
 from popmodel.model import full_program as of_whole
 from popmodel.model.full_program import whole
 from popmodel.model.signature.program import Signature

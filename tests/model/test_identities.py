@@ -12,7 +12,7 @@ from model.strategies import machines, programs
 
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.machine.profile import Profile
+from popmodel.machines.profile import Profile
 from popmodel.model.run.delays import PARTS, ModelledObservables
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import place

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from model.demo import exact, machine, program
 from model.strategies import machines, programs
 
-from popmodel.machine.bench.estimate import profile_document
-from popmodel.machine.profile import Profile, from_document
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.bench.estimate import profile_document
+from popmodel.machines.profile import Profile, from_document
+from popmodel.machines.quantity import Quantity
 from popmodel.model import model_error
 from popmodel.model.model_error import ModelForm, contrast, disturbed, laws_of_split
 from popmodel.model.run.extrapolation import Reach

@@ -12,13 +12,13 @@ import pytest
 from console import ROOT
 
 from popmodel.base.expressions.elementary import Value
-from popmodel.machine import profile as profiles
-from popmodel.machine import register
-from popmodel.machine.parameter import TIERS
-from popmodel.machine.profile import Profile
-from popmodel.machine.profile_comparison import network_of
-from popmodel.machine.quantity import Quantity
-from popmodel.machine.register import REGISTER
+from popmodel.machines import profile as profiles
+from popmodel.machines import register
+from popmodel.machines.parameter import TIERS
+from popmodel.machines.profile import Profile
+from popmodel.machines.profile_comparison import network_of
+from popmodel.machines.quantity import Quantity
+from popmodel.machines.register import REGISTER
 from popmodel.model import signatures
 from popmodel.model.uncertainty import Draws
 from popmodel.prediction.prediction import predict

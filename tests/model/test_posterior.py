@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from model.demo import machine
 from model.test_model_error import WORK
 
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.quantity import Quantity
 from popmodel.model.model_error import laws_of_split
 from popmodel.model.posterior import Calibration, root_of
 from popmodel.model.symbols import LAWS

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model.demo import machine, program
 
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model import reduced_run
 from popmodel.model.reduced_run import similar
 from popmodel.model.run.operations import NotUnrolled

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from popmodel.base.documents import Items, NamedShape, OneOf, Optional, Shape, TableShape, Text
-from popmodel.machine.profile_schema import PROFILE, Number
+from popmodel.machines.profile_schema import PROFILE, Number
 from popmodel.model.scale_factors import GROUPS, REMEDIES, WHAT_IF, beginnings, factors, factors_of
 from popmodel.model.symbols import explain
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from popmodel.base.documents import Items, NamedShape, OneOf, Shape, TableShape
-from popmodel.machine import profile
-from popmodel.machine.profile_schema import PROFILE, Number
+from popmodel.machines import profile
+from popmodel.machines.profile_schema import PROFILE, Number
 from popmodel.model.symbols import RESERVED, SYMBOLS, explain, label, not_modelled
 from popmodel.model.uncertainty import group
 

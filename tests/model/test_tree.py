@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from model.demo import machine, program
 
-from popmodel.machine import profile as profiles
+from popmodel.machines import profile as profiles
 from popmodel.model import signatures
 from popmodel.model.run.collective_times import CARRIED, CARRIED_LAW
 from popmodel.model.run.parameters import Parameters

@@ -7,8 +7,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from popmodel.machine import quantity
-from popmodel.machine.quantity import Quantity
+from popmodel.machines import quantity
+from popmodel.machines.quantity import Quantity
 from popmodel.model import uncertainty
 from popmodel.model.uncertainty import (
     FIRST,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
 
-from popmodel.machine.profile import MissingQuantity, Profile, from_document
+from popmodel.machines.profile import MissingQuantity, Profile, from_document
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import RunWork

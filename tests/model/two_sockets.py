@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from popmodel.machine import profile
+from popmodel.machines import profile
 
 
 def machine(sockets: int, domains: int, pairs: dict[str, Any] | None = None) -> profile.Profile:

@@ -9,7 +9,7 @@ import numpy as np
 
 from oracle import scanner as plain
 from popmodel.kernel import _kernel
-from popmodel.trace.paraver import columns
+from popmodel.traces.paraver import columns
 
 
 def compiled(text: bytes, layout: plain.Layout, cuts: Sequence[int] = ()) -> tuple:

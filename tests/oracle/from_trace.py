@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from popmodel.simulator.mpi_calls import BUFFERED, Action, action_of, collective_of
 from popmodel.simulator.program import COLLECTIVES, Op
-from popmodel.trace import Trace
+from popmodel.traces import Trace
 
 DISABLED = 14
 SENDS = (Action.SEND, Action.ISEND, Action.SENDRECEIVE)

@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 
-from popmodel.trace.paraver.event_tables import ParaverRecords
-from popmodel.trace.paraver.numbers import COUNTER_RANGE, MPI_TYPES, OPENMP_TYPES
-from popmodel.trace.tables import (
+from popmodel.traces.paraver.event_tables import ParaverRecords
+from popmodel.traces.paraver.numbers import COUNTER_RANGE, MPI_TYPES, OPENMP_TYPES
+from popmodel.traces.tables import (
     EventTable,
     Int64,
     MessageTable,
@@ -17,7 +17,7 @@ from popmodel.trace.tables import (
     location_of_row,
     offsets_of,
 )
-from popmodel.trace.trace import Trace
+from popmodel.traces.trace import Trace
 
 _SPANNING = np.array(sorted({*MPI_TYPES, *OPENMP_TYPES}), np.uint32)
 

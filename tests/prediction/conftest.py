@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.machine import profile
-from popmodel.machine.profile import Profile
+from popmodel.machines import profile
+from popmodel.machines.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.signature.program import Signature
 

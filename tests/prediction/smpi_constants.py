@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from oracle import smpi
 from scipy import stats
 
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.quantity import Quantity
 from popmodel.model.signature.program import Signature
 
 Array = NDArray[np.float64]

@@ -13,7 +13,7 @@ from typing import Any
 
 from oracle import smpi
 
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines.profile import Profile, from_document
 
 HOSTS = 64
 

@@ -9,15 +9,15 @@ import pytest
 
 from popmodel.base.errors import UsageError
 from popmodel.base.expressions.elementary import numbers
-from popmodel.machine.profile import Profile, load
+from popmodel.machines.profile import Profile, load
 from popmodel.model import model_error, signatures
 from popmodel.model.posterior import TRUSTED, Calibration, Drift
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Array, drawn_only
 from popmodel.prediction.prediction import OUTSIDE, PredictedRun, predict
-from popmodel.report.heading import calibrated
-from popmodel.report.uncertainty import named
+from popmodel.reports.heading import calibrated
+from popmodel.reports.uncertainty import named
 
 NOISE = 0.1
 LOG_P = "residual.log_processes"

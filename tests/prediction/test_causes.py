@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from model.demo import machine, program
 
-from popmodel.machine.profile import Profile
+from popmodel.machines.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.signatures import bundled
 from popmodel.prediction.prediction import MAIN_FAMILY, PredictedRun, predict

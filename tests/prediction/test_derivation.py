@@ -15,8 +15,8 @@ from model.demo import exact, machine, program
 from popmodel.base.errors import UsageError
 from popmodel.base.expressions import Takes, parse
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.machine import profile
-from popmodel.machine.profile import Profile
+from popmodel.machines import profile
+from popmodel.machines.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.run.delays import Change, Correction
 from popmodel.model.run.placement import place

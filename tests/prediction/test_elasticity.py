@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from model.demo import machine, program
 
 from popmodel.base.expressions.elementary import Value
-from popmodel.machine import profile
-from popmodel.machine.profile import Profile
+from popmodel.machines import profile
+from popmodel.machines.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.run.delays import ModelledObservables
 from popmodel.model.run.placement import place

@@ -8,8 +8,8 @@ import pytest
 from model.demo import LINE, PIPELINE, SOLITARY, machine, program
 
 from popmodel.base.errors import UsageError
-from popmodel.machine import profile
-from popmodel.machine.profile import Profile
+from popmodel.machines import profile
+from popmodel.machines.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.machine import profile
-from popmodel.machine.quantity import END
+from popmodel.machines import profile
+from popmodel.machines.quantity import END
 from popmodel.model import signatures
 from popmodel.model.signature.evidence import LearntRun, LearntRuns
 from popmodel.model.signature.program import Signature

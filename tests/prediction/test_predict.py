@@ -15,9 +15,9 @@ from model.demo import machine, program
 
 from popmodel.base.errors import UsageError
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.machine.profile import Profile, measuring
-from popmodel.machine.quantity import Cache, Topology
-from popmodel.machine.register import part_of
+from popmodel.machines.profile import Profile, measuring
+from popmodel.machines.quantity import Cache, Topology
+from popmodel.machines.register import part_of
 from popmodel.model import signatures as signature
 from popmodel.model.run.delays import PARTS, closed_form, observe
 from popmodel.model.run.placement import place
@@ -311,7 +311,7 @@ def test_refusals(
 def test_a_prediction_needs_neither_sympy_nor_scipy() -> None:
     code = """
 import sys
-from popmodel.machine import profile
+from popmodel.machines import profile
 from popmodel.model import signatures as signature
 from popmodel.prediction.prediction import predict
 predict(signature.load("cannon"), profile.load(profile.DEFAULT_PRESET), 16, 4)

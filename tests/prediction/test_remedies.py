@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from model.demo import exact, machine, program
 
-from popmodel.machine import profile as profiles
-from popmodel.machine.profile import Profile
+from popmodel.machines import profile as profiles
+from popmodel.machines.profile import Profile
 from popmodel.model import signatures
 from popmodel.model.kinds import KINDS, remedy
 from popmodel.model.signature.program import Signature

@@ -6,8 +6,8 @@ import pytest
 from model.demo import exact, machine, program
 
 from popmodel.base.errors import UsageError
-from popmodel.machine import profile as profiles
-from popmodel.machine.profile import MissingQuantity, Profile
+from popmodel.machines import profile as profiles
+from popmodel.machines.profile import MissingQuantity, Profile
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.prediction import PredictedRun, ReferenceRun, predict
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from popmodel.base.expressions.elementary import numbers
-from popmodel.machine.quantity import Topology
+from popmodel.machines.quantity import Topology
 from popmodel.model.run.placement import place
 from popmodel.model.uncertainty import FIRST, Estimate
 from popmodel.prediction.prediction import Validity

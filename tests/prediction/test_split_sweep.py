@@ -18,8 +18,8 @@ from model.strategies import machines, programs
 
 from popmodel.base.errors import UsageError
 from popmodel.base.expressions import parse
-from popmodel.machine import profile
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines import profile
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model import reduced_run
 from popmodel.model import signatures as signature
 from popmodel.model.kinds.item import Item

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from model.demo import exact, machine, program
 
 from popmodel.base.plain import plain
-from popmodel.machine import profile
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines import profile
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model import signatures as signature
 from popmodel.model.run.extrapolation import LIMITS
 from popmodel.model.run.parameters import ParameterUse
@@ -21,12 +21,12 @@ from popmodel.model.run.placement import Allocation, place
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import Validity, assess, predict
 from popmodel.prediction.split_sweep import sweep
-from popmodel.report.predict import blocks
-from popmodel.report.renderers.markdown import markdown_lines
-from popmodel.report.renderers.tables import Style
-from popmodel.report.renderers.terminal import block_lines
-from popmodel.report.sweep import blocks as sweep_blocks
-from popmodel.report.sweep import records as sweep_records
+from popmodel.reports.predict import blocks
+from popmodel.reports.renderers.markdown import markdown_lines
+from popmodel.reports.renderers.tables import Style
+from popmodel.reports.renderers.terminal import block_lines
+from popmodel.reports.sweep import blocks as sweep_blocks
+from popmodel.reports.sweep import records as sweep_records
 
 TWO_CORES = profile.load(Path(__file__).parents[2] / "examples" / "profiles" / "two-core-vm.json")
 LOOP = (

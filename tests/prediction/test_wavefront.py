@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from model.demo import exact, machine, program
 
-from popmodel.machine.profile import from_document
+from popmodel.machines.profile import from_document
 from popmodel.network.network import PRESETS
 from popmodel.prediction.prediction import predict
 from popmodel.simulator import replay

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.trace.calls import CallGroup
-from popmodel.trace.codes import Event
-from popmodel.trace.paraver.numbers import MPI_TYPES, NUMBERS, PARALLEL
-from popmodel.trace.trace import Trace
+from popmodel.traces.calls import CallGroup
+from popmodel.traces.codes import Event
+from popmodel.traces.paraver.numbers import MPI_TYPES, NUMBERS, PARALLEL
+from popmodel.traces.trace import Trace
 
 HERE = Path(__file__).resolve().parent
 NOTHING = " (found nothing)"

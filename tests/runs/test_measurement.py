@@ -21,7 +21,7 @@ from popmodel.runs.measurement import (
     deviation_of_metric,
     from_run,
 )
-from popmodel.trace import read
+from popmodel.traces import read
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
 RUN = MeasuredRow("runs.csv", 4, 2, 1.5, {}, parameters={"N": 128.0, "steps": 10.0}, line=2)

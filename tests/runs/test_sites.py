@@ -10,7 +10,7 @@ import pytest
 import popmodel
 from popmodel.efficiency.measure import analyse, before_replay
 from popmodel.runs.sites import BEFORE, END, REGION, UNITS, sites_of
-from popmodel.trace.selection import TracePart
+from popmodel.traces.selection import TracePart
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"

@@ -20,7 +20,7 @@ from popmodel.simulator.expand_collectives import lay_out
 from popmodel.simulator.program import Program
 from popmodel.simulator.program_files import write
 from popmodel.structure.traffic import TrafficUse, uses
-from popmodel.trace import Trace, read
+from popmodel.traces import Trace, read
 
 ALL, ONE, ROOT, OTHERS = "all parts", "a part", "all parts, of the root", "a part, but the root"
 # The plain form and those with counts, with what Extrae records of them as sent and received.

@@ -25,7 +25,7 @@ from popmodel.simulator import costs as core
 from popmodel.simulator.costs import Charges, classes
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.simulator.replayer import Moments, Replayer
-from popmodel.trace import read
+from popmodel.traces import read
 
 DATA = Path(__file__).parent.parent / "data"
 CASES = json.loads((DATA / "dimemas_micro.json").read_text())

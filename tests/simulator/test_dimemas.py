@@ -13,7 +13,7 @@ from oracle.script import Script
 
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace, replay
-from popmodel.trace import read
+from popmodel.traces import read
 
 DATA = Path(__file__).parent.parent / "data"
 CASES = json.loads((DATA / "dimemas_micro.json").read_text())

@@ -12,7 +12,7 @@ from oracle.script import Script
 
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
-from popmodel.trace import Trace
+from popmodel.traces import Trace
 
 
 class Told(NamedTuple):

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from popmodel.machine import profile
-from popmodel.machine.profile_comparison import network_of
+from popmodel.machines import profile
+from popmodel.machines.profile_comparison import network_of
 from popmodel.network.collectives import NAMES, parse_selection
 from popmodel.network.network import PRESETS, Network
 from popmodel.network.point_to_point import SizeClass, Tier, Tiers, by_size

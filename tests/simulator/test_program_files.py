@@ -16,7 +16,7 @@ from popmodel.simulator import from_trace, program_files, replay
 from popmodel.simulator.expand_collectives import lay_out
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.simulator.program_files import FORMATS, clear_tags, goal_text, smpi_text, write
-from popmodel.trace import read
+from popmodel.traces import read
 
 DATA = Path(__file__).parents[1] / "data"
 TRACES = (

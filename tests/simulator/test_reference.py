@@ -19,8 +19,8 @@ from oracle.script import Call, Script
 from popmodel.base.errors import ReplayError
 from popmodel.simulator import from_trace
 from popmodel.simulator.program import Program
-from popmodel.trace import Trace, read
-from popmodel.trace.selection import splice
+from popmodel.traces import Trace, read
+from popmodel.traces.selection import splice
 
 PROCESSES = 3
 COMMUNICATORS = {2: [2, 0], 5: [1, 2]}

@@ -22,10 +22,10 @@ from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.simulator.trace_output import replayed
-from popmodel.trace import read
-from popmodel.trace.paraver.writer import labels_of
-from popmodel.trace.paraver.writer import write_trace as write
-from popmodel.trace.selection import splice
+from popmodel.traces import read
+from popmodel.traces.paraver.writer import labels_of
+from popmodel.traces.paraver.writer import write_trace as write
+from popmodel.traces.selection import splice
 
 IDEAL = PRESETS["ideal"]
 EAGER = IDEAL.with_(eager_threshold=float("inf"))

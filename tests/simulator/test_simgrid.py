@@ -15,7 +15,7 @@ from popmodel.simulator import from_trace, replay
 from popmodel.simulator.costs import Charges
 from popmodel.simulator.program_files import smpi_text
 from popmodel.simulator.replayer import ends
-from popmodel.trace import read
+from popmodel.traces import read
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
 CELLS = json.loads((DATA / "cells.json").read_text())

@@ -12,8 +12,8 @@ from popmodel.base.errors import ReplayError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import Replayer, from_trace, replay
 from popmodel.simulator.program import Op, Program
-from popmodel.trace import Trace, read
-from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.traces import Trace, read
+from popmodel.traces.paraver.writer import TraceWriter
 
 IDEAL = PRESETS["ideal"]
 EAGER = IDEAL.with_(eager_threshold=float("inf"))

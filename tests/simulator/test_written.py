@@ -17,11 +17,11 @@ from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import Program, from_trace, replay
 from popmodel.simulator.replayer import Replayer
 from popmodel.simulator.trace_output import replayed
-from popmodel.trace import Trace, read
-from popmodel.trace import codes as state
-from popmodel.trace.paraver.writer import labels_of
-from popmodel.trace.paraver.writer import write_trace as write
-from popmodel.trace.selection import TracePart, focused
+from popmodel.traces import Trace, read
+from popmodel.traces import codes as state
+from popmodel.traces.paraver.writer import labels_of
+from popmodel.traces.paraver.writer import write_trace as write
+from popmodel.traces.selection import TracePart, focused
 
 from .test_round_trip import runs
 

@@ -11,7 +11,7 @@ from synthetic.program import Steps
 
 from popmodel.structure.activities import ACTIVITIES, timeline
 from popmodel.structure.iterations import find
-from popmodel.trace import Trace
+from popmodel.traces import Trace
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from synthetic import programs, run
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure.iterations import find, structure_of
 from popmodel.structure.structure import FoundLoop, leaves
-from popmodel.trace.selection import PROGRAM, focused
+from popmodel.traces.selection import PROGRAM, focused
 
 
 def cut(tmp_path, program, seed):

@@ -10,7 +10,7 @@ from popmodel.structure.iterations import find
 from popmodel.structure.program_events import events_of
 from popmodel.structure.repetition import repeated
 from popmodel.structure.structure import loops_around
-from popmodel.trace import read
+from popmodel.traces import read
 
 
 def strays(structure):

@@ -9,7 +9,7 @@ from popmodel.simulator import from_trace
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure.iterations import Iterations, find, focus_of, structure_of
 from popmodel.structure.program_events import events_of
-from popmodel.trace import read
+from popmodel.traces import read
 
 DATA = Path(__file__).parent.parent / "data"
 MS = 1_000_000

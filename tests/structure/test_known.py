@@ -13,7 +13,7 @@ from structure.programs import loops
 
 from popmodel.structure.iterations import find
 from popmodel.structure.structure import FoundLoop
-from popmodel.trace import read
+from popmodel.traces import read
 
 SMPI = Path(__file__).parent.parent / "data" / "smpi"
 

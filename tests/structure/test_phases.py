@@ -15,10 +15,10 @@ from synthetic.program import Steps
 from popmodel.efficiency.measure import analyse
 from popmodel.structure.iterations import find
 from popmodel.structure.phases import SEVERAL, Phase, Phases, phases
-from popmodel.trace import Trace, read
-from popmodel.trace.codes import TRACING_DISABLED
-from popmodel.trace.runtime import state_times
-from popmodel.trace.selection import TracePart, focused
+from popmodel.traces import Trace, read
+from popmodel.traces.codes import TRACING_DISABLED
+from popmodel.traces.runtime import state_times
+from popmodel.traces.selection import TracePart, focused
 
 DATA = Path(__file__).parents[1] / "data"
 

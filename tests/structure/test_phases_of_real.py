@@ -10,8 +10,8 @@ import pytest
 from popmodel.structure.iterations import find
 from popmodel.structure.phase_variation import idle_regions, interruptions, remark
 from popmodel.structure.phases import Phase, Phases, phases
-from popmodel.trace import read
-from popmodel.trace.selection import focused
+from popmodel.traces import read
+from popmodel.traces.selection import focused
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from popmodel.simulator import from_trace
 from popmodel.structure.iterations import find
 from popmodel.structure.program_events import _into_regions, events_of
-from popmodel.trace import read
-from popmodel.trace.intervals import spread
-from popmodel.trace.paraver.labels import Labels
-from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.regions import Occurrences
+from popmodel.traces import read
+from popmodel.traces.intervals import spread
+from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
+from popmodel.traces.regions import Occurrences
 
 REGION, FUNCTION, RUNNING, NOT_TRACING = 60000001, 60000018, 1, 14
 SEND, RECEIVE, IPROBE = (50000001, 1), (50000001, 2), (50000001, 61)

@@ -13,7 +13,7 @@ from popmodel.structure.iterations import find, structure_of
 from popmodel.structure.program_events import events_of
 from popmodel.structure.structure import FoundLoop
 from popmodel.structure.time_steps import by_site, time_steps
-from popmodel.trace import read
+from popmodel.traces import read
 
 
 def at_sites(program):

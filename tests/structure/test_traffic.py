@@ -13,7 +13,7 @@ from synthetic.program import Steps
 from popmodel.structure import traffic
 from popmodel.structure.iterations import find
 from popmodel.structure.traffic import CallUse, calls_in_part
-from popmodel.trace import Trace
+from popmodel.traces import Trace
 
 
 @pytest.fixture

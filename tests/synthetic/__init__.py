@@ -6,7 +6,7 @@ gives its times, and the lines of the trace are written here.
     from synthetic import programs, run
 
     done = run(programs.jacobi((4, 4), steps=50), persistent=0.1, transient=0.02, seed=1)
-    trace = done.read(tmp_path)          # popmodel.trace.Trace
+    trace = done.read(tmp_path)          # popmodel.traces.Trace
     done.iterations[3]                   # ns at which rank 3 began each iteration, and its last end
     done.bursts["sweep"][3]              # seconds that rank 3 computed in each execution
 

@@ -12,7 +12,7 @@ from synthetic.program import Program
 from synthetic.written import Lines
 
 if TYPE_CHECKING:
-    from popmodel.trace import Trace
+    from popmodel.traces import Trace
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Run:
 
     def read(self, folder: Path, name: str = "synthetic.prv") -> Trace:
         """Write the trace into a folder, and read it."""
-        from popmodel.trace import read
+        from popmodel.traces import read
 
         return read(self.write(folder / name))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.timeline.lanes import TimeAxis
-from popmodel.trace.intervals import Intervals
+from popmodel.traces.intervals import Intervals
 
 SPAN = st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted)
 

@@ -11,8 +11,8 @@ from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace
 from popmodel.simulator.replayer import Replayer
 from popmodel.timeline.lanes import LaneClock, clock_of
-from popmodel.trace import Trace, read
-from popmodel.trace.selection import TracePart, focused
+from popmodel.traces import Trace, read
+from popmodel.traces.selection import TracePart, focused
 
 DATA = Path(__file__).parent.parent / "data"
 NAMES = sorted(path.name.removesuffix(".prv.gz") for path in DATA.glob("*.prv.gz"))

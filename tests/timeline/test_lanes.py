@@ -14,8 +14,8 @@ from synthetic.program import Steps
 
 from popmodel.timeline.lanes import KINDS
 from popmodel.timeline.timeline import LIMITS, Timeline, timeline
-from popmodel.trace import Trace, read
-from popmodel.trace.selection import TracePart, focused
+from popmodel.traces import Trace, read
+from popmodel.traces.selection import TracePart, focused
 
 DATA = Path(__file__).parent.parent / "data"
 NUMBER = {kind.id: number for number, kind in enumerate(KINDS)}

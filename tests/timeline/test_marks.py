@@ -9,8 +9,8 @@ from synthetic import Program, Rank, run
 from synthetic.program import Steps
 
 from popmodel.timeline.timeline import marks_of
-from popmodel.trace import Trace, read
-from popmodel.trace.selection import TracePart, focused
+from popmodel.traces import Trace, read
+from popmodel.traces.selection import TracePart, focused
 
 DATA = Path(__file__).parent.parent / "data"
 

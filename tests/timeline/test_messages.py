@@ -11,8 +11,8 @@ import pytest
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.timeline.timeline import LIMITS, Timeline, timeline
-from popmodel.trace import read
-from popmodel.trace.selection import focused
+from popmodel.traces import read
+from popmodel.traces.selection import focused
 
 DATA = Path(__file__).parent.parent / "data"
 NAMES = sorted(path.name.removesuffix(".prv.gz") for path in DATA.glob("*.prv.gz"))

@@ -10,8 +10,8 @@ from synthetic import Program, Rank, run
 from synthetic.program import Steps
 
 from popmodel.timeline.lanes import NamedStates, TimeAxis, named_regions, rows_of
-from popmodel.trace import Trace, read
-from popmodel.trace.selection import focused
+from popmodel.traces import Trace, read
+from popmodel.traces.selection import focused
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 from popmodel.efficiency.measure import analyse
 from popmodel.timeline.timeline import LIMITS, timeline
-from popmodel.trace import read
-from popmodel.trace.selection import focused
+from popmodel.traces import read
+from popmodel.traces.selection import focused
 
 DATA = Path(__file__).parent.parent / "data"
 EXAMPLE = DATA.parent.parent / "examples" / "traces" / "stencil3d.2x2.prv.gz"

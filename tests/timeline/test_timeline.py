@@ -8,7 +8,7 @@ import pytest
 
 from popmodel.base.errors import TraceError
 from popmodel.timeline.timeline import LIMITS, Timeline, timeline
-from popmodel.trace import read
+from popmodel.traces import read
 
 DATA = Path(__file__).parent.parent / "data"
 RUNNING = "1:1:1:1:1:0:1000:1\n1:1:1:2:1:0:1000:1\n"

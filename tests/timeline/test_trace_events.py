@@ -17,8 +17,8 @@ from synthetic.program import Steps
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.timeline.trace_events import Exported, export
-from popmodel.trace import Trace, read
-from popmodel.trace.selection import TracePart, focused
+from popmodel.traces import Trace, read
+from popmodel.traces.selection import TracePart, focused
 
 DATA = Path(__file__).parent.parent / "data"
 NAMES = sorted(path.name.removesuffix(".prv.gz") for path in DATA.glob("*.prv.gz"))

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.trace import Trace
-from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.raw_records import (
     HEADER,
     MAGIC,
@@ -20,6 +18,8 @@ from popmodel.tracer.raw_records import (
     RecordKind,
     known_calls,
 )
+from popmodel.traces import Trace
+from popmodel.traces.tables import TraceWarning
 
 NUMBER = {call.name: number for number, call in known_calls().items()}
 

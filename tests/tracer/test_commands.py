@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.base.errors import UsageError
-from popmodel.machine.host.toolchain import find_compiler
+from popmodel.machines.host.toolchain import find_compiler
 from popmodel.tracer import commands
 from popmodel.tracer.commands import (
     CommandError,

@@ -11,11 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tracer.builder import NUMBER
 
-from popmodel.trace import read
-from popmodel.trace.codes import IDLE, RUNNING
-from popmodel.trace.paraver.numbers import NUMBERS
-from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.regions import user_regions
 from popmodel.tracer.raw_records import (
     RECORD,
     CallTables,
@@ -28,6 +23,11 @@ from popmodel.tracer.raw_records import (
     still_open,
 )
 from popmodel.tracer.thread_events import BACKWARDS, NOT_RETURNED, UNBEGUN, Converter, Tables
+from popmodel.traces import read
+from popmodel.traces.codes import IDLE, RUNNING
+from popmodel.traces.paraver.numbers import NUMBERS
+from popmodel.traces.paraver.writer import TraceWriter
+from popmodel.traces.regions import user_regions
 
 TABLES = Tables(
     CallTables(),

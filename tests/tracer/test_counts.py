@@ -7,8 +7,8 @@ from pathlib import Path
 from tracer.builder import Run
 
 from popmodel.api import communication, find_phases, metrics
-from popmodel.trace import info, read
 from popmodel.tracer.conversion import merge
+from popmodel.traces import info, read
 
 MADE = {
     "MPI_Allreduce": 40,

@@ -16,8 +16,8 @@ from real_mpi import Mpi
 
 from popmodel.base import files
 from popmodel.base.errors import FileError
-from popmodel.machine.host.build import LOG, TRACER, BuildError, build_tracer, sources
-from popmodel.machine.host.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
+from popmodel.machines.host.build import LOG, TRACER, BuildError, build_tracer, sources
+from popmodel.machines.host.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
 from popmodel.tracer import library
 from popmodel.tracer.commands import Family, TracedCommand
 from popmodel.tracer.library import Library, find_or_build
@@ -345,7 +345,7 @@ def test_what_was_built_serves_where_there_is_no_compiler(
 ) -> None:
     assert built.mpi is not None
     node = without_compiler(tmp_path / "bin")
-    monkeypatch.setattr("popmodel.machine.host.toolchain._mpicc_of_package", lambda: None)
+    monkeypatch.setattr("popmodel.machines.host.toolchain._mpicc_of_package", lambda: None)
     for command in (None, plain(), replace(plain(), is_launcher=True)):
         found = find_or_build(command, node)
         assert found.path == built.path
@@ -365,7 +365,7 @@ def test_what_is_kept_must_be_whole_and_of_these_sources(
     built: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = without_compiler(tmp_path / "bin")
-    monkeypatch.setattr("popmodel.machine.host.toolchain._mpicc_of_package", lambda: None)
+    monkeypatch.setattr("popmodel.machines.host.toolchain._mpicc_of_package", lambda: None)
     said = built.path.with_name("made-for.json")
     text = said.read_text()
     for damage in ("{", "[]", "{}", text.replace('"sources": "', '"sources": "0'), "null"):

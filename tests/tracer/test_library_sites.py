@@ -14,11 +14,11 @@ from tracer.raw_files import CALLS
 from tracer.source_lines import lines_found_in, lines_of, sites_of
 from tracer.traced import HERE, Mpi, Run
 
-from popmodel import trace as reader
-from popmodel.trace.codes import Event
-from popmodel.trace.paraver.numbers import NUMBERS
+from popmodel import traces as reader
 from popmodel.tracer.conversion import merge
 from popmodel.tracer.symbol_table import SourceLines
+from popmodel.traces.codes import Event
+from popmodel.traces.paraver.numbers import NUMBERS
 
 SOURCE = HERE / "programs" / "sites.c"
 

@@ -19,21 +19,21 @@ from hypothesis import strategies as st
 from tracer.builder import Run, group_hash, post, receive, send, tally
 from tracer.plan import BEGIN, Plan, plans
 
-from popmodel import trace as reader
+from popmodel import traces as reader
 from popmodel.base.errors import TraceError, UsageError
 from popmodel.efficiency.measure import analyse
-from popmodel.trace import Trace
-from popmodel.trace import codes as states
-from popmodel.trace.caveats import ABORTED, CUT, FULL, KILLED, RecordLoss, losses
-from popmodel.trace.codes import Event
-from popmodel.trace.paraver.numbers import NUMBERS
-from popmodel.trace.selection import TracePart
 from popmodel.tracer import conversion
 from popmodel.tracer import message_ends as messages
 from popmodel.tracer import temporary as spool
 from popmodel.tracer.conversion import Merged, merge
 from popmodel.tracer.raw_records import HEADER, RECORD, Construct, RecordKind
 from popmodel.tracer.symbol_table import SymbolPlace
+from popmodel.traces import Trace
+from popmodel.traces import codes as states
+from popmodel.traces.caveats import ABORTED, CUT, FULL, KILLED, RecordLoss, losses
+from popmodel.traces.codes import Event
+from popmodel.traces.paraver.numbers import NUMBERS
+from popmodel.traces.selection import TracePart
 
 
 @contextmanager

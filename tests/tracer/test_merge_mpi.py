@@ -11,7 +11,7 @@ import pytest
 from tracer.builder import tally
 from tracer.traced import Run
 
-from popmodel import trace as reader
+from popmodel import traces as reader
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.tracer.conversion import merge

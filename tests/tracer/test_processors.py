@@ -12,15 +12,15 @@ import pytest
 from tracer.builder import Run as Made
 from tracer.traced import Run
 
-from popmodel import trace as reader
+from popmodel import traces as reader
 from popmodel.efficiency.measure import useful_times
-from popmodel.machine.host.hardware import parse_cpu_list
+from popmodel.machines.host.hardware import parse_cpu_list
 from popmodel.structure.iterations import find
 from popmodel.structure.phases import phases
-from popmodel.trace.caveats import delays
-from popmodel.trace.codes import Event
 from popmodel.tracer.conversion import merge
 from popmodel.tracer.raw_records import RecordKind
+from popmodel.traces.caveats import delays
+from popmodel.traces.codes import Event
 
 BETWEEN = 2_000_000
 """What passes between the times that are told and those that are counted, ns."""

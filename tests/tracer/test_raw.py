@@ -13,12 +13,12 @@ from tracer.builder import Run, post, receive, send
 from tracer.plan import Plan
 
 from popmodel.base.errors import TraceError
-from popmodel.trace import read as read_trace
-from popmodel.trace.caveats import LIMITED, describe_losses, losses
 from popmodel.tracer import raw
 from popmodel.tracer import raw_records as calls_module
 from popmodel.tracer.conversion import merge
 from popmodel.tracer.raw_records import HEADER, RECORD, RecordKind, known_calls
+from popmodel.traces import read as read_trace
+from popmodel.traces.caveats import LIMITED, describe_losses, losses
 
 
 @pytest.fixture

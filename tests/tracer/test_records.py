@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import struct
 
-from popmodel.machine.host.build import sources
-from popmodel.trace.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS
+from popmodel.machines.host.build import sources
 from popmodel.tracer import raw_records as records
 from popmodel.tracer.raw_records import (
     _KINDS,
@@ -19,6 +18,7 @@ from popmodel.tracer.raw_records import (
     RecordKind,
     known_calls,
 )
+from popmodel.traces.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS
 
 FOLDER = sources() / "tracer"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tracer.builder import Run
 
-from popmodel import trace as reader
+from popmodel import traces as reader
 from popmodel.base.errors import TraceError
 from popmodel.tracer.conversion import merge, merge_runs, of_run
 from popmodel.tracer.raw import NOT_TRACED, SPAWNED, Raw, read

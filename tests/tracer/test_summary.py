@@ -9,9 +9,7 @@ from tracer.builder import Run
 from tracer.plan import Plan
 
 from popmodel.api.trace import traced
-from popmodel.report.trace import VIEWS
-from popmodel.trace import read
-from popmodel.trace.caveats import crowding
+from popmodel.reports.trace import VIEWS
 from popmodel.tracer.conversion import (
     CALL_COST,
     LOCK_COST,
@@ -24,6 +22,8 @@ from popmodel.tracer.conversion import (
     overhead,
 )
 from popmodel.tracer.raw_records import Guard, RecordKind
+from popmodel.traces import read
+from popmodel.traces.caveats import crowding
 
 COSTS = (RECORD_COST, CALL_COST, LOCK_COST, SECTION_COST)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.machine.host.toolchain import find_compiler
+from popmodel.machines.host.toolchain import find_compiler
 from popmodel.tracer import symbol_table as demangling
 from popmodel.tracer.identities import Functions
 from popmodel.tracer.meta import Function, Meta

@@ -14,8 +14,8 @@ from popmodel.efficiency.observables import Observables
 from popmodel.fit.baselines import BASELINES
 from popmodel.fit.calibrate import Calibrated, calibrate
 from popmodel.fit.samples import END, Sample
-from popmodel.machine.profile import Profile
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.profile import Profile
+from popmodel.machines.quantity import Quantity
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Estimate

@@ -15,7 +15,7 @@ import numpy as np
 
 import popmodel
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.machine.profile import Profile
+from popmodel.machines.profile import Profile
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from popmodel.base.errors import FileError, UsageError
 from popmodel.base.plain import plain
 from popmodel.efficiency.measure import analyse
-from popmodel.machine import profile
-from popmodel.machine.quantity import Topology
+from popmodel.machines import profile
+from popmodel.machines.quantity import Topology
 from popmodel.model import signatures
 from popmodel.model.posterior import Calibration
 from popmodel.model.run.placement import WHOLE, ImpossibleSplit, place
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import predict
 from popmodel.runs.measurement import MeasuredRow, from_run
-from popmodel.trace import read
+from popmodel.traces import read
 from popmodel.validation.comparison import (
     BOUNDARY,
     CALIBRATION,

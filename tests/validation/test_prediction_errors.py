@@ -13,7 +13,7 @@ from scipy.stats import binomtest, kendalltau
 
 from popmodel.fit.baselines import BASELINES, baselines
 from popmodel.fit.samples import Sample
-from popmodel.machine import profile
+from popmodel.machines import profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import WHOLE
 from popmodel.prediction.split_choice import SplitChoice

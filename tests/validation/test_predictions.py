@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from popmodel.base.plain import plain
-from popmodel.machine.profile import Profile, load
+from popmodel.machines.profile import Profile, load
 from popmodel.model import signatures
 from popmodel.model.posterior import Calibration
 from popmodel.model.uncertainty import Estimate

@@ -20,7 +20,7 @@ from popmodel.base.errors import FileError, did_you_mean
 from popmodel.base.expressions import Expression, ExpressionError, Takes, parse
 from popmodel.base.expressions.grammar import FUNCTIONS
 from popmodel.base.values import dataclass
-from popmodel.machine.quantity import Quantity, read_quantity
+from popmodel.machines.quantity import Quantity, read_quantity
 from popmodel.model.grammar.keys import (
     MACHINE,
     Domain,

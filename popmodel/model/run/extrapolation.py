@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from popmodel.base.units import format_size
-from popmodel.machine.profile import Profile
+from popmodel.machines.profile import Profile
 from popmodel.model.posterior import TRUSTED
 from popmodel.model.run.collective_times import MeasuredShape
 from popmodel.model.run.parameters import ParameterUse

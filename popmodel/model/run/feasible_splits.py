@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 
 from popmodel.base.units import plural
-from popmodel.machine.quantity import Topology
+from popmodel.machines.quantity import Topology
 from popmodel.model.run.placement import MOST_PROCESSES, Allocation, ImpossibleSplit
 
 Possible = Callable[[int, int], bool]

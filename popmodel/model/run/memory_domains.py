@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.expressions.elementary import Value, maximum, numbers
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.quantity import Quantity
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement, Seat
 from popmodel.model.terms import memory

@@ -10,8 +10,8 @@ import numpy as np
 
 from popmodel.base.expressions.elementary import Value, choose, maximum, minimum
 from popmodel.base.values import dataclass
-from popmodel.machine.profile import Profile, lacking_part
-from popmodel.machine.register import find
+from popmodel.machines.profile import Profile, lacking_part
+from popmodel.machines.register import find
 from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from popmodel.base.errors import UsageError
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
-from popmodel.machine.parameter import DISTANCES
-from popmodel.machine.quantity import Topology
+from popmodel.machines.parameter import DISTANCES
+from popmodel.machines.quantity import Topology
 
 BINDS = ("close", "spread", "none")
 """How the threads of a process are bound to cores."""

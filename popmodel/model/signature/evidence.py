@@ -19,7 +19,7 @@ from popmodel.base.documents import (
     shown,
 )
 from popmodel.base.values import dataclass
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.quantity import Quantity
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.posterior import RESIDUAL, Calibration, Drift, unpacked
 

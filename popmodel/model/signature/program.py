@@ -14,7 +14,7 @@ from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value, numbers
 from popmodel.base.units import plural
 from popmodel.base.values import cut, dataclass
-from popmodel.machine.quantity import Quantity
+from popmodel.machines.quantity import Quantity
 from popmodel.model.grammar.reading import OPEN
 from popmodel.model.kinds.item import Item
 from popmodel.model.posterior import Calibration

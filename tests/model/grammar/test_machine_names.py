@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from model.demo import exact, machine, program
 
-from popmodel.machine.profile import MissingQuantity, Profile, from_document
+from popmodel.machines.profile import MissingQuantity, Profile, from_document
 from popmodel.model.grammar.keys import NAMED, known_names, of_machine, parameter_of
 from popmodel.model.study import Study
 from popmodel.prediction.prediction import predict

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import exact, machine, point
 
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.loops import Parallel, Serial
 from popmodel.model.run.work import RunWork

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from model.demo import exact, machine, program
 from scipy.optimize import brentq
 
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
 from popmodel.model.terms.memory import lost_share

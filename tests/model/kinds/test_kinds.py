@@ -11,7 +11,7 @@ import pytest
 from model.demo import exact, machine, program
 
 from popmodel.base.errors import UsageError
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.run.collective_times import RunTeams
 from popmodel.model.run.messages import RunMessages

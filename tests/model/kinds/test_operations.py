@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine, program
 
-from popmodel.machine.profile import from_document
+from popmodel.machines.profile import from_document
 from popmodel.model.run.delays import RunCourse, closed_form
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters

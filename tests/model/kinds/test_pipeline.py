@@ -14,8 +14,8 @@ import pytest
 from model.demo import exact, machine, program
 from model.wavefronts import Sweep, runtime
 
-from popmodel.machine import profile
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines import profile
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model.run.delays import RunCourse, closed_form
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.two_sockets import machine, ratios
 
-from popmodel.machine import profile
-from popmodel.machine.profile import Profile
+from popmodel.machines import profile
+from popmodel.machines.profile import Profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import Allocation
 from popmodel.model.study import Study, multithreading

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import ALPHA, BETA, exact, flat, machine, point, program, round_machine
 
-from popmodel.machine.profile import from_document
+from popmodel.machines.profile import from_document
 from popmodel.model.kinds.halo import Neighbours
 from popmodel.model.kinds.p2p import PointToPoint, Shift
 from popmodel.model.run.context import ModelPoint

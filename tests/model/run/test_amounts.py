@@ -10,7 +10,7 @@ from model.demo import machine, program
 
 from popmodel.base.errors import UsageError
 from popmodel.base.expressions import parse
-from popmodel.machine.profile import from_document
+from popmodel.machines.profile import from_document
 from popmodel.model.grammar.keys import POSITIVE, SHARE
 from popmodel.model.run.context import checked_value, formula_value
 from popmodel.model.run.parameters import Parameters

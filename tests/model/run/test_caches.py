@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
 
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Allocation, place

@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from model.demo import machine, program
 
-from popmodel.machine import profile
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines import profile
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model import signatures as signature
 from popmodel.model.run import feasible_splits
 from popmodel.model.run.placement import Allocation, ImpossibleSplit, place

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.machine.quantity import Topology
+from popmodel.machines.quantity import Topology
 from popmodel.model.run.placement import close_layout, spread_layout
 
 TWO = Topology(1, 16, 2, 2, ())

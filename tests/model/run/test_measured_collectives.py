@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import ALPHA, BETA, GAMMA, flat, program
 
-from popmodel.machine.profile import Profile, from_document
+from popmodel.machines.profile import Profile, from_document
 from popmodel.model.run.collective_times import CARRIED, CARRIED_LAW, MeasuredShape, RunTeams
 from popmodel.model.run.messages import RunMessages
 from popmodel.model.run.parameters import Parameters

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.base.errors import UsageError
-from popmodel.machine.quantity import Cache, Topology
+from popmodel.machines.quantity import Cache, Topology
 from popmodel.model import signatures as signature
 from popmodel.model.run.feasible_splits import best_grid, divisors
 from popmodel.model.run.placement import Allocation, ImpossibleSplit, place, remarks

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.two_sockets import machine, ratios
 
-from popmodel.machine import profile
+from popmodel.machines import profile
 from popmodel.model.run.memory_domains import FIRST_TOUCH, UNBOUND, UNBOUND_LAW
 from popmodel.model.run.memory_domains import demand as asked_of_memory
 from popmodel.model.run.parameters import Parameters

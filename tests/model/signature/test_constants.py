@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from popmodel.base.errors import UsageError
-from popmodel.machine.profile import load
+from popmodel.machines.profile import load
 from popmodel.model import signatures
 from popmodel.model.check import check
 from popmodel.prediction.prediction import predict

@@ -1,0 +1,281 @@
+"""What a report shows, as data: sections of blocks, which renderers draw.
+
+A verb says what is shown and in which order; how that looks on a terminal, in Markdown or on a page
+is the renderer's (`popmodel.reports.renderers`). What has to give way where there is little room is
+said here as data too (`FitBlock`, `BarBlock`, `TableRow.instead`): no verb asks how wide a screen
+is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum, auto
+from typing import TypeAlias
+
+from popmodel.base.values import dataclass
+
+
+class Role(Enum):
+    """What a text is for."""
+
+    PLAIN = auto()
+    """A sentence of its own."""
+    BULLET = auto()
+    """One of several that stand below each other."""
+    WARNING = auto()
+    """Something that is wrong with an input or missing."""
+    REMARK = auto()
+    """Belongs to what stands above it."""
+    REASON = auto()
+    """Why a value is missing: begins with the number that stands in its place."""
+    HANGING = auto()
+    """A sentence that is told apart from the next by its beginning."""
+    CAUSE = auto()
+    """Where a loss comes from."""
+    VERDICT = auto()
+    """What to do, in a sentence."""
+    DOUBT = auto()
+    """What a verdict rests on."""
+    STEP = auto()
+    """One of several things to do: begins with its number."""
+    ENTRY = auto()
+    """One of a list, which may have a depth."""
+    TERM = auto()
+    """A word with its meaning, which may have a depth."""
+    NAME = auto()
+    """One of many names, which may have a depth."""
+
+
+@dataclass(frozen=True)
+class Title:
+    """What the report is about, and the first of some texts that there is room for beside it."""
+
+    left: str
+    rights: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A line above what follows; `is_part` begins one of several parts of the report."""
+
+    text: str
+    is_part: bool = False
+
+
+@dataclass(frozen=True)
+class NoteBlock:
+    """A text."""
+
+    text: str
+    role: Role = Role.PLAIN
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values; a value without a name belongs to the name above it."""
+
+    rows: tuple[tuple[str, str], ...]  # Name and value
+    group: str = ""  # Facts and checks of one group stand in line
+    margin: int = 0  # Columns that stay free at the right
+
+
+@dataclass(frozen=True)
+class CheckBlock:
+    """What was looked at, how it is in a word, what was found, what to do about it."""
+
+    name: str
+    status: str
+    found: str
+    todo: str = ""
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Checks below each other; `group` as of `Facts`."""
+
+    rows: tuple[CheckBlock, ...]
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """One figure of a table."""
+
+    text: str  # What is printed
+    efficiency: float | None = None  # Colours the figure in a heat map, where there are colours
+
+
+@dataclass(frozen=True)
+class BarBlock:
+    """A part of a whole as a bar beside its figures; left out where there is no room for it."""
+
+    fraction: float
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One line of a table."""
+
+    label: str  # Stands at the left
+    cells: tuple[TableCell | BarBlock, ...] = ()  # The figures; may be fewer than there are columns
+    depth: int = 0  # Depth of the label in a tree
+    instead: str = ""  # A text in place of all figures
+
+
+@dataclass(frozen=True)
+class TableBlock:
+    """Labels with columns of figures; with depths, a tree."""
+
+    # For each column the lines above it; all columns have the same number of lines. A name that is
+    # too long is shortened, such that different ones stay so.
+    heads: tuple[tuple[str, ...], ...]
+    rows: tuple[TableRow, ...]  # The lines
+    first: str = ""  # Head of the labels
+    # What the table is, in place of `first`: above it where it is wider than the labels.
+    title: str = ""
+    group: str = ""  # Tables of one group stand in line
+    # Whether to tell below which column is which, where names are too long and become numbers.
+    is_key: bool = False
+    # The first so many columns tell rows apart, as the labels do: where columns are continued
+    # below, these are repeated too.
+    keys: int = 0
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table of things with long names: figures first, names last, never shortened."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[TableRow, ...]
+
+
+@dataclass(frozen=True)
+class CommandBlock:
+    """A shell command to be pasted."""
+
+    texts: tuple[str, ...]  # The command in one or several ways, of which one will do
+    comment: str = ""  # What it is for, where several commands stand below each other
+    depth: int = 0  # 1 where it belongs to the text above it
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines that stay as they are, whatever the room: paths, commands."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Values over time, each from 0 to 1, of equal steps."""
+
+    label: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class MarksBlock:
+    """Instants and stretches, as parts of the time that is shown, each from 0 to 1."""
+
+    label: str
+    instants: tuple[float, ...] = ()
+    stretches: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Strips:
+    """Strips and marks below each other, over the same time."""
+
+    rows: tuple[Strip | MarksBlock, ...]
+    # What stands below their ends.
+    begin: str
+    end: str
+
+
+@dataclass(frozen=True)
+class EquationBlock:
+    """An equation: its left side, its right side as text, both as LaTeX, and its meaning."""
+
+    name: str
+    text: str
+    latex: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class SymbolBlock:
+    """What stands for something in equations, as text and as LaTeX, and its meaning."""
+
+    name: str
+    latex: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class FindingBlock:
+    """What is wrong where in a file, and what to do about it."""
+
+    place: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class FitBlock:
+    """The same in several forms: a narrow screen shows the first one whose tables it has room for.
+
+    What has room for anything shows the first; what has room for none the last, continued below.
+    """
+
+    forms: tuple[tuple[Section, ...], ...]
+
+
+@dataclass(frozen=True)
+class Brief:
+    """The same whole, as a file shows it, and in brief, as a screen does."""
+
+    whole: tuple[Section, ...]
+    brief: tuple[Section, ...]
+
+
+Block: TypeAlias = (
+    Title
+    | Heading
+    | NoteBlock
+    | Facts
+    | Checks
+    | TableBlock
+    | Listing
+    | CommandBlock
+    | Code
+    | Strips
+    | EquationBlock
+    | SymbolBlock
+    | FindingBlock
+    | FitBlock
+    | Brief
+)
+Section: TypeAlias = tuple[Block, ...]
+"""Blocks that stand together; an empty one shows nothing."""
+
+
+def texts(cells: Iterable[str]) -> tuple[TableCell, ...]:
+    """Cells without colours."""
+    return tuple(TableCell(text) for text in cells)
+
+
+def heads(names: Iterable[str]) -> tuple[tuple[str], ...]:
+    """Heads of one line."""
+    return tuple((name,) for name in names)
+
+
+def notes(lines: Iterable[str], role: Role = Role.PLAIN) -> Section:
+    """A note for each text."""
+    return tuple(NoteBlock(text, role) for text in lines)
+
+
+def titled(title: str, lines: Sequence[str], role: Role = Role.BULLET) -> Section:
+    """A section of notes with a heading; empty without notes."""
+    return (Heading(title), *notes(lines, role)) if lines else ()

@@ -1,0 +1,194 @@
+"""The processes of runs, one line each: how unevenly they use their time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
+from popmodel.efficiency.measure import UNITS
+from popmodel.reports.blocks import (
+    Brief,
+    NoteBlock,
+    Section,
+    TableBlock,
+    TableCell,
+    TableRow,
+    notes,
+    texts,
+)
+from popmodel.reports.joint import joint_caveats
+from popmodel.reports.metrics_plot import picture
+from popmodel.reports.names import run_names
+from popmodel.reports.views import Document, Record, Views
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+SHOWN = 20
+"""Processes in a table; of more, those that differ most from the average."""
+_TIMES = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
+_COUNTS = (("1e12", 1e-12), ("1e9", 1e-9), ("1e6", 1e-6), ("1e3", 1e-3), ("", 1.0))
+_HEADS = {
+    "useful": ("", "useful"),
+    "useful_share": ("", "useful"),
+    "mpi": ("", "MPI"),
+    "in_openmp": ("in", "OpenMP"),
+    "serial_useful": ("serial", "useful"),
+    "instructions": ("instruc-", "tions"),
+    "ipc": ("", "IPC"),
+}
+_MOST, _LEAST = ">", "<"
+_MEANINGS = {
+    "useful": "useful: average over the threads of a process",
+    "instructions": "instructions: sum over its threads",
+    "in_openmp": "MPI, in OpenMP, serial useful: master thread",
+}
+
+Run = Mapping[str, Any]
+
+
+def blocks(document: Document) -> list[Section]:
+    """Caveats, then a table for each run."""
+    runs = document["runs"]
+    names = run_names([run["trace"] for run in runs])
+    sections = [notes(joint_caveats(runs, names))]
+    for run, name in zip(runs, names, strict=True):
+        sections.append(_of_run(run, f"processes of {name}" if len(runs) > 1 else "processes"))
+    return sections
+
+
+def records(document: Document) -> list[Record]:
+    """One line per run, process and quantity."""
+    names = run_names([run["trace"] for run in document["runs"]])
+    return [
+        {
+            "run": name,
+            "trace": run["trace"],
+            "process": one["process"],
+            "node": one["node"],
+            "threads": one["threads"],
+            "quantity": quantity,
+            "unit": unit,
+            "value": one[quantity],
+        }
+        for name, run in zip(names, document["runs"], strict=True)
+        for one in run["by_process"]
+        for quantity, unit in UNITS.items()
+        if one[quantity] is not None
+    ]
+
+
+def _of_run(run: Run, title: str) -> Section:
+    columns = _columns(run)
+    legend = NoteBlock(_legend(columns, run["threads"]))
+
+    def table(shown: NDArray[np.int64]) -> TableBlock:
+        return TableBlock(tuple(one.head for one in columns), _rows(columns, shown), first=title)
+
+    shown, every = _outliers(columns), np.arange(len(run["by_process"]))
+    if len(shown) == len(every):
+        return (table(every), legend)
+    text = f"and {plural(len(every) - len(shown), 'process', 'processes')} nearer to the average"
+    hidden = NoteBlock(f"{text} (all with --format csv or json)")
+    return (Brief(whole=((table(every), legend),), brief=((table(shown), hidden, legend),)),)
+
+
+@dataclass(frozen=True)
+class _ProcessColumn:
+    """A quantity as it is printed: its head with the unit, its numbers in it, and decimals."""
+
+    name: str
+    head: tuple[str, ...]
+    values: NDArray[np.float64]
+    decimals: int
+
+    def text(self, value: float) -> str:
+        return "-" if np.isnan(value) else f"{value:.{self.decimals}f}"
+
+
+def _columns(run: Run) -> list[_ProcessColumn]:
+    """What any process has, in the order of the columns."""
+    processes = run["by_process"]
+    known = {name: np.array([one[name] for one in processes], np.float64) for name in UNITS}
+    known["useful_share"] = known["useful"] / run["runtime"]
+    unit, per_second = next(one for one in _TIMES if run["runtime"] * one[1] >= 1)
+    columns = []
+    for name, head in _HEADS.items():
+        values = known[name]
+        if np.isnan(values).all():
+            continue
+        if name == "useful_share":
+            made = _ProcessColumn(name, (*head, "%"), 100 * values, 1)
+        elif name == "ipc":
+            made = _ProcessColumn(name, (*head, ""), values, 3)
+        else:
+            largest = run["runtime"] if UNITS[name] == "s" else float(np.nanmax(values))
+            if UNITS[name] == "s":
+                text, factor = unit, per_second
+            else:
+                text, factor = next((u for u in _COUNTS if largest * u[1] >= 1), _COUNTS[-1])
+            made = _ProcessColumn(name, (*head, text), values * factor, _decimals(largest * factor))
+        columns.append(made)
+    return columns
+
+
+def _decimals(largest: float) -> int:
+    """Decimals with which the largest number has four digits."""
+    return max(0, 3 - int(np.floor(np.log10(largest)))) if largest > 0 else 0
+
+
+def _legend(columns: Sequence[_ProcessColumn], threads: int | Sequence[int]) -> str:
+    """What the marks and the columns mean that are there."""
+    names = {column.name for column in columns}
+    said = [f"highest of all processes marked {_MOST}, lowest {_LEAST}"]
+    if threads != 1:
+        said += [text for name, text in _MEANINGS.items() if name in names]
+    return "; ".join(said)
+
+
+def _rows(columns: Sequence[_ProcessColumn], shown: NDArray[np.int64]) -> tuple[TableRow, ...]:
+    """Lines of the processes that are shown, then the lowest, the average and the highest."""
+    rows = [
+        TableRow(f"rank {process}", tuple(_cell(column, process) for column in columns), depth=1)
+        for process in shown.tolist()
+    ]
+    for label, sum_up in (("lowest", np.nanmin), ("average", np.nanmean), ("highest", np.nanmax)):
+        figures = (column.text(float(sum_up(column.values))) for column in columns)
+        rows.append(TableRow(label, texts(f"{figure} " for figure in figures)))
+    return tuple(rows)
+
+
+def _cell(column: _ProcessColumn, process: int) -> TableCell:
+    value, least, most = column.values[process], *_ends(column)
+    mark = " "
+    if least < most:
+        mark = _MOST if value == most else _LEAST if value == least else " "
+    share = value / 100 if column.name == "useful_share" else None
+    return TableCell(column.text(value) + mark, share)
+
+
+def _ends(column: _ProcessColumn) -> tuple[float, float]:
+    return float(np.nanmin(column.values)), float(np.nanmax(column.values))
+
+
+def _outliers(columns: Sequence[_ProcessColumn]) -> NDArray[np.int64]:
+    """The processes at the ends of each column, then those furthest from the average useful time.
+
+    Ascending; all if there are no more than `SHOWN`.
+    """
+    useful = columns[0].values
+    if len(useful) <= SHOWN:
+        return np.arange(len(useful))
+    ends = [
+        int(choose(column.values)) for column in columns for choose in (np.nanargmin, np.nanargmax)
+    ]
+    far = np.argsort(-np.abs(useful - useful.mean()), kind="stable").tolist()
+    return np.sort(np.array(list(dict.fromkeys([*ends, *far]))[:SHOWN]))
+
+
+VIEWS = Views(blocks, records, picture)

@@ -1,0 +1,59 @@
+"""Formats of a result, by name and by suffix of a file.
+
+A new format is a module with ``render(document, views, style)`` and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from popmodel.base.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.reports.renderers.tables import Style
+    from popmodel.reports.views import Document, Views
+
+
+@dataclass(frozen=True)
+class OutputFormat:
+    """A format."""
+
+    name: str  # As ``--format`` takes it
+    suffix: str  # Of files, in lower case
+    module: str  # The renderer, in `popmodel.reports.renderers`; imported when it is used
+
+    def render(self, document: Document, views: Views, style: Style) -> str:
+        """The text of a document with its provenance, ending with a line end."""
+        module = import_module(f"popmodel.reports.renderers.{self.module}")
+        text: str = module.render(document, views, style)
+        return text
+
+
+TABLE = OutputFormat("table", ".txt", "terminal")
+JSON = OutputFormat("json", ".json", "json")
+SVG = OutputFormat("svg", ".svg", "svg")
+"""Only of results that are drawn."""
+HTML = OutputFormat("html", ".html", "page")
+"""Only of results that are drawn."""
+FORMATS: Mapping[str, OutputFormat] = {
+    one.name: one
+    for one in (
+        JSON,
+        OutputFormat("csv", ".csv", "csv"),
+        OutputFormat("markdown", ".md", "markdown"),
+        TABLE,
+        SVG,
+        HTML,
+    )
+}
+"""By name, in the order in which suffixes are named."""
+NAMES = (TABLE.name, *(one.name for one in FORMATS.values() if one not in (TABLE, SVG, HTML)))
+"""Formats that every result has, in the order in which they are named."""
+
+
+def suffixes(names: Collection[str]) -> str:
+    """The suffixes of some formats in words."""
+    *most, last = (one.suffix for one in FORMATS.values() if one.name in names)
+    return f"{', '.join(most)} or {last}"

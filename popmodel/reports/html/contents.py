@@ -1,0 +1,70 @@
+"""What a page shows: documents of commands, and what is drawn of traces beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from popmodel.base.values import dataclass
+from popmodel.reports.views import Document
+
+if TYPE_CHECKING:
+    from popmodel.timeline.timeline import Timeline
+
+SCHEMA = "popmodel/report/1"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a page shows."""
+
+    # A report: its ``title``, the ``documents`` of commands in order, and its provenance.
+    document: Document
+    timelines: tuple[Timeline, ...] = ()  # What is drawn of traces over time
+    # The reports that were read from files, by their paths.
+    saved: Mapping[str, Document] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What the report is about."""
+        title: str = self.document["title"]
+        return title
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents of commands, in order."""
+        return tuple(self.document["documents"])
+
+    def with_(self, document: Document) -> Contents:
+        """Return the same with another document."""
+        return Contents(document, self.timelines, self.saved)
+
+    def of(self, verb: str) -> tuple[Document, ...]:
+        """The documents of one command, such as ``"metrics"``."""
+        return tuple(one for one in self.documents if verb_of(one) == verb)
+
+
+def verb_of(document: Document) -> str:
+    """The command whose document this is: ``metrics`` of ``popmodel/metrics/1``."""
+    return str(document["schema"]).split("/")[1]
+
+
+def alone(document: Document) -> Contents:
+    """The page of a single document."""
+    if verb_of(document) == verb_of({"schema": SCHEMA}):
+        return Contents(document)
+    stamp = document["provenance"]
+    title = f"popmodel {verb_of(document)}"
+    inputs = [one["path"].rpartition("/")[2] for one in stamp["inputs"]]
+    if inputs:
+        title = f"{title}: {inputs[0]}" + (f" and {len(inputs) - 1} more" if inputs[1:] else "")
+    return Contents(
+        {
+            "schema": SCHEMA,
+            "title": title,
+            "documents": [document],
+            "left_out": [],
+            "provenance": stamp,
+        }
+    )

@@ -1,0 +1,183 @@
+"""Efficiencies as trees: a heat map with a column for each run, and what each metric means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from popmodel.base.units import format_time
+from popmodel.efficiency.explain import explain
+from popmodel.efficiency.family import Family, FamilyLine
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.scaling import SCALING
+from popmodel.reports.figures import percent
+from popmodel.reports.html.columns import PageColumn, PageValue, columns
+from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.section import Section
+from popmodel.reports.reasons import Reasons
+from popmodel.reports.renderers import heat
+from popmodel.reports.trees import label
+from popmodel.reports.views import Document
+
+
+def section(contents: Contents) -> Section | None:
+    """The efficiencies of all runs, measured and predicted."""
+    runs = columns(contents)
+    families = [family for family in load_families().values() if _is_shown(family, runs)]
+    if not families:
+        return None
+    chosen = _chosen(runs, families)
+    context = {
+        "runs": [_head(run) for run in runs],
+        "families": [
+            {**_family(family, runs), "notes": _notes(contents, family)} for family in families
+        ],
+        "why_scaling": [one["scaling"]["why"] for one in contents.of("metrics") if _several(one)],
+    }
+    data = {
+        "family": chosen,
+        "metric": {family.id: _worst(contents, family, runs) for family in families},
+        "runs": [
+            {"name": one.name, "runtime": one.runtime.value, "threads": one.threads} for one in runs
+        ],
+        "shares": {family.id: _shares(family, runs) for family in families},
+    }
+    return Section("efficiencies", "Efficiencies", context, data)
+
+
+def _several(document: Document) -> bool:
+    return len(document["runs"]) > 1
+
+
+def _is_shown(family: Family, runs: Sequence[PageColumn]) -> bool:
+    """A run that is its own reference does not scale."""
+    return any(run.metrics.get(family.id) for run in runs if run.compared or family.id != SCALING)
+
+
+def _chosen(runs: Sequence[PageColumn], families: Sequence[Family]) -> str:
+    """The family that is shown first: the one that fits the first run that has one."""
+    known = [family.id for family in families]
+    return next(id for id in [*(run.family for run in runs), *known] if id in known)
+
+
+def _worst(contents: Contents, family: Family, runs: Sequence[PageColumn]) -> str:
+    """What to explain first: what is advised on, else where the last run measured loses most."""
+    advised = [metric for id, metric in _advised(contents) if id == family.id]
+    measured = [run for run in runs if run.kind == "measured"]
+    lowest = [run.lowest[family.id] for run in measured or runs if family.id in run.lowest]
+    return [*advised[:1], *reversed(lowest), family.top][0]
+
+
+def _advised(contents: Contents) -> list[tuple[str, str]]:
+    """Families and metrics of the causes that are named, the costliest first."""
+    found = [cause for one in contents.of("metrics") for cause in one["advice"]["causes"]]
+    return [(cause["family"], cause["metric"]) for cause in found]
+
+
+def _head(run: PageColumn) -> dict[str, Any]:
+    return {"name": run.name, "about": f"{run.split}, {run.kind}", "runtime": run.runtime}
+
+
+def _family(family: Family, runs: Sequence[PageColumn]) -> dict[str, Any]:
+    reasons = Reasons()
+    shares = [run.shares(family.id) for run in runs]
+    trees = [
+        {
+            "heading": walk.heading,
+            "rows": [
+                _row(family, line, list(zip(runs, shares, strict=True)), reasons)
+                for line in walk.rows
+            ],
+        }
+        for walk in family.tree()
+    ]
+    return {
+        "id": family.id,
+        "title": family.title,
+        "use": family.use,
+        "source": family.source,
+        "unit": "ratio" if family.id == SCALING else "%",
+        "trees": trees,
+        "reasons": reasons.texts(),
+        "explained": [_explained(family, metric) for metric in family.metrics],
+        "has_views": any(metric.view_of for metric in family.metrics.values()),
+    }
+
+
+def _notes(contents: Contents, family: Family) -> list[str]:
+    """What a reader of the measured values should know, each once."""
+    runs = [run for one in contents.of("metrics") for run in one["runs"]]
+    said = [note for run in runs for note in run["family_notes"].get(family.id, ())]
+    return list(dict.fromkeys(said))
+
+
+def _row(
+    family: Family,
+    line: FamilyLine,
+    runs: Sequence[tuple[PageColumn, Mapping[str, float]]],
+    reasons: Reasons,
+) -> dict[str, Any]:
+    return {
+        "number": list(family.metrics).index(line.metric),
+        "name": label(family, line),
+        "depth": line.depth,
+        "cells": [_cell(run, family, line.metric, shares, reasons) for run, shares in runs],
+    }
+
+
+def _cell(
+    run: PageColumn, family: Family, metric: str, shares: Mapping[str, float], reasons: Reasons
+) -> dict[str, Any]:
+    """What is shown of a metric of a run: its value, or the number of the reason why not."""
+    found = run.metrics.get(family.id, {}).get(metric)
+    if found is None:
+        why = run.absent.get(family.id, {}).get(metric, "not computed for this run")
+        return {"absent": reasons.mark(why)}
+    ratio = family.id == SCALING
+    lost = shares.get(metric)
+    return {
+        "absent": None,
+        "text": _written(found.value, ratio=ratio),
+        "interval": _interval(found, ratio=ratio),
+        "heat": None if ratio else heat.level(found.value),
+        "lost": None if lost is None else _time(lost * run.runtime.value),
+        "worst": run.lowest.get(family.id) == metric,
+    }
+
+
+def _written(value: float, *, ratio: bool) -> str:
+    return f"{value:.3f}" if ratio else percent(value)
+
+
+def _interval(found: PageValue, *, ratio: bool) -> str:
+    if found.low is None or found.high is None:
+        return ""
+    return " .. ".join(_written(end, ratio=ratio) for end in (found.low, found.high))
+
+
+def _time(seconds: float) -> str:
+    """A time that was lost; what rounds to nothing is nothing."""
+    return "0 s" if abs(seconds) < 1e-9 else format_time(seconds, digits=3)
+
+
+def _explained(family: Family, metric: str) -> dict[str, Any]:
+    """A metric as ``popmodel explain`` tells of it; the tree shows its parts."""
+    (known,) = explain(f"{family.id}.{metric}", {family.id: family}).definitions
+    told = ("name", "meaning", "advice", "formula", "source")
+    symbols = [(one.symbol, _with_unit(one.meaning, one.unit)) for one in known.terms]
+    return {"metric": metric, **{name: getattr(known, name) for name in told}, "where": symbols}
+
+
+def _with_unit(meaning: str, unit: str) -> str:
+    return f"{meaning} ({unit})" if unit not in ("", "1") else meaning
+
+
+def _shares(family: Family, runs: Sequence[PageColumn]) -> dict[str, list[float | None]]:
+    """For the script: by metric, what it costs each run, as a share of all core time."""
+    found: dict[str, list[float | None]] = {metric: [] for metric in family.metrics}
+    for run in runs:
+        shares = run.shares(family.id)
+        for metric, listed in found.items():
+            share = shares.get(metric)
+            listed.append(None if share is None else float(f"{share:.6g}"))
+    return found

@@ -1,0 +1,53 @@
+"""What documents hold, as the terminal shows it: nothing is only in a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from popmodel.reports import blocks
+from popmodel.reports.html.contents import Contents, alone, verb_of
+from popmodel.reports.html.section import Section
+from popmodel.reports.metrics import VIEWS as METRICS
+from popmodel.reports.metrics import beside_trees
+from popmodel.reports.registry import views_of
+from popmodel.reports.renderers.html import html
+from popmodel.reports.views import Document
+
+DRAWN: tuple[str, ...] = (
+    "metrics",
+    "predict",
+    "sensitivity",
+    "communication",
+    "sweep",
+    "project",
+    "calibrate",
+    "validate",
+)
+"""Commands whose documents other sections show: here they are folded up, as on a screen."""
+
+
+def section(contents: Contents) -> Section | None:
+    """Documents that no other section shows, and the others as the terminal shows them."""
+    own = [one for one in contents.documents if verb_of(one) not in DRAWN]
+    drawn = [one for one in contents.documents if verb_of(one) in DRAWN]
+    if not own and not drawn:
+        return None
+    title = "Further results" if own else "As the terminal shows it"
+    context = {
+        "shown": [_shown(one, heading=4) for one in own],
+        "folded": [_shown(one, heading=3, brief=True) for one in drawn],
+    }
+    return Section("others", title, context)
+
+
+def _shown(document: Document, heading: int, *, brief: bool = False) -> dict[str, Any]:
+    """A document with its title; `heading` is the level of the headings in it."""
+    body = html(_sections(document), heading, brief=brief)
+    return {"title": alone(document).title, "body": body}
+
+
+def _sections(document: Document) -> Sequence[blocks.Section]:
+    """A document as the terminal shows it, without the trees that another section shows whole."""
+    views = views_of(document)
+    return beside_trees(document) if views is METRICS else views.blocks(document)

@@ -1,0 +1,229 @@
+"""A page: one HTML file with its style, scripts and data, which asks nothing of a network."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from popmodel.base.errors import FileError
+from popmodel.base.units import count, format_bandwidth, format_size, format_time
+from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.folding import folded
+from popmodel.reports.html.packing import pack, pack_text, unpack_text
+from popmodel.reports.html.section import Section
+from popmodel.reports.html.sections import sections
+from popmodel.reports.renderers import heat
+from popmodel.reports.renderers.json import encodable
+from popmodel.reports.renderers.text import clean
+from popmodel.reports.views import Document
+
+DOCUMENT = "document"
+"""Id of the element that holds the report as JSON."""
+
+_SECTIONS = "sections"
+"""What the scripts of the sections are called together."""
+_BETWEEN_CELLS = re.compile(r"\s+(</?(?:td|th|tr|thead|tbody|table)[ >])")
+"""Blanks that a browser shows nowhere; there are thousands of them."""
+_DEFLATED = re.compile(r'\{"deflate_base64":"([^"]*)"\}')
+_LARGE_DOCUMENT = 32_768
+_LARGE_DATA = 1_024
+"""Characters of JSON from which on it is deflated."""
+_TEMPLATES = Path(__file__).parent.parent / "templates"
+_VENDOR = {"uplot": ("vendor/uplot/uPlot.iife.min.js", "vendor/uplot/uPlot.min.css")}
+_LICENCES = {"uplot": "vendor/uplot/LICENSE"}
+_HELD = re.compile(
+    rf'<script type="application/json" id="{DOCUMENT}">(.*?)</script>', re.DOTALL | re.IGNORECASE
+)
+# What could end a script, or begin markup in one, is written as an escape of JSON.
+_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+def page(contents: Contents) -> str:
+    """Return the page of a report."""
+    try:
+        return _page(contents)
+    except Exception as error:
+        for path, document in contents.saved.items():
+            if len(contents.saved) == 1 or not _is_shown(document):
+                problem = f"is damaged: what it says does not fit together ({error!r})"
+                raise FileError(path, problem, hint="save the result again") from error
+        raise
+
+
+def _is_shown(document: Document) -> bool:
+    """Whether a report has a page of its own."""
+    try:
+        _page(Contents(document))
+    except Exception:  # whatever it is, this report is it
+        return False
+    return True
+
+
+def _page(contents: Contents) -> str:
+    shown = list(sections(contents))
+    vendor = list(dict.fromkeys(name for one in shown for name in one.vendor))
+    script = _own("page.js")
+    own = [_own(name) for id in _names(shown) for name in _scripts(id)]
+    libraries = {
+        **{name: _licensed(name) for name in vendor},
+        **({_SECTIONS: "\n".join(own)} if own else {}),
+    }
+    styles = [
+        *(_file(_VENDOR[name][1]) for name in vendor),
+        _common(),
+        *_styles(shown),
+    ]
+    text = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=contents.title,
+            stamp=contents.document["provenance"],
+            sections=shown,
+            script=script,
+            styles=styles,
+            policy=_policy([f"\n{script}\n", *libraries.values()]),
+            libraries={name: pack_text(text) for name, text in libraries.items()},
+            document_id=DOCUMENT,
+            document=stored(in_script(contents.document), _LARGE_DOCUMENT),
+            data={one.id: stored(in_script(one.data), _LARGE_DATA) for one in shown if one.data},
+            packed=_packed(shown),
+        )
+    )
+    return folded(_BETWEEN_CELLS.sub(r"\1", text))
+
+
+def fragment(*shown: Section) -> str:
+    """Return sections alone, with their style, for a notebook: no script runs there."""
+    template = _environment().get_template("fragment.html")
+    # Nested, so that it changes nothing else of the notebook.
+    rules = [_common(), *_styles(shown)]
+    style = "\n".join([".popmodel {", *rules, "}"])
+    return template.render(sections=shown, style=style)
+
+
+def held(text: str) -> str | None:
+    """Return the report that a page holds, as JSON; None where it holds none."""
+    found = _HELD.search(text)
+    if found is None:
+        return None
+    deflated = _DEFLATED.fullmatch(found[1])
+    return found[1] if deflated is None else unpack_text(deflated[1])
+
+
+def stored(text: str, large: int) -> str:
+    """JSON as it stands in a page: what is large is deflated, and still JSON, which says so."""
+    return text if len(text) <= large else f'{{"deflate_base64":"{pack_text(text)}"}}'
+
+
+def in_script(data: Any) -> str:
+    """Plain data as JSON that can stand in a script: nothing in it ends that, or is markup."""
+    text = json.dumps(encodable(data), allow_nan=False, separators=(",", ":"))
+    return text.translate(_ESCAPES)
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """What the page may do: run these scripts, and nothing else; ask for nothing."""
+    hashes = " ".join(
+        f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _packed(shown: Sequence[Section]) -> Mapping[str, Any]:
+    return {name: pack(values) for one in shown for name, values in one.packed.items()}
+
+
+@cache
+def _environment() -> Environment:
+    """The templates; all that they show is escaped, and what is not there is an error."""
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_cleaned,
+    )
+    made.filters |= {
+        "time": format_time,
+        "size": format_size,
+        "bandwidth": format_bandwidth,
+        "count": count,
+        "percent": _percent,
+        "brief_time": partial(format_time, digits=3),
+    }
+    return made
+
+
+def _cleaned(value: Any) -> Any:
+    """Text without control characters, which have no place in a page; lines stay lines."""
+    if type(value) is not str or value.isprintable():
+        return value
+    return "\n".join(map(clean, value.split("\n")))
+
+
+def _percent(fraction: float, digits: int = 1) -> str:
+    return f"{100 * fraction:.{digits}f} %"
+
+
+@cache
+def _common() -> str:
+    """The style of all sections."""
+    return "\n".join([_own("style.css"), _own("blocks.css"), heat.rules()])
+
+
+@cache
+def _file(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8").strip("\n")
+
+
+@cache
+def _own(name: str) -> str:
+    """A script or style of this project, without what only its readers need."""
+    lines = (line.strip() for line in _optional(name).split("\n"))
+    kept = "\n".join(line for line in lines if line and not line.startswith("//"))
+    return _tight(kept) if name.endswith(".css") else kept
+
+
+def _tight(style: str) -> str:
+    """A style without comments and blanks that separate nothing."""
+    bare = re.sub(r"/\*[^*]*\*/", "", style)
+    return re.sub(r";?\s*([{};])\s*", r"\1", re.sub(r"([:,])\s+", r"\1", bare)).strip()
+
+
+def _optional(name: str) -> str:
+    return _file(name) if (_TEMPLATES / name).exists() else ""
+
+
+def _names(shown: Sequence[Section]) -> list[str]:
+    """What the files of sections are named by: what several share, then each."""
+    shared = dict.fromkeys(name for one in shown for name in one.uses)
+    return [*shared, *(one.id for one in shown)]
+
+
+def _styles(shown: Sequence[Section]) -> list[str]:
+    """The styles of sections."""
+    return [text for name in _names(shown) if (text := _own(f"{name}.css"))]
+
+
+def _scripts(id: str) -> list[str]:
+    """The scripts of a section: the one that draws it, after those that it uses."""
+    own = [path.name for path in sorted(_TEMPLATES.glob(f"{id}-*.js"))]
+    return [*own, f"{id}.js"] if (_TEMPLATES / f"{id}.js").exists() else own
+
+
+def _licensed(name: str) -> str:
+    """A library with its licence, which travels with every copy."""
+    return f"/*\n{_file(_LICENCES[name])}\n*/\n{_file(_VENDOR[name][0])}"

@@ -1,0 +1,207 @@
+"""What another network or another CPU would change: sliders, evaluated from planes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from popmodel.base.units import BANDWIDTH_UNITS, TIME_UNITS, format_time
+from popmodel.network.network import PRESETS, describe
+from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.section import Section
+from popmodel.reports.names import run_names
+from popmodel.reports.networks import properties, varying, words, written
+from popmodel.reports.sensitivity import conclusion
+from popmodel.reports.views import Document
+
+EFFICIENCIES = (
+    ("Parallel efficiency", "mean", "runtime", 0),
+    ("Load balance", "mean", "longest", 1),
+    ("Communication efficiency", "longest", "runtime", 1),
+    ("Serialisation efficiency", "longest", "ideal", 2),
+    ("Transfer efficiency", "ideal", "runtime", 2),
+)
+"""Name, the times whose quotient it is, and how deep it stands in the tree."""
+PARTS = ("computing", "latency", "bandwidth", "overhead")
+LIVE = (*PARTS[:3], "other")
+
+_UNLIKE = 0.1  # of the replay: another time than the measured one
+
+
+def section(contents: Contents) -> Section | None:
+    """What the runs depend on, and replays of them on other networks."""
+    found = [one for one in contents.of("sensitivity") if one["runtime"]]
+    replays = [
+        _replays(one) for one in contents.of("replay") if any(run["ranks"] for run in one["runs"])
+    ]
+    if not found and not replays:
+        return None
+    runs = [
+        {"name": name, **_told(one)}
+        for name, one in zip(run_names([one["trace"] for one in found]), found, strict=True)
+    ]
+    return Section(
+        "whatif",
+        "What if",
+        {
+            "runs": runs,
+            "replays": replays,
+            "parts": PARTS,
+            "live": LIVE,
+            "efficiencies": EFFICIENCIES,
+        },
+        {
+            "runs": [_of_script(one) for one in found],
+            "efficiencies": [row[:3] for row in EFFICIENCIES],
+            "units": {
+                "latency": TIME_UNITS,
+                "bandwidth": BANDWIDTH_UNITS,
+                "speed": {"": 1, "x": 1, "%": 0.01},
+            },
+        },
+        vendor=("uplot",) if found else (),
+    )
+
+
+def _told(document: Document) -> dict[str, Any]:
+    """What the template shows of a run."""
+    times, network = _times(document), document["network"]
+    return {
+        "conclusion": conclusion(document),
+        "network": f"{network['name']}: {', '.join(properties(network, ()))}",
+        "measured": _measured(document),
+        "document": document,
+        "latency": network["latency"],
+        "bandwidth": _finite(network["bandwidth"]),
+        "efficiencies": [
+            {"name": name, "depth": depth, "value": _quotient(times[one], times[other])}
+            for name, one, other, depth in EFFICIENCIES
+        ],
+        "presets": list(_presets(document)),
+    }
+
+
+def _times(document: Document) -> dict[str, float]:
+    """The times that efficiencies are quotients of, s."""
+    scenarios = {one["name"]: one["runtime"] for one in document["scenarios"]}
+    return {
+        "runtime": document["runtime"],
+        "ideal": document["ideal_runtime"],
+        "longest": scenarios["no waiting"],
+        "mean": scenarios["all ideal"],
+    }
+
+
+def _quotient(one: float, other: float) -> float | None:
+    return one / other if other else None
+
+
+def _measured(document: Document) -> str:
+    """How far the replay is from the run that was measured."""
+    measured, runtime = document["measured_runtime"], document["runtime"]
+    if measured is None:
+        return f"The replay takes {format_time(runtime)}; the trace has no measured times."
+    apart = measured / runtime - 1
+    told = (
+        f"The measured run took {format_time(measured)}, its replay on this network takes "
+        f"{format_time(runtime)} ({100 * (runtime / measured - 1):+.1f} %)"
+    )
+    if abs(apart) <= _UNLIKE:
+        return f"{told}."
+    return f"{told}: read changes rather than times."
+
+
+def _of_script(document: Document) -> dict[str, Any]:
+    """What the script needs to evaluate a run anywhere."""
+    network, speed = document["network"], document["planes_speed"]
+    latencies, gaps = _ranges(document)
+    return {
+        "planes": [
+            [one["constant"], one["latency"], one["inverse_bandwidth"], one["computing"]]
+            for one in document["planes"]
+        ],
+        "error": document["planes_error"],
+        "times": _times(document),
+        "slowdowns": [one["slowdown"] for one in document["tolerance"]],
+        # JSON knows no infinity: null is a bandwidth without limit
+        "here": {"latency": network["latency"], "bandwidth": network["bandwidth"], "speed": 1.0},
+        "range": {
+            "latency": latencies,
+            "bandwidth": [_inverse(gap) for gap in reversed(gaps)],
+            "speed": [speed["least"], speed["most"]],
+        },
+    }
+
+
+def _ranges(document: Document) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Latencies, s, and times per byte, s/B, for which the planes hold: with the network itself."""
+    network = document["network"]
+    return (
+        _hull(document["latency"]["breakpoints"], network["latency"]),
+        _hull(document["inverse_bandwidth"]["breakpoints"], 1 / _finite(network["bandwidth"])),
+    )
+
+
+def _hull(points: Sequence[float], value: float) -> tuple[float, float]:
+    return min(points[0], value), max(points[-1], value)
+
+
+def _inverse(gap: float) -> float | None:
+    return 1 / gap if gap else None
+
+
+def _of_javascript(value: float) -> str:
+    return "Infinity" if math.isinf(value) else repr(value)
+
+
+def _finite(value: float | None) -> float:
+    return math.inf if value is None else value
+
+
+def _presets(document: Document) -> Iterator[dict[str, Any]]:
+    """Latency and bandwidth of known networks, where they are in the ranges."""
+    latencies, gaps = _ranges(document)
+    for name, network in PRESETS.items():
+        if (
+            latencies[0] <= network.latency <= latencies[-1]
+            and gaps[0] <= 1 / network.bandwidth <= gaps[-1]
+        ):
+            yield {
+                "name": name,
+                "told": describe(network.with_(rules="alpha-beta")),
+                "value": f"{network.latency!r} {_of_javascript(network.bandwidth)}",
+            }
+
+
+def _replays(document: Document) -> dict[str, Any]:
+    """Replays of a trace as rows: what tells the networks apart, and what came out."""
+    runs: Sequence[Mapping[str, Any]] = document["runs"]
+    told = varying(runs)
+    longest = max((run["runtime"] or 0.0) for run in runs)
+    return {
+        "trace": runs[0]["trace"],
+        "told": " ".join(_of_all(document, told)),
+        "against": document["against"]["what"],
+        "heads": [words(name) for name in told],
+        "rows": [
+            {
+                "number": number,
+                "network": [written(run["network"], name) for name in told],
+                "runtime": run["runtime"],
+                "change": run["change"],
+                "part": run["runtime"] / longest if run["runtime"] and longest else 0.0,
+                "why": run.get("error", ""),
+            }
+            for number, run in enumerate(runs, start=1)
+        ],
+    }
+
+
+def _of_all(document: Document, told: Sequence[str]) -> Iterator[str]:
+    """What holds for all replays, in sentences."""
+    network = document["runs"][0]["network"]
+    if "name" not in told:
+        yield f"On the network {', '.join([network['name'], *properties(network, told)])}."
+    if document["measured_runtime"] is not None:
+        yield f"The measured run took {format_time(document['measured_runtime'])}."

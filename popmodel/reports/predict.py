@@ -1,0 +1,318 @@
+"""A predicted run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import PurePath
+from typing import Any
+
+from popmodel.base.units import count, format_size, format_time, plural
+from popmodel.efficiency.family import AGGREGATES
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.model.symbols import OF_MODEL, not_modelled
+from popmodel.model.uncertainty import group
+from popmodel.prediction.prediction import DEFAULT_REFERENCE, OUTSIDE, Validity
+from popmodel.reports.blocks import (
+    BarBlock,
+    CommandBlock,
+    Facts,
+    NoteBlock,
+    Role,
+    Section,
+    TableBlock,
+    TableCell,
+    TableRow,
+    Title,
+    heads,
+    notes,
+    texts,
+    titled,
+)
+from popmodel.reports.figures import percent
+from popmodel.reports.heading import (
+    BOUND,
+    application,
+    calibrated,
+    doubted,
+    learnt_runs,
+    machine,
+    omitted,
+)
+from popmodel.reports.predict_plot import picture
+from popmodel.reports.predict_trees import trees
+from popmodel.reports.reasons import Reasons
+from popmodel.reports.uncertainty import INCLUDED, about, main_inputs, measuring, named
+from popmodel.reports.views import Document, Record, Views
+
+REMEDIES_SHOWN = 8
+
+Estimate = Mapping[str, Any]
+
+
+def views(families: Sequence[str], *, brief: bool = False) -> Views:
+    """How a prediction is shown."""
+    return Views(partial(blocks, families=families, brief=brief), records, picture)
+
+
+def blocks(document: Document, families: Sequence[str], *, brief: bool = False) -> list[Section]:
+    """The prediction, from the setting to the command that launches the run."""
+    reasons = Reasons()
+    compares = _compares(document, families)
+    return [
+        (*doubted(document), *omitted(document)),
+        (Title(application(document), sizes(document)), Facts(setting(document))),
+        (Facts(results(document)),),
+        *trees(document, families, reasons, brief=brief),
+        (Facts((("reference", _reference(document)),)),) if compares else (),
+        reasons.section(),
+        (_time(document),),
+        learnt_runs(document),
+        _remedies(document),
+        _uncertainty(document),
+        titled("notes", remarks(document)),
+        (CommandBlock((document["launch"], document["launch_mpirun"])),),
+    ]
+
+
+def records(document: Document) -> list[Record]:
+    """One line per predicted quantity: runtime, metrics of all families, parts of the time."""
+    head = {
+        "application": document["application"]["name"],
+        "machine": document["machine"]["name"],
+        "processes": document["processes"],
+        "threads": document["threads"],
+    }
+
+    def record(group: str, name: str, estimate: Estimate, absent: str = "") -> Record:
+        bounds = {key: estimate.get(key) for key in ("value", "low", "high")}
+        return {**head, "family": group, "metric": name, **bounds, "absent": absent}
+
+    rows = [record("", "runtime", document["runtime"])]
+    rows += [record("time", part, estimate) for part, estimate in document["time"].items()]
+    for family, metrics in document["metrics"].items():
+        rows += [record(family, metric, estimate) for metric, estimate in metrics.items()]
+        rows += [
+            record(family, metric, {}, reason)
+            for metric, reason in document["absent"][family].items()
+        ]
+    return rows
+
+
+def sizes(document: Document) -> tuple[str, ...]:
+    """P and T in words, the longest first."""
+    processes, threads = document["processes"], document["threads"]
+    return (
+        f"{plural(processes, 'process', 'processes')} x {plural(threads, 'thread')}",
+        f"{plural(processes, 'proc')} x {plural(threads, 'thread')}",
+        f"{processes} x {threads}",
+    )
+
+
+def setting(document: Document) -> tuple[tuple[str, str], ...]:
+    """The machine and how the run lies on it."""
+    placement = document["placement"]
+    place = (
+        f"{plural(placement['nodes'], 'node')} x "
+        f"{plural(placement['processes_per_node'], 'process', 'processes')} x "
+        f"{plural(document['threads'], 'core')}"
+    )
+    if placement["grid"]:
+        place += f", grid {'x'.join(str(extent) for extent in placement['grid'])}"
+    place += BOUND[placement["bind"]]
+    facts = [*calibrated(document), ("machine", machine(document)), ("place", place)]
+    memory = document["memory_per_process"]
+    if memory is not None:
+        facts.append(("memory", f"{format_size(memory, digits=3)} per process"))
+    if not document["application"]["bundled"]:
+        facts.insert(0, ("signature", PurePath(document["application"]["path"]).name))
+    return tuple(facts)
+
+
+def results(document: Document) -> tuple[tuple[str, str], ...]:
+    """How long the run takes, how sure that is, and what it comes from."""
+    runtime = document["runtime"]
+    text = format_time(runtime["value"])
+    validity = document["validity"]
+    if validity["status"] == OUTSIDE:
+        text += ", no interval: too far outside the measured range"
+    elif runtime["low"] is None:
+        text += f", no interval: {runtime.get('why', 'not known')}"
+    else:
+        text += f", 90 %: {_times(runtime['low'], runtime['high'])}"
+    form = document["model_form"]
+    full, none = (format_time(form[name], digits=3) for name in ("full_overlap", "no_overlap"))
+    bracket = f"{full} if computation and memory traffic overlap fully, {none} if not at all"
+    reach = Validity(validity["status"], validity["factor"], tuple(validity["reasons"])).text
+    return (
+        ("runtime", text),
+        *_new_run(runtime),
+        ("validity", reach),
+        *([("overlap", bracket)] if full != none else []),
+        ("method", _method(document["replay"], document["processes"])),
+    )
+
+
+def _new_run(runtime: Estimate) -> tuple[tuple[str, str], ...]:
+    """The interval of one more run, where it is known how much runs vary."""
+    one = runtime.get("new_run") or {"low": None}
+    if one["low"] is None:
+        return ()
+    return (("new run", f"90 %: {_times(one['low'], one['high'])}, with noise from run to run"),)
+
+
+def _method(found: Mapping[str, Any], processes: int) -> str:
+    """Whether the run was replayed, or one like it, and what the closed form gives."""
+    if "why" in found:
+        return f"closed form, no replay: {found['why']}"
+    closed, replay = (found[side]["runtime"] for side in ("closed_form", "replay"))
+    part = "" if found["part"] == 1 else f" of {percent(found['part'], 0)} % of the steps"
+    if found["processes"] < processes:
+        part = f" of {count(found['processes'])} processes that stand for {count(processes)}"
+    return (
+        f"replay{part}, {count(found['operations'])} MPI operations; closed form: "
+        f"{format_time(closed)} ({change(closed / replay - 1)})"
+    )
+
+
+def _compares(document: Document, families: Sequence[str]) -> bool:
+    """Whether a metric that is shown rests on the reference."""
+    return any(
+        "reference" in AGGREGATES[name].needs
+        for family in families
+        for metric in document["metrics"][family]
+        for name in load_families()[family].needs(metric)
+    )
+
+
+def _times(low: float, high: float) -> str:
+    """From one time to another, the unit once if it is the same."""
+    first, last = format_time(low, digits=3), format_time(high, digits=3)
+    number, _, unit = first.partition(" ")
+    return f"{number if last.endswith(f' {unit}') else first} .. {last}"
+
+
+def _reference(document: Document) -> str:
+    """The run that scaling is measured against, and why it is this one."""
+    reference = document["reference"]
+    settings = " ".join(f"{name}={value:g}" for name, value in reference["settings"].items())
+    text = (
+        f"{reference['processes']} x {reference['threads']}{settings and ' with ' + settings}, "
+        f"predicted {format_time(reference['runtime']['value'])}, {reference['mode']} scaling"
+    )
+    if reference["mode"] == "weak":
+        text += f", {reference['work_ratio']['value']:.4g} times its work"
+    return text if reference["why"] == DEFAULT_REFERENCE else f"{text} ({reference['why']})"
+
+
+def _time(document: Document) -> TableBlock:
+    """Parts of the runtime with their share, the largest first."""
+    runtime = document["runtime"]["value"]
+    largest = sorted(document["time"].items(), key=lambda part: -part[1]["value"])
+    rows = tuple(
+        TableRow(
+            name,
+            (TableCell(format_time(part["value"])), TableCell(percent(share)), BarBlock(share)),
+            depth=1,
+        )
+        for name, part in largest
+        for share in [part["value"] / runtime]
+    )
+    return TableBlock(heads(("time", "%", "")), rows, first="where the time goes")
+
+
+def _remedies(document: Document) -> Section:
+    """The remedies that bring most, and how many more there are."""
+    rows = tuple(
+        TableRow(label, texts([change(one)]), depth=1)
+        for label, one in document["remedies"].items()
+    )
+    if not rows:
+        return ()
+    table = TableBlock(heads(("runtime",)), rows[:REMEDIES_SHOWN], first="what would help")
+    more = len(rows) - REMEDIES_SHOWN
+    smaller = [f"and {more} smaller (all: --format json)"] if more > 0 else []
+    return (table, *notes(smaller, Role.REMARK))
+
+
+def change(fraction: float) -> str:
+    """A relative change in per cent, with its sign."""
+    return f"{round(100 * fraction, 1) + 0.0:+.1f} %"  # + 0.0: not -0.0
+
+
+def _uncertainty(document: Document) -> Section:
+    """The input with the largest share of the interval; nothing if nothing is uncertain."""
+    shares = document["doubtful"]
+    if not shares:
+        return ()
+
+    def told(words: str, name: str) -> NoteBlock:
+        inputs = document["inputs"].items()
+        origins = {value["origin"] for path, value in inputs if group(path) == name} - {OF_MODEL}
+        return NoteBlock(f"{words}: {named(name, shares[name], origins)}", Role.HANGING)
+
+    first, measured = main_inputs(shares)
+    return (
+        told("main uncertainty", first),
+        *notes(about(first), Role.REMARK),
+        *([told("largest that a benchmark measures", measured)] if measured else []),
+        *measuring(document["measure"], document["machine"]),
+    )
+
+
+def remarks(document: Document) -> list[str]:
+    """Remarks, the two ratios of the classical model, and what the prediction leaves out."""
+    cores = document["processes"] * document["threads"]
+    hybrid = document["threads"] > 1  # else both compare the run with itself
+    notes = [
+        *(_multithreading(document["e_mt"]) if hybrid else []),
+        *(_message_passing(document["e_mp"], cores) if hybrid else []),
+        *_speedup(document, cores),
+        *document["notes"],
+    ]
+    if document["left_out"]:
+        notes.append(not_modelled(document["left_out"]))
+    if document["runtime"]["low"] is not None:
+        notes.append(INCLUDED)
+    return notes
+
+
+def _speedup(document: Document, cores: int) -> list[str]:
+    """How much faster than the reference, which the parallel efficiency does not tell."""
+    scaling, reference = document["metrics"].get("scaling", {}), document["reference"]
+    if not {"speedup", "global_efficiency"} <= scaling.keys() or reference["mode"] != "strong":
+        return []
+    used = reference["processes"] * reference["threads"]
+    if used == cores:
+        return []
+    speedup, whole = scaling["speedup"], scaling["global_efficiency"]
+    named = f"{reference['processes']} x {reference['threads']}"
+    return [
+        f"{speedup['value']:.3g} times as fast as {named} on {cores / used:g} times the cores: "
+        f"global efficiency {percent(whole['value'])} %"
+    ]
+
+
+def _multithreading(estimate: Estimate) -> list[str]:
+    """How much of the ideal speed-up of parallel loops the threads reach."""
+    if estimate["value"] is None:
+        return [f"no e_mt: {estimate.get('why', 'not known')}"]
+    share = percent(estimate["value"], 0)
+    return [f"e_mt {_with_interval(estimate)}: threads reach {share} % of the ideal loop speed-up"]
+
+
+def _message_passing(estimate: Estimate, cores: int) -> list[str]:
+    """How the time of messages compares with that of one process per core."""
+    value = estimate["value"]
+    if value is None:
+        return [f"no e_mp: {estimate.get('why', 'not known')}"]
+    # One process sends nothing, whatever others send: the ratio is 0 and has no inverse.
+    inverse = f"; 1/e_mp {1 / value:.3f}" if value > 0 else ""
+    return [
+        f"e_mp {_with_interval(estimate)}: time of messages relative to {cores} x 1{inverse}",
+    ]
+
+
+def _with_interval(estimate: Estimate) -> str:
+    value, low, high = estimate["value"], estimate["low"], estimate["high"]
+    return f"{value:.3f}" + ("" if low is None else f" ({low:.3f} .. {high:.3f})")

@@ -1,0 +1,72 @@
+"""How documents are shown, by their schemas: for documents that were saved and are read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from popmodel.reports.views import Document, Views
+
+
+def _metrics(document: Document) -> Views:
+    parts = next((key for key in ("by_process", "by_region") if key in document["runs"][0]), None)
+    views: Views = _attribute(f"{parts or 'metrics'}.VIEWS")
+    return views
+
+
+def _of_families(module: str) -> Callable[[Document], Views]:
+    """Views that are asked for by families of metrics: those that the document has."""
+
+    def views(document: Document) -> Views:
+        made: Views = _attribute(f"{module}.views")(_families(document))
+        return made
+
+    return views
+
+
+def _families(document: Document) -> tuple[str, ...]:
+    if isinstance(document.get("metrics"), dict):
+        return tuple(document["metrics"])
+    return tuple(dict.fromkeys(row["family"] for row in document["rows"] if row["family"]))
+
+
+SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
+    "agreement": "agreement.VIEWS",
+    "calibrate": "calibrate.VIEWS",
+    "communication": "communication.VIEWS",
+    "doctor": "doctor.VIEWS",
+    "explain": "explain.VIEWS",
+    "extraction": "extraction.VIEWS",
+    "formula": "formula.VIEWS",
+    "info": "info.VIEWS",
+    "metrics": _metrics,
+    "phases": "phases.VIEWS",
+    "predict": _of_families("predict"),
+    "project": _of_families("project"),
+    "replay": "replay.VIEWS",
+    "sensitivity": "sensitivity.VIEWS",
+    "source": "source_signature.VIEWS",
+    "structure": "structure.VIEWS",
+    "study": "study.VIEWS",
+    "sweep": "sweep.VIEWS",
+    "validate": _of_families("validate"),
+}
+"""The views, or what finds them, by the name in the schema (``metrics`` of ``popmodel/metrics/1``).
+
+A text is a module of this package and a name in it.
+"""
+
+
+def views_of(document: Document) -> Views:
+    """How a document is shown."""
+    found = SHOWN[str(document["schema"]).split("/")[1]]
+    if isinstance(found, str):
+        views: Views = _attribute(found)
+        return views
+    return found(document)
+
+
+def _attribute(name: str) -> Any:
+    module, _, attribute = name.partition(".")
+    return getattr(import_module(f"popmodel.reports.{module}"), attribute)

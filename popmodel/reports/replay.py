@@ -1,0 +1,264 @@
+"""Replays of a trace on networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from popmodel.base.units import count, format_time, plural
+from popmodel.base.values import dataclass
+from popmodel.efficiency.family import FamilyLine
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.observables import NO_REGIONS
+from popmodel.network.network import PRESETS
+from popmodel.reports.blocks import (
+    Facts,
+    NoteBlock,
+    Section,
+    TableBlock,
+    TableCell,
+    TableRow,
+    heads,
+    notes,
+    texts,
+    titled,
+)
+from popmodel.reports.networks import (
+    NetworkGrid,
+    grid,
+    parameters,
+    properties,
+    varying,
+    words,
+    written,
+)
+from popmodel.reports.reasons import Reasons
+from popmodel.reports.replay_plot import picture
+from popmodel.reports.trees import efficiency, lifted, tree_rows
+from popmodel.reports.views import Document, Record, Views
+
+Run = Mapping[str, Any]
+
+_APART = 0.01  # of the runtime: ranks that end closer together are not worth a column
+
+
+@dataclass(frozen=True)
+class _ReplayColumn:
+    """A column of the table of replays: two lines of head, and what stands in it for a replay."""
+
+    head: tuple[str, str]
+    write: Callable[[Run], str]
+
+
+def blocks(document: Document) -> list[Section]:
+    """What the replays share, one table of what came out, and the efficiencies if asked for."""
+    reasons = Reasons()
+    return [
+        notes(document["caveats"]),
+        (Facts(tuple(_shared(document))),),
+        _results(document, reasons),
+        *((table,) for table in _efficiencies(document, reasons)),
+        reasons.section(),
+        titled("notes", _notes(document)),
+    ]
+
+
+def records(document: Document) -> list[Record]:
+    """One line per replay and rank; the quantities of the replay repeat on each of its lines.
+
+    A replay that stopped has one line, with the reason and without rank.
+    """
+    nobody = {"rank": None, "compute": None, "end": None}
+    names = parameters(document["runs"])
+    return [
+        {
+            "trace": run["trace"],
+            **{f"network_{name}": run["network"].get(name) for name in names},
+            "window_begin": document["window"]["begin"],
+            "window_end": document["window"]["end"],
+            "measured_runtime": document["measured_runtime"],
+            "runtime": run["runtime"],
+            "against": document["against"]["what"],
+            "change": run["change"],
+            "operations": run["operations"],
+            **times,
+            **{
+                f"{family}.{metric}": value
+                for family, values in run.get("metrics", {}).items()
+                for metric, value in values.items()
+            },
+            "error": run.get("error", ""),
+        }
+        for run in document["runs"]
+        for times in [{"rank": rank, **one} for rank, one in enumerate(run["ranks"])] or [nobody]
+    ]
+
+
+def _shared(document: Document) -> list[tuple[str, str]]:
+    """What all replays have in common, and what each network is."""
+    runs = document["runs"]
+    varied = varying(runs)
+    facts = [(str(document["kind"]), str(runs[0]["trace"]))]
+    done = [run for run in runs if run["ranks"]]
+    if done:
+        operations = plural(done[0]["operations"], "MPI operation")
+        where = f"{count(len(done[0]['ranks']))} on {plural(document['nodes'], 'node')}"
+        facts.append(("processes", f"{where}, {operations}"))
+    if document["measured_runtime"] is not None:
+        facts.append(("measured", format_time(document["measured_runtime"])))
+    if "written" in document:
+        facts.append(("written", str(document["written"])))
+    if done and "cpu_factor" not in varied:
+        facts.append(("compute", f"{_computing(done[0])} per process"))
+    if _without_mpi(document):
+        return facts
+    networks = {run["network"]["name"]: run["network"] for run in runs}
+    for name, network in networks.items():
+        told = ", ".join(properties(network, varied))
+        own = "tiers" in network or (name in PRESETS and network == PRESETS[name].to_dict())
+        based = name if own else f"based on {name}"
+        facts.append((name, told) if len(networks) > 1 else ("network", f"{based}: {told}"))
+    return facts
+
+
+def _computing(run: Run) -> str:
+    """Least and most computation of the processes of a replay."""
+    times = [rank["compute"] for rank in run["ranks"]]
+    least, most = format_time(min(times)), format_time(max(times))
+    if least == most:
+        return least
+    (number, unit), (_, other) = least.split(" "), most.split(" ")
+    return f"{number if unit == other else least} .. {most}"
+
+
+def _results(document: Document, reasons: Reasons) -> Section:
+    """What came out for each network, one row each; none where there was no MPI to replay."""
+    runs, varied = document["runs"], varying(document["runs"])
+    if _without_mpi(document):
+        return ()
+    if (found := grid(runs)) is not None:
+        return _grid(found, runs, reasons)
+    results = _columns(document, varied)
+    rows = []
+    for number, run in enumerate(runs, start=1):
+        if run["ranks"]:
+            outcome = [column.write(run) for column in results]
+        else:
+            outcome = [reasons.mark(run["error"])] * len(results)
+        network = [written(run["network"], name) for name in varied]
+        rows.append(TableRow(str(number), texts([*network, *outcome])))
+    columns = (*map(_head, varied), *(column.head for column in results))
+    return (TableBlock(columns, tuple(rows), first="run"),)
+
+
+def _grid(found: NetworkGrid, runs: Sequence[Run], reasons: Reasons) -> Section:
+    """Runtimes over two parameters."""
+    down, across = map(words, found.names)
+    times = [format_time(run["runtime"]) if run["ranks"] else "" for run in runs]
+    units = {time.split(" ")[1] for time in times if time}
+    unit = units.pop() if len(units) == 1 else ""  # said once, where it is the same for all
+    cells = iter(
+        time.removesuffix(f" {unit}") if time else reasons.mark(run["error"])
+        for time, run in zip(times, runs, strict=True)
+    )
+    rows = tuple(TableRow(name, texts([next(cells) for _ in found.columns])) for name in found.rows)
+    said = f"runtime, {unit}," if unit else "runtime"
+    return (
+        NoteBlock(f"{said} by {down} (down) and {across} (across)"),
+        TableBlock(tuple(map(_two_lines, found.columns)), rows, first=down),
+    )
+
+
+def _two_lines(value: str) -> tuple[str, str]:
+    number, _, unit = value.partition(" ")
+    return (number, unit) if unit else ("", number)
+
+
+def _without_mpi(document: Document) -> bool:
+    return all(run["operations"] == 0 for run in document["runs"])
+
+
+def _head(name: str) -> tuple[str, str]:
+    above, _, head = words(name).partition(" ")
+    return (above, head) if head else ("", above)
+
+
+def _columns(document: Document, varied: Sequence[str]) -> list[_ReplayColumn]:
+    """Columns of results: those that say nothing here are left out."""
+    what = document["against"]["what"]
+    columns = [
+        _ReplayColumn(("", "runtime"), lambda run: format_time(run["runtime"])),
+        _ReplayColumn(("against", "run 1" if what == "first" else what), _change),
+    ]
+    if "cpu_factor" in varied:
+        columns.append(_ReplayColumn(("", "compute"), _computing))
+    if any(
+        _first_end(run) < (1 - _APART) * run["runtime"] for run in document["runs"] if run["ranks"]
+    ):
+        columns.append(
+            _ReplayColumn(("first", "rank ends"), lambda run: format_time(_first_end(run)))
+        )
+    return columns
+
+
+def _change(run: Run) -> str:
+    return "-" if run["change"] is None else f"{100 * run['change']:+.1f} %"
+
+
+def _first_end(run: Run) -> float:
+    return float(min(rank["end"] for rank in run["ranks"]))
+
+
+def _efficiencies(document: Document, reasons: Reasons) -> Iterator[TableBlock]:
+    """For each family the tree of its metrics, of each replay, and measured where times were."""
+    if _without_mpi(document):
+        return
+    known = document.get("measured_metrics", {})
+    replayed = [(str(number), run) for number, run in enumerate(document["runs"], start=1)]
+    columns = heads(
+        [*(["measured"] if known else []), *(f"run {number}" for number, _ in replayed)]
+    )
+    names = dict.fromkeys(
+        [*known, *(name for _, run in replayed for name in run.get("metrics", {}))]
+    )
+    for name in names:
+        family = load_families()[name]
+        measured = [known[name]] if known else []
+        found = [*measured, *(run.get("metrics", {}).get(name, run) for _, run in replayed)]
+
+        def cells(
+            line: FamilyLine, found: Sequence[Mapping[str, Any]] = found
+        ) -> list[TableCell] | None:
+            if line.view or not any(line.metric in values for values in found):
+                return None
+            return [_efficiency(values, line.metric, reasons) for values in found]
+
+        rows = lifted(tree_rows(family, family.tree()[0].rows, cells))
+        yield TableBlock(columns, rows, first=family.title)
+
+
+def _efficiency(values: Mapping[str, Any], metric: str, reasons: Reasons) -> TableCell:
+    if metric in values:
+        return efficiency(values[metric])
+    return TableCell(reasons.mark(values["error"]) if "error" in values else "-")
+
+
+def _notes(document: Document) -> list[str]:
+    """What the replays leave out or assume, and which efficiencies they cannot give."""
+    told = list(document["notes"])
+    if any("tiers" in run["network"] for run in document["runs"]):
+        mapped = any("mapping" in run["network"] for run in document["runs"])
+        placed = "traced or as mapped" if mapped else "traced"
+        told.append(
+            f"machines: best estimates of the profile, processes on nodes as {placed}; sharing of "
+            "links and memory channels is not modelled"
+        )
+    families = load_families()
+    return told + [
+        f"{families[name].title}: not known for replays, {why}"
+        for name, why in document.get("unknown_families", {}).items()
+        if why != NO_REGIONS
+    ]
+
+
+VIEWS = Views(blocks, records, picture)

@@ -1,0 +1,92 @@
+// A run as typed arrays, as popmodel.reports.html.timeline packed it. Times are columns from the
+// left end; a column lasts `step` nanoseconds.
+"use strict";
+
+const timelineData = (() => {
+  const FINE = 16; // messages and paths count in sixteenths of a column
+  const LONG = 120; // letters of a name
+  const COLOURS = ["computing", "point-to-point", "io", "collective", "parallel", "wait", "openmp", "other"];
+
+  // A run with its panels: measured above the ideal replay, on one axis. In the cells of a panel,
+  // row after row, stands what is done, as a number.
+  async function load(told) {
+    const panel = async (title, of, end, messages, path = null) => ({
+      title, cells: await popmodel.unpack(told[of]), end: end / told.step,
+      messages: await arrows(messages, of), path: await stretches(path),
+    });
+    const panels = [await panel("measured", "measured", told.end - told.begin, told.messages)];
+    if (told.ideal) {
+      panels.push(await panel("ideal replay", "ideal", told.ideal_end, told.ideal_messages, told.path));
+    }
+    return {
+      ...told, panels, rows: told.labels.length, total: Math.max(...panels.map(one => one.end)),
+      seconds: column => (told.begin + column * told.step) / 1e9,
+      column: seconds => (seconds * 1e9 - told.begin) / told.step,
+      byRegion: told.regions && await popmodel.unpack(told.regions.measured),
+      window: told.window && await timelineWindow.load(told.window, told),
+      kindNames: told.kinds.map((kind, i) =>
+        ({key: `k${i}`, name: kind.label, css: kind.group ? `var(--kind-${kind.id})` : "var(--paper)"})),
+      regionNames: ["in no region", ...(told.regions?.names ?? [])].map((name, i) =>
+        ({key: `r${i}`, name: name.length > LONG ? `${name.slice(0, LONG)}…` : name, css: regionColour(i)})),
+    };
+  }
+
+  // Colours repeat in darker shades: names are told by the line below the picture, too.
+  function regionColour(number) {
+    if (!number) return "var(--paper)";
+    const [shade, colour] = [Math.floor((number - 1) / COLOURS.length) % 3, (number - 1) % COLOURS.length];
+    return `color-mix(in srgb, var(--kind-${COLOURS[colour]}) ${100 - 30 * shade}%, var(--ink))`;
+  }
+
+  async function table(name, width) {
+    const values = await popmodel.unpack(name);
+    const rows = values.length / width;
+    return Array.from({length: width}, (_, i) => values.subarray(i * rows, (i + 1) * rows));
+  }
+
+  async function arrows(told, of) {
+    if (!told) return null;
+    const [from, to, after, duration, bytes] = await table(told[of], 5);
+    let at = 0;
+    const begin = Float64Array.from(after, step => (at += step) / FINE);
+    return {...told, from, to, begin, end: begin.map((time, i) => time + duration[i] / FINE), bytes};
+  }
+
+  async function stretches(told) {
+    if (!told) return null;
+    const [row, begin, end] = await table(told.ideal, 3);
+    return {...told, row, begin: Float64Array.from(begin, at => at / FINE), end: Float64Array.from(end, at => at / FINE)};
+  }
+
+  // Cells of a panel in a colouring, and what their numbers mean: only what was measured has regions.
+  const layer = (run, panel, by) => (by === "region" && panel === run.panels[0]
+    ? {cells: run.byRegion, names: run.regionNames} : {cells: panel.cells, names: run.kindNames});
+
+  // Numbers of the messages of a panel that cross what is seen.
+  function messagesIn({from: begin, to: end, first, last}, {messages}) {
+    const seen = [];
+    for (let i = 0; i < (messages?.shown ?? 0); i++) {
+      const [row, other] = [messages.from[i], messages.to[i]];
+      if (Math.max(row, other) < first || Math.min(row, other) >= last) continue;
+      if (messages.begin[i] <= end && messages.end[i] >= begin) seen.push(i);
+    }
+    return seen;
+  }
+
+  // Numbers of the stretches of a panel's critical path that are seen: they follow one another.
+  function pathIn({from, to}, {path}) {
+    return path ? [...path.row.keys()].filter(i => path.end[i] >= from && path.begin[i] <= to) : [];
+  }
+
+  // Writes moments of a run: in one unit, with as many decimals as tell `step` nanoseconds apart.
+  function clock(run, step = run.step) {
+    const last = run.begin + run.total * run.step;
+    const [unit, size] = [["s", 1e9], ["ms", 1e6], ["us", 1e3]].find(one => last >= one[1]) ?? ["ns", 1];
+    const decimals = Math.min(Math.max(Math.ceil(Math.log10(size / step) - 1e-9), 0), 9);
+    return column => `${((run.begin + column * run.step) / size).toFixed(decimals)} ${unit}`;
+  }
+
+  const lasting = (run, columns) => popmodel.time(columns * run.step / 1e9, 3);
+
+  return {load, layer, messagesIn, pathIn, clock, lasting};
+})();

@@ -1,0 +1,55 @@
+"""What a report is made from, and its last lines.
+
+A *document* is the plain data of one result, exactly what ``--format json`` prints (see the schema
+names). Each verb has one module here that shows its documents; nothing in this package knows the
+command line. A document that was saved as JSON can be shown again later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from popmodel.base.values import dataclass
+from popmodel.reports.blocks import CommandBlock, NoteBlock, Section
+
+if TYPE_CHECKING:
+    from popmodel.reports.html.contents import Contents
+    from popmodel.reports.pictures import Picture
+
+Document: TypeAlias = Mapping[str, Any]
+Record: TypeAlias = Mapping[str, object]
+"""A line of CSV."""
+
+
+@dataclass(frozen=True)
+class Views:
+    """How one kind of document is shown."""
+
+    blocks: Callable[[Document], Sequence[Section]]  # Document to what is shown, in order
+    records: Callable[[Document], list[Record]]  # Document to tidy records, one value each, for CSV
+    # Document to a drawing; None for what has none.
+    picture: Callable[[Document], Picture] | None = None
+    # Document to what a page shows; None: the document and nothing else.
+    contents: Callable[[Document], Contents] | None = None
+
+
+def footer(document: Document) -> list[Section]:
+    """Version, host and time, and the command as it can be pasted."""
+    stamp = document["provenance"]
+    by = NoteBlock(f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}")
+    return [(by, CommandBlock((pasteable(stamp["command"]),)))]
+
+
+def pasteable(command: str) -> str:
+    """The command that made a result, to be pasted where the file that it wrote is."""
+    traced = re.match(r"popmodel trace (?!merge )", command)
+    if traced:  # what stands behind its own options belongs to the program
+        own = command.partition(" -- ")[0]
+        return command if " --force" in own else f"{traced[0]}--force {command[traced.end() :]}"
+    if command.startswith("popmodel study "):  # goes on with its directory
+        return command
+    if re.search(r" (-o|--output)[ =]", command) and not re.search(r" --(force)?( |$)", command):
+        return f"{command} --force"
+    return command

@@ -1,6 +1,0 @@
-"""From traces to a signature: what repeats, what it costs, and by which laws it grows."""
-
-from popmodel.signature.align_runs import Run
-from popmodel.signature.from_runs import LearntSignature, signature_from
-
-__all__ = ["LearntSignature", "Run", "signature_from"]

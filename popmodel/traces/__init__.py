@@ -1,0 +1,13 @@
+"""Measured runs: a file goes in, a `Trace` with its `Records` comes out.
+
+`formats` finds the reader (`paraver`, or `untimed` for SMPI, Dimemas and GOAL), which gives
+`records` in `tables`, `calls` and `intervals`; `selection` says and cuts which part of a run is
+analysed; `regions`, `runtime` and `caveats` are made of any of them, `info` is the summary.
+"""
+
+from popmodel.traces.calls import CallTable
+from popmodel.traces.formats import read
+from popmodel.traces.tables import EventTable, MessageTable, States, TraceWarning
+from popmodel.traces.trace import Trace
+
+__all__ = ["CallTable", "EventTable", "MessageTable", "States", "Trace", "TraceWarning", "read"]

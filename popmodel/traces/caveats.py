@@ -1,0 +1,299 @@
+"""What has to be known of a run before its numbers are read: losses, gaps, crowding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from popmodel.base.units import format_time, plural
+from popmodel.traces.calls import call_times
+from popmodel.traces.codes import Event
+from popmodel.traces.regions import parallel_regions
+from popmodel.traces.runtime import state_ends, state_times
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.traces.intervals import Instants
+    from popmodel.traces.selection import TraceFocus
+    from popmodel.traces.trace import Trace
+
+
+# Where the records of a run end before the run does: full disks, crashes, kills.
+#
+# The tracer's merge says so on every thread that it concerns, from which on the thread is in state
+# `TRACING_DISABLED`: nothing is known of it.
+
+
+FULL, KILLED, ABORTED, CUT, LIMITED = 1, 2, 3, 4, 5
+REASONS: Mapping[int, str] = {
+    FULL: "disk full",
+    KILLED: "killed or crashed",
+    ABORTED: "ended by MPI_Abort",
+    CUT: "truncated files",
+    LIMITED: "--max-size reached",
+}
+_LOSSES_SHOWN = 3
+_NS = 1e9
+
+
+class RecordLoss(NamedTuple):
+    """Since when nothing is recorded of threads of a process, and why."""
+
+    process: int
+    threads: int  # How many of its threads
+    time: int  # Of the first of them, ns
+    reason: int  # A key of `REASONS`
+
+
+def losses(trace: Trace) -> list[RecordLoss]:
+    """Losses of a run, the earliest first."""
+    lost = trace.marks(Event.LOST)
+    process = trace.process_of_location()[lost.location]
+    found: dict[tuple[int, int], list[int]] = {}
+    for who, value, time in zip(
+        process.tolist(), lost.value.tolist(), lost.time.tolist(), strict=True
+    ):
+        found.setdefault((who, value), []).append(time)
+    made = [RecordLoss(who, len(times), min(times), value) for (who, value), times in found.items()]
+    return sorted(made, key=lambda each: (each.time, each.process))
+
+
+def describe_losses(found: list[RecordLoss]) -> str:
+    """Losses in words, the earliest few with their ranks and times."""
+    parts = []
+    for each in found[:_LOSSES_SHOWN]:
+        who = f"rank {each.process}"
+        if each.reason in (FULL, CUT, LIMITED):
+            who = f"{plural(each.threads, 'thread')} of {who}"
+        parts.append(
+            f"{who} from {each.time / _NS:.3g} s on ({REASONS.get(each.reason, 'reason unknown')})"
+        )
+    if len(found) > _LOSSES_SHOWN:
+        parts.append(f"{len(found) - _LOSSES_SHOWN} more")
+    return f"records lost: {', '.join(parts)}"
+
+
+# Kinds of calls that a trace leaves out, as popmodel's tracer marks them in it.
+
+
+KINDS: Mapping[int, str] = {
+    1: "tests and probes that found nothing",
+    2: "requests for loop iterations",
+    3: "single constructs",
+    4: "one-sided communication",
+    5: "MPI I/O",
+}
+BY_RATE = 10
+"""Added to the value where there were more records per second than the user wanted."""
+LABELS: Mapping[int, str] = {
+    value + by_rate: name + (" (--max-rate)" if by_rate else "")
+    for by_rate in (0, BY_RATE)
+    for value, name in KINDS.items()
+}
+
+
+def left_out(trace: Trace) -> list[str]:
+    """What a trace leaves out, in a sentence each; since when, where that is not the begin."""
+    whole = trace.whole or trace
+    marks = whole.marks(Event.LEFT_OUT)
+    process = whole.process_of_location()[marks.location]
+    first: dict[int, int] = {}
+    where: dict[int, set[int]] = {}
+    for value, time, rank in zip(
+        marks.value.tolist(), marks.time.tolist(), process.tolist(), strict=True
+    ):
+        first[value] = min(first.get(value, time), time)
+        where.setdefault(value, set()).add(rank)
+    said = []
+    for value, time in sorted(first.items()):
+        by_rate, kind = divmod(value, BY_RATE)
+        name = KINDS.get(kind, f"calls of kind {kind}")
+        since = f" from {time / _NS:.3g} s on (--max-rate)" if by_rate else ""
+        who = plural(len(where[value]), "process", "processes")
+        said.append(f"{name} are not recorded in {who}{since}: their time counts as useful")
+    return said
+
+
+# Whether threads had a processor each: what they waited for one, and how many share theirs.
+#
+# The tracer writes at the begin of a thread how many processors it may use and how many threads
+# have no others, and at its end how long the kernel let it run and wait: of the threads that start
+# and stop MPI, in between.
+
+
+_NOTEWORTHY_WAITING = 0.02  # of the time of all threads
+_HARMLESS = 0.005
+
+
+def crowding(trace: Trace) -> list[str]:
+    """Say whether threads waited for CPUs; a sentence each."""
+    whole = trace.whole or trace
+    cpus, sharing = (first_values(whole, mark) for mark in (Event.CPUS, Event.SHARING))
+    used, waited = (whole.marks(mark).total() for mark in (Event.USED, Event.WAITED))
+    return [
+        said + ("; times of phases and signatures do not" if len(delays(whole)) else "")
+        for said in crowded(cpus, sharing, used, waited, whole.process_offsets)
+    ]
+
+
+def crowded(
+    cpus: NDArray[np.int64],
+    sharing: NDArray[np.int64],
+    used: NDArray[np.int64],
+    waited: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+) -> list[str]:
+    """Say the same of what is known of each thread."""
+    rows = np.flatnonzero((cpus > 0) & (sharing > cpus))
+    known = used + waited > 0
+    share = int(waited.sum()) / max(int((used + waited).sum()), 1)
+    if len(rows) and not (known.all() and share < _HARMLESS):
+        worst = int(rows[np.argmax(sharing[rows] / cpus[rows])])
+        text = (
+            f"more threads than CPUs: {int(sharing[worst])} threads may use only "
+            f"{plural(int(cpus[worst]), 'CPU')} ({_who(offsets, worst)} is one of them"
+        )
+        if len(rows) < len(cpus):
+            text += f"; {len(rows)} of {len(cpus)} threads share a CPU"
+        text += ")"
+        if known.any():
+            text += (
+                f"; they waited for a CPU {_percent(share)} of the time that they were ready to run"
+            )
+        return [text + "; the measured times include this waiting"]
+    if share >= _NOTEWORTHY_WAITING:
+        return [
+            f"threads waited for a CPU {_percent(share)} of the time that they were ready to run "
+            f"(most: {_who(offsets, int(np.argmax(waited)))}): other programs ran on the same "
+            "CPUs; the measured times include this waiting"
+        ]
+    return []
+
+
+def waiting(trace: Trace) -> float:
+    """Share of the time in which threads were ready to run that they waited for a CPU.
+
+    Of the whole run, all threads together; 0 where nothing is known.
+    """
+    whole = trace.whole or trace
+    used, waited = (int(whole.marks(mark).total().sum()) for mark in (Event.USED, Event.WAITED))
+    return waited / max(used + waited, 1)
+
+
+def delays(trace: Trace, kind: Event = Event.DELAYED) -> Instants:
+    """What threads waited for a CPU in the computing that ends at each instant, ns.
+
+    Times of a program's own computing are without it: those of signatures, phases and studies.
+    Metrics of a trace are of its time as it passed. `Event.WOKEN`: when their team woke them up.
+    """
+
+    def told(trace: Trace) -> Instants:
+        return trace.records.counters((kind,), slice(0, trace.locations))[0]
+
+    return trace.derived(f"delays {kind.name}", told)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def _who(offsets: NDArray[np.int64], location: int) -> str:
+    process = int(np.searchsorted(offsets, location, side="right")) - 1
+    return f"thread {location - int(offsets[process])} of rank {process}"
+
+
+def first_values(trace: Trace, mark: Event) -> NDArray[np.int64]:
+    """The first value that each location tells of a kind; 0 for none."""
+    marks = trace.marks(mark)
+    found = np.zeros(trace.locations, np.int64)
+    found[marks.location[::-1]] = marks.value[::-1]  # of equal indices the last assignment stays
+    return found
+
+
+# What has to be known of a run before its numbers are read, a sentence each.
+
+
+MEASURABLE = 0.01
+"""Seconds below which a measurement is mostly noise: a tick of the system's scheduler lasts 1 to
+10 ms."""
+FEW = 10
+"""MPI calls and parallel regions below which one unusual one decides the numbers."""
+ENOUGH = 1.0
+"""Seconds from which on so few calls and regions are no matter."""
+
+_NAMED = 3
+"""Rows that are named."""
+_NOTEWORTHY_UNTRACED = 0.001  # of the time of the master threads
+
+
+def caveats(trace: Trace, window: TraceFocus) -> tuple[str, ...]:
+    """What every command says first of a run that it analyses, the most important first."""
+    return (
+        *devices(trace),
+        *crowding(trace),
+        *window.caveats,
+        *untraced(trace),
+        *_before_states(trace),
+        *too_small(trace),
+        *left_out(trace),
+    )
+
+
+def devices(trace: Trace) -> list[str]:
+    """Say which rows of the trace are of devices, and not analysed."""
+    if not trace.devices:
+        return []
+    shown = ", ".join(trace.devices[:_NAMED]) + (", ..." if len(trace.devices) > _NAMED else "")
+    rows = plural(len(trace.devices), "row is", "rows are")
+    return [
+        f"{rows} left out, as streams of GPUs are no threads ({shown}): all else is of the host"
+    ]
+
+
+def untraced(trace: Trace) -> list[str]:
+    """Say for how much of the time tracing was off; where records are lost, that is said instead.
+
+    It is the time of the master threads, as processes may switch tracing off at different times.
+    """
+    covered, traced = (times[trace.process_offsets[:-1]].sum() for times in state_times(trace))
+    share = 1 - traced / covered if covered else 0.0
+    if not traced or share < _NOTEWORTHY_UNTRACED or losses(trace):
+        return []
+    return [f"tracing was off for {100 * share:.2g} % of the time: only the rest is in the numbers"]
+
+
+def _before_states(trace: Trace) -> list[str]:
+    """Say for how long no thread is in any state at first, which is no part of the runtime."""
+    covered, _ = state_times(trace)
+    first, _ = state_ends(trace)
+    late = int(first[covered > 0].min(initial=trace.end)) - trace.begin
+    if not covered.any() or late < _NOTEWORTHY_UNTRACED * trace.duration:
+        return []
+    return [
+        f"no state is recorded in the first {format_time(late / 1e9)}: that time is no part of the "
+        "runtime, but counts as computing elsewhere"
+    ]
+
+
+def too_small(trace: Trace) -> list[str]:
+    """Say whether what is analysed is too short, or has too few calls, for firm numbers."""
+    reasons = []
+    _, traced = state_times(trace)
+    duration = int(traced.max(initial=0)) or trace.duration
+    if duration < MEASURABLE * 1e9:
+        reasons.append(f"lasts only {format_time(duration / 1e9, digits=3)}")
+    short = duration < ENOUGH * 1e9
+    calls = int(call_times(trace).calls.sum()) if short else FEW
+    regions = len(parallel_regions(trace).on_master) if calls < FEW else 0
+    if 0 < calls + regions < FEW:
+        numbers = ((calls, "MPI call"), (regions, "parallel region"))
+        things = " and ".join(plural(number, what) for number, what in numbers if number)
+        reasons.append(f"has only {things}")
+    return (
+        [f"the analysed part {' and '.join(reasons)}: too little for reliable numbers"]
+        if reasons
+        else []
+    )

@@ -1,0 +1,304 @@
+"""The columns of a Paraver trace that was scanned, in memory or in temporary files."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+
+from popmodel.base.errors import TraceError
+from popmodel.kernel import _kernel
+from popmodel.traces.tables import EventTable, Int64, MessageTable, States, give_back, offsets_of
+
+# Long traces on disk: what a scanner holds is written out whenever it gets too much.
+#
+# Streams and columns lie in files without a name, which vanish with the process. Each time, the
+# streams of all locations are written as one *segment*, in order of location, with their lengths.
+# Reading back goes by blocks of locations: the streams of a block lie together in each segment, so
+# that a block costs one read per segment, and the columns come out in their final order.
+
+
+PADDING = 64
+"""Bytes that the decoder may look at beyond the end of a blob."""
+_ALIGNMENT = 64
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+Shapes = Mapping[str, tuple[str, int]]
+"""Type and number of elements of arrays by name."""
+
+
+@contextmanager
+def temporary_files(trace: Path) -> Iterator[None]:
+    """Say of which trace the records could not be written to a temporary file, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        where = "" if tempfile.tempdir is None else f" to {tempfile.tempdir}"
+        hint = "set TMPDIR to a directory that you can write to"
+        problem = f"its records cannot be written{where}: {error.strerror or error}"
+        if error.errno in _FULL:
+            problem = f"not enough space for its records in {tempfile.tempdir}"
+            problem += f": {os.strerror(error.errno).lower()}"
+            hint = "free some space there, set TMPDIR to another directory"
+        raise TraceError(trace, problem, hint=hint) from None
+
+
+def size_of(shapes: Shapes) -> int:
+    """Bytes of all arrays."""
+    return sum(np.dtype(kind).itemsize * rows for kind, rows in shapes.values())
+
+
+class ColumnFile:
+    """Arrays in one file, filled from their beginnings in pieces of any size, then mapped."""
+
+    def __init__(self, file: IO[bytes], shapes: Shapes) -> None:
+        self._file = file
+        self._shapes = shapes
+        self._begin, end = {}, 0
+        for name, (kind, rows) in shapes.items():
+            self._begin[name] = end
+            end += -(-np.dtype(kind).itemsize * rows // _ALIGNMENT) * _ALIGNMENT
+        self._at = dict(self._begin)
+        os.truncate(file.fileno(), end)
+
+    def append(self, name: str, values: np.ndarray) -> None:
+        """Write the next elements of an array."""
+        view = values.data.cast("B")
+        while view:
+            written = os.pwrite(self._file.fileno(), view, self._at[name])
+            view, self._at[name] = view[written:], self._at[name] + written
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Map the arrays, all of which must be complete."""
+        mapped = mmap.mmap(self._file.fileno(), 0)
+        found = {}
+        for name, (kind, rows) in self._shapes.items():
+            lacking = self._begin[name] + np.dtype(kind).itemsize * rows - self._at[name]
+            if lacking:
+                raise ValueError(f"array {name} lacks {lacking} bytes")
+            found[name] = np.frombuffer(mapped, kind, rows, self._begin[name])
+        return found
+
+
+class _Segment(NamedTuple):
+    """Where in the file the streams of a segment begin, and their lengths."""
+
+    blob: int
+    lengths: int
+
+
+class Spill:
+    """Segments in one temporary file."""
+
+    def __init__(self, file: IO[bytes], locations: int) -> None:
+        self._file = file
+        self._locations = locations
+        self._segments: list[_Segment] = []
+        self._end = 0
+
+    def drain(self, scanner: _kernel.Scanner, buffer: memoryview) -> None:
+        """Move all that the scanner holds to the file, through the buffer."""
+        lengths = scanner.lengths()
+        blob = self._end
+        while size := scanner.take(buffer):
+            self._append(buffer[:size])
+        self._segments.append(_Segment(blob, self._end))
+        self._append(lengths.astype(np.uint32).data.cast("B"))
+
+    def _append(self, data: memoryview) -> None:
+        while data:
+            written = os.pwrite(self._file.fileno(), data, self._end)
+            data = data[written:]
+            self._end += written
+
+    def _lengths(self, segment: _Segment, first: int, stop: int) -> np.ndarray:
+        lengths = np.empty(stop - first, np.uint32)
+        self._read(lengths.data.cast("B"), segment.lengths + 4 * first)
+        return lengths.astype(np.int64)
+
+    def _read(self, view: memoryview, at: int) -> None:
+        while view:
+            size = os.preadv(self._file.fileno(), [view], at)
+            if not size:
+                raise OSError(f"the temporary file ended at byte {at}")
+            view, at = view[size:], at + size
+
+    def blocks(self, decoder: _kernel.Decoder, most: int) -> Iterator[None]:
+        """Return the decoder one block after the other, of about `most` bytes or one stream.
+
+        Every time this yields, the decoder must be emptied.
+        """
+        total = np.zeros(self._locations, np.int64)
+        for segment in self._segments:
+            total += self._lengths(segment, 0, self._locations)
+        blobs = [segment.blob for segment in self._segments]  # where each block begins
+        first = 0
+        while first < self._locations:
+            stop = _block(total, first, most)
+            lengths = np.array([self._lengths(each, first, stop) for each in self._segments])
+            sizes = lengths.sum(axis=1).tolist()
+            # One location alone may be too long: then its segments go one group after the other.
+            for begin, end in _groups(sizes, most):
+                read = []
+                for number in range(begin, end):
+                    blob = bytearray(sizes[number] + PADDING)
+                    self._read(memoryview(blob)[: sizes[number]], blobs[number])
+                    read.append(blob)
+                decoder.restart(read, lengths[begin:end].ravel(), first, begin == 0)
+                yield
+            blobs = [at + size for at, size in zip(blobs, sizes, strict=True)]
+            first = stop
+
+
+def _block(total: np.ndarray, first: int, most: int) -> int:
+    """End of the longest run of locations from `first` with at most `most` bytes; at least one."""
+    reach = first + int(np.searchsorted(np.cumsum(total[first:]), most, side="right"))
+    return max(first + 1, reach)
+
+
+def _groups(sizes: list[int], most: int) -> Iterator[tuple[int, int]]:
+    """Split consecutive sizes into runs of at most `most` in all; at least one each."""
+    begin, held = 0, 0
+    for number, size in enumerate(sizes):
+        if number > begin and held + size > most:
+            yield begin, number
+            begin, held = number, 0
+        held += size
+    yield begin, len(sizes)
+
+
+# The columns that a scan ends in, in memory or in a temporary file.
+
+
+SCHEMA: Mapping[str, Mapping[str, type[np.generic]]] = {
+    "states": {"begin": np.int64, "end": np.int64, "state": np.int32},
+    "events": {"time": np.int64, "type": np.uint32, "value": np.int64},
+    "messages": {
+        "sender": np.int32,
+        "receiver": np.int32,
+        "logical_send": np.int64,
+        "physical_send": np.int64,
+        "logical_receive": np.int64,
+        "physical_receive": np.int64,
+        "size": np.int64,
+        "tag": np.int64,
+    },
+}
+"""Name and type of each column, in the order in which the decoder fills them."""
+
+TIME_ORDER = {"states": "begin", "events": "time", "messages": "physical_send"}
+"""The column by which the rows of a location are ordered."""
+
+TIMES = (
+    "states.begin",
+    "states.end",
+    "events.time",
+    *(f"messages.{each}_{way}" for each in ("logical", "physical") for way in ("send", "receive")),
+)
+"""The columns of times."""
+
+ROWS = 1 << 14
+"""Rows decoded at a time when columns go to a file."""
+BLOCK = 1 << 23
+"""Bytes of spilled streams read at a time."""
+
+Arrays = dict[str, np.ndarray]
+"""Columns by name, as ``events.time``; ``events.offsets`` and the like are the partitions."""
+
+
+def shapes_of(counts: Iterable[Int64]) -> Shapes:
+    """Shapes of all columns and offsets, by name, from the rows of each table by location."""
+    shapes = {}
+    for (table, columns), each in zip(SCHEMA.items(), counts, strict=True):
+        rows = int(each.sum())
+        shapes[f"{table}.offsets"] = ("<i8", len(each) + 1)
+        for name, kind in columns.items():
+            shapes[f"{table}.{name}"] = (np.dtype(kind).newbyteorder("<").str, rows)
+    return shapes
+
+
+def empty(rows: Mapping[str, int]) -> Arrays:
+    """Columns in memory, not yet filled, with the given number of rows in each table."""
+    return {
+        f"{table}.{name}": np.empty(rows[table], kind)
+        for table, columns in SCHEMA.items()
+        for name, kind in columns.items()
+    }
+
+
+def _decoded(decoder: _kernel.Decoder, block: Arrays, origin: int) -> tuple[int, ...]:
+    """Fill columns with the next rows, times less the origin; how many rows each table has."""
+    filled = decoder.fill(*block.values())
+    if origin:
+        for name in TIMES:
+            block[name] -= origin
+    return filled
+
+
+def in_memory(scanner: _kernel.Scanner) -> Arrays:
+    """Columns and offsets of all that the scanner holds."""
+    offsets = {
+        table: offsets_of(each) for table, each in zip(SCHEMA, scanner.counts(), strict=True)
+    }
+    arrays = empty({table: int(each[-1]) for table, each in offsets.items()})
+    _decoded(scanner.decoder(), arrays, scanner.first_time)
+    arrays |= {f"{table}.offsets": each for table, each in offsets.items()}
+    sort_locations(arrays, scanner)
+    return arrays
+
+
+def write(scanner: _kernel.Scanner, spill: Spill | None, file: ColumnFile) -> None:
+    """Append all columns and offsets to a file, a block of rows at a time."""
+    for table, each in zip(SCHEMA, scanner.counts(), strict=True):
+        file.append(f"{table}.offsets", offsets_of(each))
+    block = empty(dict.fromkeys(SCHEMA, ROWS))
+    origin = scanner.first_time
+    if spill is None:
+        _write_decoded(scanner.decoder(), block, origin, file)
+        return
+    decoder = _kernel.Decoder()
+    for _ in spill.blocks(decoder, BLOCK):
+        _write_decoded(decoder, block, origin, file)
+
+
+def _write_decoded(decoder: _kernel.Decoder, block: Arrays, origin: int, file: ColumnFile) -> None:
+    while any(filled := _decoded(decoder, block, origin)):
+        for (table, columns), rows in zip(SCHEMA.items(), filled, strict=True):
+            for name in columns:
+                file.append(f"{table}.{name}", block[f"{table}.{name}"][:rows])
+
+
+def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> None:
+    """Put the rows of those locations in time order that the scanner found out of it.
+
+    Rows of equal time keep their order, because the order of entry and exit matters.
+    """
+    for (table, columns), locations in zip(SCHEMA.items(), scanner.disordered(), strict=True):
+        offsets = arrays[f"{table}.offsets"]
+        for location in locations:
+            rows = slice(int(offsets[location]), int(offsets[location + 1]))
+            order = np.argsort(arrays[f"{table}.{TIME_ORDER[table]}"][rows], kind="stable")
+            for name in columns:
+                column = arrays[f"{table}.{name}"]
+                column[rows] = column[rows][order]
+                give_back(column, rows.start, rows.stop)
+
+
+def as_records(arrays: Arrays) -> tuple[States, EventTable, MessageTable]:
+    """Return the arrays as the three kinds of records."""
+    return (
+        States(**_table(arrays, "states")),
+        EventTable(**_table(arrays, "events")),
+        MessageTable(**_table(arrays, "messages")),
+    )
+
+
+def _table(arrays: Arrays, table: str) -> dict[str, np.ndarray]:
+    return {name: arrays[f"{table}.{name}"] for name in ("offsets", *SCHEMA[table])}

@@ -1,0 +1,366 @@
+"""What the events of a Paraver trace say, as semantic tables."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.base.arrays import alike, among
+from popmodel.traces.codes import MARKS, Event
+from popmodel.traces.intervals import Instants, Spans
+from popmodel.traces.paraver.events import (
+    instants,
+    kinds_of,
+    pair,
+    rows_where_type,
+    select,
+    select_by_lines,
+    types_of,
+    where_nonzero,
+)
+from popmodel.traces.paraver.numbers import (
+    BARRIERS,
+    CONSTRUCTS,
+    COUNTER_RANGE,
+    COUNTERS,
+    LINE_OF,
+    LOCKS,
+    MPI_TYPES,
+    NUMBERS,
+    OPENMP_TYPES,
+    OUTLINED,
+    PARALLEL,
+    SHORT_OPENMP,
+    USER_EVENTS,
+)
+from popmodel.traces.records import CallSites, OpenMP, Others, Records, Synchronisation
+from popmodel.traces.regions import Occurrences, full_name, without_arguments
+from popmodel.traces.tables import EventTable, location_of_row, take
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from popmodel.traces.calls import CallTable
+    from popmodel.traces.intervals import Intervals
+    from popmodel.traces.paraver.events import Selected
+    from popmodel.traces.paraver.labels import Labels
+    from popmodel.traces.tables import MessageTable, States
+
+_APPLICATION, _USER_FUNCTION = NUMBERS[Event.APPLICATION], NUMBERS[Event.USER_REGION]
+_CALLER, _LINE = NUMBERS[Event.CALLER], NUMBERS[Event.CALLER_LINE]
+_WAITED = (Event.LOCKS_WAITED, Event.CRITICALS_WAITED, Event.ATOMICS_WAITED)
+_PLACE = re.compile(r"(\d+) \((.+?)(?:, [^,]+)?\)")
+_SHORTENED = re.compile(r".+\) \[(.+)\]")
+_NOT_FOUND = ("Unresolved", "_NOT_Found")  # what Extrae calls them
+# What calls of MPI tell of themselves; begin and end of processes and of tracing, and what the
+# tracer told of the machine it ran on.
+_OF_CALLS_AND_RUN = tuple(
+    NUMBERS[event]
+    for event in (
+        *(Event.BYTES_SENT, Event.BYTES_RECEIVED, Event.IS_ROOT, Event.COMMUNICATOR),
+        *(Event.APPLICATION, Event.TRACING, Event.CPUS, Event.SHARING),
+        *(Event.USED, Event.WAITED, Event.DELAYED, Event.WOKEN),
+    )
+)
+
+
+class ParaverRecords(Records):
+    """Records of a Paraver trace."""
+
+    def __init__(
+        self,
+        states: States,
+        events: EventTable,
+        messages: MessageTable,
+        labels: Labels,
+        end: int,
+        path: str,
+    ) -> None:
+        super().__init__(len(states.offsets) - 1)
+        self._states, self._events, self._messages = states, events, messages
+        self.labels = labels
+        self._end, self._path = end, path
+
+    @property
+    def states(self) -> States:
+        return self._states
+
+    @property
+    def messages(self) -> MessageTable:
+        return self._messages
+
+    @property
+    def events(self) -> EventTable:
+        return self._events
+
+    def others(self) -> Others:
+        """Events of the program: all but those of MPI calls, processes and the tracer."""
+        events = self.events
+        of_mpi = among(events.type, MPI_TYPES)
+        kept = np.flatnonzero(~(of_mpi | among(events.type, _OF_CALLS_AND_RUN)))
+        type_ = events.type[kept]
+        lasting = (type_ >= USER_EVENTS.start) & (type_ < USER_EVENTS.stop)
+        lasting |= among(type_, (*OPENMP_TYPES, _USER_FUNCTION))
+        offsets = np.searchsorted(kept, events.offsets)
+        chosen = EventTable(offsets, events.time[kept], type_, events.value[kept])
+        return Others(chosen, _turns(events, of_mpi)[kept], lasting)
+
+    def calls(self) -> CallTable:
+        return pair(self.events, self.labels, self._end, self._path)
+
+    def sites(self) -> CallSites:
+        """Where MPI is called: the first events of callers behind the entry, at its time."""
+        if not self.types & {_CALLER, _LINE}:
+            return super().sites()
+        number: dict[tuple[int, int], int] = {}
+        sites = [np.empty(0, np.int32)]
+        for found in select_by_lines(self.events, (*MPI_TYPES, _CALLER, _LINE)):
+            entries = np.flatnonzero((found.type <= max(MPI_TYPES)) & (found.value != 0))
+            kinds, site = alike(*(_at_entry(found, entries, type_) for type_ in (_CALLER, _LINE)))
+            numbers = [number.setdefault((*kind,), len(number)) for kind in kinds.tolist()]
+            sites.append(np.array(numbers, np.int32)[site])
+        if len(number) <= 1:
+            sites = sites[:1]
+        places = [(self._function(caller), self._place(line)) for caller, line in number]
+        return CallSites(np.concatenate(sites), places or (("", ""),))
+
+    def _function(self, value: int) -> str:
+        label = self.labels.label(_CALLER, value).strip()
+        if not value or label in _NOT_FOUND:
+            return ""
+        return without_arguments(full_name(label)) if label else f"function {value}"
+
+    def _place(self, value: int) -> str:
+        label = self.labels.label(_LINE, value).strip()
+        whole = _SHORTENED.fullmatch(label) if label.endswith("]") else None
+        line = _PLACE.fullmatch(whole[1] if whole else label)
+        if line is None:
+            return "" if not value or label in _NOT_FOUND else label or f"line {value}"
+        if line[2] in _NOT_FOUND:
+            return ""
+        return line[2] if line[1] == "0" else f"{line[2]}:{line[1]}"
+
+    def openmp(self) -> OpenMP:
+        """Parallel constructs and outlined functions; what is still open ends with the run."""
+        events = self._having(*PARALLEL, *OUTLINED)
+        found = select(events, (*PARALLEL, *OUTLINED))
+        constructs, construct_names = self._spans(events, found, PARALLEL)
+        functions, function_names = self._spans(events, found, OUTLINED)
+        return OpenMP(constructs, functions, construct_names, function_names)
+
+    def _spans(
+        self, events: EventTable, found: Selected, types: Sequence[int]
+    ) -> tuple[Spans, list[tuple[str, str]]]:
+        """When one of some types is open, which of its values opened it, their names and labels."""
+        spans, opening = where_nonzero(found, types, self._end)
+        kinds, what = kinds_of(found.type[opening], found.value[opening])
+        example = np.zeros(len(kinds), dtype=np.int64)
+        example[what] = found.row[opening]
+        names = [
+            (_region_name(events, self.labels, *kind, row), self.labels.label(*kind))
+            for kind, row in zip(kinds, example.tolist(), strict=True)
+        ]
+        return Spans(spans.offsets, spans.begin, spans.end, what.astype(np.int32)), names
+
+    def synchronisation(self) -> Synchronisation:
+        """Barriers, locks and critical sections; what is still open ends with the run."""
+        found = select(self._having(*BARRIERS, *LOCKS), (*BARRIERS, *LOCKS))
+
+        def intervals(types: Sequence[int]) -> tuple[Intervals, ...]:
+            return tuple(where_nonzero(found, (type_,), self._end)[0] for type_ in types)
+
+        return Synchronisation(intervals(BARRIERS), intervals(LOCKS))
+
+    def user_regions(self) -> Occurrences:
+        """Regions that users mark in their programs; what is still open ends with the run."""
+        typed = [
+            regions
+            for type_ in sorted(self.types)
+            if type_ == _USER_FUNCTION or (type_ in USER_EVENTS and type_ not in SHORT_OPENMP)
+            if (regions := _marked(self.events, self.labels, type_, self._end))
+        ]
+        names = tuple(sorted({name for of_type, _ in typed for name in of_type}))
+        number = {name: index for index, name in enumerate(names)}
+        columns = [np.empty((4, 0), np.int64)]
+        for of_type, (index, *others) in typed:
+            label = np.array([number[name] for name in of_type], np.int64)[index]
+            columns.append(np.stack([label, *others]))
+        return Occurrences.in_order(names, *np.concatenate(columns, axis=1))
+
+    def lock_waits(self) -> Instants:
+        return self._told(*(NUMBERS[event] for event in _WAITED))
+
+    def misses(self) -> Instants:
+        return self._told(NUMBERS[Event.MISSES])
+
+    def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
+        """Readings of counters of some locations; of hardware's whatever numbers the trace has."""
+        types = [self._types_of_counter(counter) for counter in counters]
+        return instants(self._having(*itertools.chain(*types)).at(locations), *types)
+
+    def _types_of_counter(self, counter: Event) -> list[int]:
+        if counter not in COUNTERS:
+            return [NUMBERS[counter]]
+        named = self.labels.event_types.items()
+        types = {type_ for type_, text in named if text.split()[:1] == [COUNTERS[counter]]}
+        return sorted({*types, NUMBERS[counter]})
+
+    def counter_names(self) -> list[str]:
+        counters = sorted(type_ for type_ in self.types if type_ in COUNTER_RANGE)
+        return [self.labels.event_type(type_) for type_ in counters]
+
+    def marks(self) -> Mapping[Event, Instants]:
+        types = [NUMBERS[mark] for mark in MARKS]
+        found = instants(self._having(*types), *([type_] for type_ in types))
+        return dict(zip(MARKS, found, strict=True))
+
+    def ends(self) -> NDArray[np.int64]:
+        """End of each thread, ns: the end of the application there, else its last record."""
+        ends = self.last_times()
+        applications = self._told(_APPLICATION)
+        over = np.flatnonzero(applications.value == 0)
+        # Rows are in time order: of a thread's the last one counts.
+        ends[applications.location[over]] = applications.time[over]
+        return ends
+
+    def last_times(self) -> NDArray[np.int64]:
+        """End of the last state or event of each location, ns; 0 without any."""
+        ends, events = super().ends(), self.events
+        some = events.offsets[1:] > events.offsets[:-1]
+        ends[some] = np.maximum(ends[some], take(events.time, events.offsets[1:][some] - 1))
+        return ends
+
+    @cached_property
+    def types(self) -> set[int]:
+        """Types of events that occur: of most kinds a trace has none."""
+        return types_of(self.events)
+
+    def _told(self, *types: int) -> Instants:
+        (told,) = instants(self._having(*types), types)
+        return told
+
+    def _having(self, *types: int) -> EventTable:
+        """All events if there are any of these types, else none: nobody has to look for them."""
+        return EventTable.none(self.locations) if self.types.isdisjoint(types) else self.events
+
+
+def _turns(events: EventTable, of_mpi: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """`Others.turn` of all rows: calls of the location that have begun, and whether one goes on."""
+    begins = of_mpi & (events.value != 0)
+    begun = np.concatenate([[0], np.cumsum(begins)])
+    counts = np.diff(events.offsets)
+    before = np.repeat(begun[events.offsets[:-1]], counts)
+    rows = np.arange(len(of_mpi))
+    last = np.maximum.accumulate(np.where(of_mpi, rows, -1))
+    goes_on = (last >= np.repeat(events.offsets[:-1], counts)) & begins[last]
+    turns: NDArray[np.int64] = 2 * (begun[1:] - before) - goes_on
+    return turns
+
+
+def _at_entry(found: Selected, entries: NDArray[np.int64], type_: int) -> NDArray[np.int64]:
+    """Value of the first event of a type behind each entry and at its time; 0 for none."""
+    values = np.zeros(len(entries), np.int64)
+    rows = np.flatnonzero(found.type == type_)
+    # Up to the next call, which can begin at the same time.
+    call = np.searchsorted(entries, rows, side="right") - 1
+    first = np.flatnonzero(np.append(call[:1] >= 0, call[1:] > call[:-1]))
+    call, rows = call[first], rows[first]
+    same = found.time[rows] == found.time[entries[call]]
+    values[call[same]] = found.value[rows[same]]
+    return values
+
+
+def _region_name(events: EventTable, labels: Labels, type_: int, value: int, row: int) -> str:
+    """Name of a parallel region, with the source line where the trace has one."""
+    name = without_arguments(full_name(labels.label(type_, value)))
+    if not name:
+        name = (
+            f"function {value}" if type_ in OUTLINED else CONSTRUCTS.get(value, f"region {value}")
+        )
+    line_type = LINE_OF.get(type_, -1)
+    for other in range(row + 1, min(row + 4, len(events.time))):
+        if events.type[other] == line_type and events.time[other] == events.time[row]:
+            where = labels.event_value(line_type, int(events.value[other])).split(" ")[0]
+            file, _, line = where.rpartition(":")
+            if file and line.isdigit() and line != "0":
+                return f"{name} ({where})"
+    return name
+
+
+# Regions that users mark open with their number and close the innermost with 0, as Extrae's user
+# functions do (the same event type). Where a region goes on around the one that ends, popmodel's
+# tracer writes its number again on the same line, for tools that show the last value. A region that
+# ends before one that was begun inside it ends with it; that one begins again at the same time.
+# The value of any other event type of a user's own holds until the next one, 0 for nothing, as
+# Paraver shows it.
+
+
+def _marked(
+    events: EventTable, labels: Labels, type_: int, last: int
+) -> tuple[list[str], tuple[NDArray[np.int64], ...]] | None:
+    """Names, and for each interval the index of its name, its location, begin and end.
+
+    None for a type whose values never end: a number that a user records is no region.
+    """
+    rows = rows_where_type(events.type, (type_,))
+    time, value = take(events.time, rows), take(events.value, rows)
+    offsets = np.searchsorted(rows, events.offsets)
+    location = location_of_row(offsets).astype(np.int64)
+    follows = location[1:] == location[:-1]
+    if type_ == _USER_FUNCTION and np.any(follows & (value[1:] != 0) & (value[:-1] != 0)):
+        nested = [
+            (location, *region)
+            for location, mine in enumerate(map(slice, offsets[:-1].tolist(), offsets[1:].tolist()))
+            for region in _nested(time[mine].tolist(), value[mine].tolist(), last)
+        ]
+        location, open_, begin, end = np.array(nested, np.int64).reshape(-1, 4).T
+    elif type_ != _USER_FUNCTION and not np.any(value == 0):
+        return None
+    else:
+        until = np.append(time[1:], last)
+        until[np.flatnonzero(~follows)] = last
+        some = np.flatnonzero(value)
+        location, open_, begin, end = location[some], value[some], time[some], until[some]
+    values, index = np.unique(open_, return_inverse=True)
+    names = [_marked_name(labels, type_, number) for number in values.tolist()]
+    return names, (index, location, begin, end)
+
+
+def _nested(times: Sequence[int], values: Sequence[int], last: int) -> list[tuple[int, int, int]]:
+    """Value, begin and end of what is open on a thread; inside itself nothing is opened again."""
+    found: dict[int, tuple[int, int, int]] = {}
+    stack: list[int] = []
+    since: dict[int, int] = {}
+    now, ended = -1, dict[int, int]()  # what ended last, and the number of its end
+    for number, (time, value) in enumerate(zip(times, values, strict=True)):
+        if time != now:
+            now, ended = time, {}
+        newest = max(ended.values(), default=-1)
+        if not value and stack:
+            value = stack.pop()
+            ended[value] = number
+            if value not in stack:
+                found[number] = value, since.pop(value), time
+        elif value and not (stack and newest == number - 1 and value == stack[-1]):
+            if value not in since:
+                crossed = ended.get(value, newest) < newest
+                since[value] = found.pop(ended[value])[1] if crossed else time
+            stack.append(value)
+    return [*found.values(), *((value, begin, last) for value, begin in since.items())]
+
+
+def _marked_name(labels: Labels, type_: int, value: int) -> str:
+    """Name of a region: that of its value, else of its type."""
+    named = labels.event_values.get(type_, {})
+    if type_ == _USER_FUNCTION:
+        return full_name(named.get(value, "")) or f"user function {value}"
+    if not named:
+        return labels.event_type(type_)
+    return full_name(named.get(value, "")) or f"{labels.event_type(type_)}: {value}"

@@ -1,0 +1,539 @@
+"""Reads Paraver traces: ``x.prv`` or ``x.prv.gz``, and ``x.pcf`` and ``x.row`` beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.base.errors import TraceError, UsageError
+from popmodel.base.units import format_time
+from popmodel.kernel import _kernel
+from popmodel.traces.codes import Event
+from popmodel.traces.paraver import columns
+from popmodel.traces.paraver.columns import ColumnFile, Spill, temporary_files
+from popmodel.traces.paraver.event_tables import ParaverRecords
+from popmodel.traces.paraver.events import select
+from popmodel.traces.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
+from popmodel.traces.paraver.numbers import NUMBERS
+from popmodel.traces.source import CHUNK, TraceSource, open_source
+from popmodel.traces.tables import (
+    EventTable,
+    Int64,
+    TraceWarning,
+    offsets_of,
+    part_of,
+    walk,
+)
+from popmodel.traces.trace import Trace
+
+LONGEST_HEADER = 1 << 26
+HELD = 56 << 20
+"""Bytes that the scanner may hold before its records go to disk."""
+MEMORY = 1 << 26
+"""Bytes of columns that are kept in memory; longer ones go to a temporary file."""
+FEW_THREADS = 1 << 16
+"""Threads that cost little, whether there are records of them or not."""
+LARGEST_TIME = 2**63 - 1
+UNITS = {"_ns": 1, "_us": 1000, "_ms": 1_000_000, "": 1000}
+"""Nanoseconds of the units that a header can state; without one they are microseconds."""
+MOST_CPUS = 2**31 - 1
+MOST_THREADS = 2**24
+"""Of a whole trace: each takes memory, and a damaged header may state any number."""
+END_TOLERANCE = 0.01
+"""Part of the run that may lack records at its end: Extrae states the end of the last record."""
+PROCESS_TOLERANCE = 0.1
+"""Part of the run by which processes may end before others: they do not end at the same time."""
+DAMAGED = "the line is damaged: copy the trace again, or merge it again (mpi2prv)"
+DAMAGED_GZIP = (
+    "check with gzip -t: copy the file again if it is damaged, else merge it again (mpi2prv)"
+)
+TRUNCATED = "the file ends in the middle of a record"
+INTERCOMMUNICATORS = "intercommunicators (ignored)"
+NOTICES = (
+    "comment lines (ignored)",
+    "states out of time order (sorted)",
+    "events out of time order (sorted)",
+    "messages out of time order (sorted)",
+    "overlapping states: the overlap counts twice",
+    "records after the end time in the header",
+    "messages to or from another application (ignored)",
+    "communicators defined again with other ranks (the last definition counts)",
+    INTERCOMMUNICATORS,
+    "records of global operations (ignored: collectives are known by their events)",
+    "no newline at the end of the file: the last record may be truncated",
+)
+"""Texts of what the scanner tallies, in its order."""
+_ENDS = ("MPI_Finalize", "MPI_Session_finalize")
+_NS = 1e9
+_ORIGIN = "times count from the first record, which the file has at {}"
+
+
+def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
+    """Read one application of a Paraver trace; parameters as those of `popmodel.traces.read`."""
+    source_path = Path(path)
+    try:
+        header, scanner, arrays = _scanned(source_path, application)
+    except MemoryError:
+        raise TraceError(
+            path, "not enough memory to read it", hint="use a machine with more memory"
+        ) from None
+    task = header.applications[application - 1]
+    process_offsets = offsets_of(np.array(task.threads, np.int64))
+    # Where no nodes are stated, those of the tasks mean nothing: all are taken as on one.
+    nodes = np.array(task.nodes if header.nodes else [1] * len(task.nodes), np.int32)
+    node_of_location = np.repeat(nodes - 1, task.threads)
+    labels, unlabelled = read_labels(source_path)
+    names, unnamed = read_names(source_path, header, application)
+    shown = os.fspath(path).encode(errors="backslashreplace").decode()
+    origin = scanner.first_time
+    end = max(header.duration, scanner.last_time) - origin  # as Paraver does
+    records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
+    device = _device_rows(names, records)
+    devices: tuple[str, ...] = ()
+    if device.any():
+        devices = _row_names(names, application, process_offsets, device)
+        process_offsets, arrays = _without_devices(shown, process_offsets, arrays, device)
+        node_of_location = node_of_location[~device]
+        records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
+        names = names and tuple(np.array(names, object)[~device])
+    return Trace(
+        path=shown,
+        application=application,
+        applications=len(header.applications),
+        begin=0,
+        end=end,
+        nodes=header.nodes,
+        process_offsets=process_offsets,
+        node_of_location=node_of_location,
+        communicators=scanner.communicators(),
+        records=records,
+        names=names,
+        warnings=(
+            *([TraceWarning(_ORIGIN.format(format_time(origin / _NS)))] if origin else []),
+            *_warnings(header, application, scanner),
+            *_truncation(records, process_offsets[:-1], header, scanner),
+            *unlabelled,
+            *unnamed,
+        ),
+        origin=origin,
+        devices=devices,
+    )
+
+
+def _scanned(path: Path, application: int) -> tuple[Header, _kernel.Scanner, columns.Arrays]:
+    """Scan a trace: its columns are in memory or, of a long trace, mapped from a file."""
+    with ExitStack() as files:
+
+        def temporary_file() -> IO[bytes]:
+            return files.enter_context(tempfile.TemporaryFile(buffering=0))
+
+        def drain(spill: Spill | None, scanner: _kernel.Scanner, view: memoryview) -> Spill:
+            with temporary_files(path):
+                spill = spill or Spill(temporary_file(), len(scanner.lengths()))
+                spill.drain(scanner, view)
+            return spill
+
+        with open_source(path) as source:
+            header, scanner, spill = scan(source, path, application, drain)
+        shapes = columns.shapes_of(scanner.counts())
+        if spill is None and columns.size_of(shapes) <= MEMORY:
+            return header, scanner, columns.in_memory(scanner)
+        with temporary_files(path):
+            file = ColumnFile(temporary_file(), shapes)
+            columns.write(scanner, spill, file)
+            arrays = file.arrays()
+        columns.sort_locations(arrays, scanner)
+    for array in arrays.values():
+        array.flags.writeable = False
+    return header, scanner, arrays
+
+
+def scan(
+    source: TraceSource,
+    path: Path,
+    application: int,
+    drain: Callable[[Spill | None, _kernel.Scanner, memoryview], Spill] | None = None,
+) -> tuple[Header, _kernel.Scanner, Spill | None]:
+    """Scan all of a trace's text; many records are drained, others stay in the scanner."""
+    view = memoryview(bytearray(CHUNK))
+    line, rest = read_header_line(source, path, view)
+    try:
+        header = parse_header(line)
+        if header.threads > max(FEW_THREADS, source.most):  # there cannot be a record of each
+            raise HeaderError(
+                f"the header states {header.threads} threads, more than the file can have records"
+            )
+    except HeaderError as error:
+        hint = DAMAGED_GZIP if source.compressed else DAMAGED
+        raise TraceError(path, str(error), line=1, hint=hint) from None
+    count = len(header.applications)
+    if not 1 <= application <= count:
+        there = "1 only" if count == 1 else f"1 to {count}"
+        raise UsageError(
+            f"{path}: no application {application}", f"the trace has application {there}"
+        )
+    scanner = _kernel.Scanner(
+        [list(each.threads) for each in header.applications],
+        sum(header.nodes),
+        header.unit,
+        header.duration,
+        application,
+        1,
+    )
+    spill: Spill | None = None
+    try:
+        scanner.feed(rest)
+        while size := source.readinto(view):
+            scanner.feed(view[:size])
+            if drain is not None and scanner.held > HELD:
+                spill = drain(spill, scanner, view)
+        scanner.finish()
+    except _kernel.ScanError as error:
+        number, reason = error.args
+        hint = DAMAGED
+        if source.compressed:
+            hint = DAMAGED_GZIP
+        elif reason == TRUNCATED:
+            hint = "copy the trace or run the program again"
+        elif "is outside" in reason:
+            hint = "header and records do not match: merge the trace again (mpi2prv)"
+        raise TraceError(path, reason, line=number, hint=hint) from None
+    if drain is not None and spill is not None:
+        drain(spill, scanner, view)
+        scanner.release()
+    return header, scanner, spill
+
+
+def read_header_line(source: TraceSource, path: Path, view: memoryview) -> tuple[str, bytes]:
+    """Return the first line and the bytes read after it."""
+    text = bytearray()
+    found = -1
+    while found < 0 and len(text) < LONGEST_HEADER:
+        size = source.readinto(view)
+        if not size:
+            break
+        begin = len(text)
+        text += view[:size]
+        if begin == 0 and not b"#paraver ".startswith(text[:9].lower()):
+            what = "the file is binary" if b"\0" in text[:4096] else "not a Paraver trace"
+            raise TraceError(
+                path,
+                f"{what}: it does not begin with '#Paraver'",
+                hint="give the .prv or .prv.gz file that Extrae wrote",
+            )
+        found = text.find(b"\n", begin)
+    if not text:
+        raise TraceError(path, "the file is empty", hint="trace the run again")
+    line = text if found < 0 else text[:found]
+    return line.decode("ascii", "backslashreplace").rstrip("\r"), bytes(text[len(line) + 1 :])
+
+
+# The header.
+
+
+class HeaderError(ValueError):
+    """The line is no header; the text says what was expected and what was found."""
+
+
+class Application(NamedTuple):
+    """One application of the header: threads and node (from 1) of each task."""
+
+    threads: tuple[int, ...]
+    nodes: tuple[int, ...]
+    communicators: int
+
+
+class Header(NamedTuple):
+    """What a trace's first line says."""
+
+    duration: int  # Nanoseconds
+    unit: int  # Nanoseconds per unit of the times in the records (`UNITS`)
+    nodes: tuple[int, ...]  # CPUs of each node; empty where the header states 0 nodes
+    applications: tuple[Application, ...]
+
+    @property
+    def threads(self) -> int:
+        """Threads of all applications."""
+        return sum(sum(each.threads) for each in self.applications)
+
+
+class _HeaderReader:
+    """Takes a line apart from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def take(self, pattern: str, expected: str) -> re.Match[str]:
+        found = re.compile(pattern, re.ASCII).match(self.text, self.at)
+        if found is None:
+            rest = self.text[self.at : self.at + 24]
+            where = f"found {rest!r}" if rest else "the line ends"
+            raise HeaderError(f"the header lacks {expected} at column {self.at + 1}: {where}")
+        self.at = found.end()
+        return found
+
+    def number(self, expected: str, least: int = 0) -> int:
+        column = self.at + 1
+        digits = self.take(r"\s*0*(\d+)", expected)[1]
+        where = f"for {expected} at column {column}"
+        if len(digits) > 19 or int(digits) > LARGEST_TIME:
+            raise HeaderError(f"the header states a number {where} that exceeds 64 bits")
+        if int(digits) < least:
+            raise HeaderError(f"the header states {digits} {where}, at least {least} is needed")
+        return int(digits)
+
+
+def parse_header(line: str) -> Header:
+    """Parse the first line of a trace, in any form that Paraver itself accepts.
+
+    Writers differ: ovni pads the duration with zeros, nsys2prv has a colon behind the number of
+    tasks, others leave out the CPUs of nodes (then each has one), give fractions of the duration,
+    or separate applications by a comma.
+    """
+    reader = _HeaderReader(line)
+    reader.take(r"#(Paraver|PARAVER) \(", "'#Paraver ('")
+    reader.take(r"[^)]*\):", "the date, closed by '):'")
+    duration = reader.number("the duration")
+    fraction = float(reader.take(r"(\.\d*)?", "")[0] + "0")
+    unit = UNITS[reader.take(r"(_[num]s|):", "':' or '_ns:'")[1]]
+    duration = duration * unit + round(fraction * unit)
+    if duration > LARGEST_TIME:
+        raise HeaderError("the header states a duration that exceeds 64 bits in nanoseconds")
+    nodes = _nodes(reader)
+    reader.take(":", "':'")
+    count = reader.number("the number of applications", least=1)
+    applications = []
+    for number in range(1, count + 1):
+        reader.take("[:,]", f"':' before application {number}")
+        applications.append(_application(reader, len(nodes)))
+    reader.take(r"\s*$", "its end")
+    header = Header(duration, unit, nodes, tuple(applications))
+    for what, number, most in (
+        ("CPUs", sum(nodes), MOST_CPUS),
+        ("threads", header.threads, MOST_THREADS),
+    ):
+        if number > most:
+            raise HeaderError(f"the header states {number} {what}, at most {most} can be read")
+    return header
+
+
+def _nodes(reader: _HeaderReader) -> tuple[int, ...]:
+    count = reader.number("the number of nodes")
+    if count == 0:
+        reader.take(r"(\([^)]*\))?", "")
+        return ()
+    if not reader.take(r"(\()?", "")[1]:
+        return (1,) * count
+    cpus = [reader.number("the CPUs of node 1")]
+    for node in range(2, count + 1):
+        reader.take(",", f"',' before node {node}")
+        cpus.append(reader.number(f"the CPUs of node {node}"))
+    reader.take(r"\)", f"')' after node {count}")
+    return tuple(cpus)
+
+
+def _application(reader: _HeaderReader, nodes: int) -> Application:
+    count = reader.number("the number of tasks", least=1)
+    reader.take(r":?\(", "'(' and the threads of each task")
+    threads, node_of = [], []
+    for task in range(1, count + 1):
+        if task > 1:
+            reader.take(",", f"',' before task {task}")
+        threads.append(reader.number(f"the threads of task {task}", least=1))
+        reader.take(":", f"':' and the node of task {task}")
+        node = reader.number(f"the node of task {task}")
+        if nodes and not 1 <= node <= nodes:
+            raise HeaderError(f"the header puts task {task} on node {node}, it has {nodes}")
+        node_of.append(node)
+    reader.take(r"\)", f"')' after task {count}")
+    listed = reader.take(r"(,(?!\s*\d+:?\())?", "")[1]
+    communicators = reader.number("the number of communicators") if listed else 0
+    return Application(tuple(threads), tuple(node_of), communicators)
+
+
+# The files beside.
+
+
+def read_labels(path: Path) -> tuple[Labels, list[TraceWarning]]:
+    """Names from the ``.pcf`` file beside a trace, and a warning where it gives none."""
+    text, problem = read_beside(path, ".pcf")
+    labels = Labels() if text is None else parse_pcf(text)
+    name = beside(path, ".pcf").name
+    if problem is not None:
+        lack = f"{name} cannot be read ({problem})"
+    elif text is None:
+        lack = "no .pcf file next to the trace"
+    elif not labels.event_types:
+        lack = f"{name} defines no event types"
+    else:
+        return labels, []
+    return labels, [TraceWarning(f"{lack}: using built-in names")]
+
+
+def read_names(
+    path: Path, header: Header, application: int
+) -> tuple[tuple[str, ...] | None, list[TraceWarning]]:
+    """Names of an application's threads from the ``.row`` file beside a trace, which lists all."""
+    text, problem = read_beside(path, ".row")
+    name = beside(path, ".row").name
+    if problem is not None:
+        return None, [TraceWarning(f"{name} cannot be read ({problem}): threads are numbered")]
+    if text is None:
+        return None, []
+    names = parse_row(text).get("THREAD")
+    if names is None:
+        return None, [TraceWarning(f"{name} names no threads: they are numbered")]
+    if len(names) != header.threads:
+        numbers = f"({len(names)}, not {header.threads})"
+        problem = f"{name} names a different number of threads {numbers}"
+        return None, [TraceWarning(f"{problem}: not used")]
+    before = sum(sum(each.threads) for each in header.applications[: application - 1])
+    return names[before : before + sum(header.applications[application - 1].threads)], []
+
+
+# Rows of devices, such as streams of GPUs: they are no threads of the program. Extrae and nsys2prv
+# give each stream a row behind those of the threads of its process. It has a name in the ``.row``
+# file; without one it is known by its events, which tell of nothing but kernels and transfers.
+
+_DEVICE_ROW = re.compile(
+    r"(CUDA|HIP|GPU|ROCM)-D\d+\.S\d+|OpenCL-\w+-CQ\d+|Metrics GPU", re.IGNORECASE
+)
+"""Names of rows: streams and command queues of Extrae, streams and counters of nsys2prv."""
+_DEVICE_EVENTS = (
+    range(63000001, 63500000),  # CUDA; 63000000 are the calls of the host
+    range(63500001, 64000000),  # HIP; 63500000 likewise
+    range(64100000, 64300000),  # OpenCL: accelerators, their kernels
+)
+"""Types of events that rows of devices have; threads that call the device have others as well."""
+
+
+def _device_rows(names: Sequence[str] | None, records: ParaverRecords) -> NDArray[np.bool_]:
+    """Whether each location is a row of a device: bool[L]."""
+    found = np.zeros(records.locations, bool)
+    if any(type_ in some for type_ in records.types for some in _DEVICE_EVENTS):
+        found = _have_no_others(records.events)
+    if names is not None:
+        found |= np.array([_DEVICE_ROW.match(name) is not None for name in names], bool)
+    return found
+
+
+def _have_no_others(events: EventTable) -> NDArray[np.bool_]:
+    """Whether locations have events, and only such as devices have."""
+    offsets, types = events.offsets, events.type
+    others = np.zeros(len(offsets) - 1, np.int64)
+    for block in walk(types):
+        other = np.ones(block.stop - block.start, bool)
+        for some in _DEVICE_EVENTS:
+            other &= (types[block] < some.start) | (types[block] >= some.stop)
+        passed = np.concatenate([[0], np.cumsum(other)])
+        bounds = np.clip(offsets, block.start, block.stop) - block.start
+        others += passed[bounds[1:]] - passed[bounds[:-1]]
+    found: NDArray[np.bool_] = (np.diff(offsets) > 0) & (others == 0)
+    return found
+
+
+def _row_names(
+    names: tuple[str, ...] | None, application: int, process_offsets: Int64, rows: NDArray[np.bool_]
+) -> tuple[str, ...]:
+    """Names of some locations; those without are numbered as Paraver does."""
+    chosen = np.flatnonzero(rows)
+    if names is not None:
+        return tuple(names[row] for row in chosen.tolist())
+    process = part_of(process_offsets, chosen)
+    thread = chosen - process_offsets[process]
+    return tuple(
+        f"THREAD {application}.{p + 1}.{t + 1}"
+        for p, t in zip(process.tolist(), thread.tolist(), strict=True)
+    )
+
+
+def _without_devices(
+    path: str, process_offsets: Int64, arrays: columns.Arrays, device: NDArray[np.bool_]
+) -> tuple[Int64, columns.Arrays]:
+    """Columns without some locations, in memory; messages to or from them go with them."""
+    kept = ~device
+    threads = np.diff(np.concatenate([[0], np.cumsum(kept)])[process_offsets])
+    if not threads.all():
+        raise TraceError(
+            path,
+            f"process {int(np.argmin(threads)) + 1} has rows of devices (streams of GPUs) only",
+            hint="popmodel analyses what processes do: trace their MPI calls as well",
+        )
+    made: columns.Arrays = {}
+    number = np.cumsum(kept, dtype=np.int32) - 1
+    for table, names in columns.SCHEMA.items():
+        offsets = arrays[f"{table}.offsets"]
+        rows = np.repeat(kept, np.diff(offsets))
+        if table == "messages":
+            rows &= kept[arrays["messages.receiver"]]
+        counts = np.concatenate([[0], np.cumsum(rows)])
+        made[f"{table}.offsets"] = offsets_of(np.diff(counts[offsets])[kept])
+        for name in names:
+            column = arrays[f"{table}.{name}"]
+            made[f"{table}.{name}"] = np.concatenate(
+                [column[:0], *(column[block][rows[block]] for block in walk(column))]
+            )
+    for end in ("sender", "receiver"):
+        made[f"messages.{end}"] = number[made[f"messages.{end}"]]
+    return offsets_of(threads), made
+
+
+# Warnings.
+
+
+def _warnings(header: Header, application: int, scanner: _kernel.Scanner) -> list[TraceWarning]:
+    """What the scanner tallied and what the header lacks."""
+    tallies = scanner.tallies()
+    found = [
+        TraceWarning(text, count, line)
+        for text, (count, line) in zip(NOTICES, tallies, strict=True)
+        if count
+    ]
+    if not header.nodes:
+        text = "the header lists no nodes: all processes are assumed to share one"
+        found.append(TraceWarning(text, 1, 1))
+    if (others := len(header.applications) - 1) > 0:
+        found.append(TraceWarning("other applications in the trace, which are left out", others, 1))
+    listed = len(scanner.communicators()) + tallies[NOTICES.index(INTERCOMMUNICATORS)][0]
+    if (lacking := header.applications[application - 1].communicators - listed) > 0:
+        text = "communicators counted in the header but not listed"
+        found.append(TraceWarning(text, lacking))
+    return found
+
+
+def _truncation(
+    records: ParaverRecords, masters: Int64, header: Header, scanner: _kernel.Scanner
+) -> list[TraceWarning]:
+    """Say what speaks for records that are lacking at the end, as of a file that was cut there.
+
+    The records of all applications together must reach to the end that the header states; one
+    application may end before another. Processes are judged by their first threads, for the others
+    have no records after their last parallel region; one without any record says nothing, and one
+    that ends MPI, or itself, is whole however early that is.
+    """
+    origin, last = scanner.first_time, max(scanner.last_time, scanner.end_elsewhere)
+    if last - origin < (1 - END_TOLERANCE) * (header.duration - origin):
+        found = f"the records end at {format_time(last / _NS)}" if last else "there are no records"
+        stated = format_time(header.duration / _NS)
+        text = f"{found}, the header states {stated}: the file may be truncated"
+        return [TraceWarning(text)]
+    ends = records.last_times()[masters]
+    early = np.flatnonzero((ends > 0) & (ends < (1 - PROCESS_TOLERANCE) * ends.max(initial=0)))
+    if len(early):
+        marks = select(records.events, (NUMBERS[Event.APPLICATION],))
+        over = part_of(marks.offsets, np.flatnonzero(marks.value == 0))
+        location, _ = records.calls().named(_ENDS)
+        early = early[~np.isin(early, part_of(masters, np.append(over, location)))]
+    if not len(early):
+        return []
+    text = "processes whose records end long before those of others: the file may be truncated"
+    return [TraceWarning(text, len(early))]

@@ -1,0 +1,195 @@
+"""Who talks to whom, on a page."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from structure.scripts import Step, structure
+
+import popmodel
+from popmodel.reports.html import communication
+from popmodel.reports.html.contents import SCHEMA, Contents, alone
+from popmodel.reports.html.page import fragment, page
+from popmodel.reports.html.section import Section
+from popmodel.structure.traffic import Pairs, gathered
+
+from .test_page import HOSTILE, STAMP, Reader
+
+DATA = Path(__file__).parent.parent.parent / "data"
+COMD = DATA / "comd.4.prv.gz"
+
+
+@pytest.fixture(scope="module")
+def comd() -> dict[str, Any]:
+    return popmodel.communication(COMD).to_dict()
+
+
+def made(*documents: Any) -> Section:
+    whole = {"schema": SCHEMA, "title": "t", "documents": documents}
+    section = communication.section(Contents(whole))
+    assert section is not None
+    return section
+
+
+def large(processes: int, partners: int) -> dict[str, Any]:
+    """The document of a run in which each rank sends to so many."""
+    sender = np.repeat(np.arange(processes), partners)
+    receiver = (sender + np.tile(np.arange(1, partners + 1), processes)) % processes
+    ones = np.ones(len(sender), np.int64)
+    every = Pairs(sender, receiver, 10 * ones, 4096 * ones, sender // 8 == receiver // 8)
+    together, shown = gathered(every, processes)
+    names = {"sender": "from", "receiver": "to", "within": "within_node"}
+    return {
+        **popmodel.communication(COMD).to_dict(),
+        "processes": processes,
+        "nodes": -(-processes // 8),
+        "messages": int(every.messages.sum()),
+        "bytes": int(every.bytes.sum()),
+        "ranks_together": together,
+        "pairs": {
+            names.get(name, name): values.tolist() for name, values in shown._asdict().items()
+        },
+        "provenance": STAMP,
+    }
+
+
+def texts(section: Section) -> str:
+    return " ".join(" ".join(Reader(fragment(section)).texts).split())
+
+
+def test_without_results_there_is_no_section() -> None:
+    assert communication.section(Contents({"documents": []})) is None
+
+
+def test_all_is_there_without_scripts(comd: dict[str, Any]) -> None:
+    text = texts(made(comd))
+    assert "984, 20.39 MiB" in text
+    assert "2 x 2 periodic, 100 % of the bytes" in text
+    assert "240 messages, 4.97 MiB (4 iterations)" in text
+    assert "MPI_Sendrecv 984 975 ms" in text
+    assert "halo on 2 x 2 periodic" in text
+    assert "bytes, from:" in text
+
+
+def test_the_matrix_has_a_cell_for_each_pair(comd: dict[str, Any]) -> None:
+    (run,) = made(comd).context["runs"]
+    cells = "".join(run["matrix"]["paths"].values())
+    covered = sum(int(width) for width in re.findall(r"h(\d+)v", cells))
+    assert covered == len(comd["pairs"]["from"]) == 12
+
+
+def test_the_table_of_pairs_adds_up_to_all_messages() -> None:
+    document = large(100, 3)
+    (run,) = made(document).context["runs"]
+    assert len(run["pairs"]["shown"]) == 50
+    assert run["pairs"]["left"] == "and 250 pairs more with 1000 KiB"
+    assert run["pairs"]["messages_left"] == "2,500"
+    assert "and 250 pairs more with 1000 KiB in 2,500 messages" in texts(made(document))
+
+
+def test_ranks_that_are_together_are_named_so() -> None:
+    document = large(300, 100)
+    assert document["ranks_together"] == 2
+    (run,) = made(document).context["runs"]
+    assert run["matrix"]["each"] == 6  # at most 64 rows, and whole pairs of ranks
+    assert run["pairs"]["shown"][0]["name"].startswith("0-1 to ")
+    assert "A cell is the sum over 6 x 6 ranks." in texts(made(document))
+
+
+def test_what_is_packed_gives_the_pairs_again() -> None:
+    document = large(200, 5)
+    packed = made(document).packed
+    get = {name.rpartition("-")[2]: values for name, values in packed.items()}
+    sender = np.cumsum(get["rise"].astype(np.int64))
+    assert sender.tolist() == document["pairs"]["from"]
+    assert (sender + get["offset"]).tolist() == document["pairs"]["to"]
+    assert get["messages"].tolist() == document["pairs"]["messages"]
+    assert get["bytes"].tolist() == document["pairs"]["bytes"]
+    assert get["within"].astype(bool).tolist() == document["pairs"]["within_node"]
+    assert (get["rise"].dtype, get["bytes"].dtype) == (np.uint8, np.uint16)
+
+
+def test_sums_of_many_bytes_stay_exact(comd: dict[str, Any]) -> None:
+    pairs = {**comd["pairs"], "bytes": [2**40 + 1] * 12}
+    packed = made({**comd, "pairs": pairs}).packed
+    assert packed["communication-0-bytes"].tolist() == pairs["bytes"]
+    assert packed["communication-0-bytes"].dtype == np.float64
+
+
+def test_nodes_are_told_apart_where_there_are_several(comd: dict[str, Any]) -> None:
+    assert "within nodes" not in texts(made(comd))
+    assert "one node" in texts(made(large(100, 3)))
+    unknown = {**comd, "nodes": None, "within_nodes": None}
+    assert "communication-0-within" not in made(unknown).packed
+
+
+def test_runs_have_headings_of_their_own(comd: dict[str, Any]) -> None:
+    text = fragment(made(comd, {**comd, "trace": "other.prv"}))
+    assert re.findall("<h3>(.*?)</h3>", text) == ["comd.4", "other"]
+    assert "<h3>Patterns</h3>" in fragment(made(comd))
+    assert "<h4>Patterns</h4>" in text
+
+
+def test_a_run_without_messages_has_its_calls() -> None:
+    from popmodel.api.communication import Communication
+    from popmodel.structure.patterns import find_communication
+
+    barriers = structure(2, [Step(lambda *_: [("barrier", 0, 0, -1)], "MPI_Barrier")])
+    found = Communication(
+        "none.prv", barriers, find_communication(barriers), None, (), 1, {}, {"MPI_Barrier": 2}
+    )
+    section = made(found.to_dict())
+    text = texts(section)
+    assert "barrier of all: 0 B" in text
+    assert "Who sends to whom" not in text
+    assert section.packed == {}
+
+
+def test_calls_without_times_are_said_not_to_have_any(comd: dict[str, Any]) -> None:
+    calls = [{key: value for key, value in one.items() if key != "time"} for one in comd["calls"]]
+    (run,) = made({**comd, "calls": calls}).context["runs"]
+    assert {one["time"] for one in run["calls"]["shown"]} == {None}
+    assert "MPI_Sendrecv 984 20.4 MiB" in texts(made({**comd, "calls": calls}))
+
+
+def test_names_are_text_and_elements_are_closed(comd: dict[str, Any]) -> None:
+    for name in HOSTILE:
+        document = {
+            **comd,
+            "trace": f"{name}.prv",
+            "notes": [name],
+            "caveats": [name],
+            "calls": [{**one, "name": name} for one in comd["calls"]],
+            "patterns": [{**one, "why": name} for one in comd["patterns"]],
+        }
+        read = Reader(fragment(made(document, {**document, "trace": "b"})))
+        assert (read.open, read.wrong) == ([], [])
+        assert {tag for tag, _ in read.elements}.isdisjoint({"img", "script"})
+
+
+def test_of_sixteen_processes_it_is_small(real_trace: Callable[[str], Path]) -> None:
+    document = popmodel.communication(real_trace("epoch_16proc"))._stamped()
+    text = page(alone(document))
+    section = text.partition('<section id="communication"')[2].partition("</section>")[0]
+    data = re.findall(
+        r'<script [^>]*id="(?:data|packed)-communication.*?</script>', text, re.DOTALL
+    )
+    assert len(data) == 5
+    assert len(section) + sum(map(len, data)) <= 15_000
+
+
+@pytest.mark.parametrize(("partners", "most"), [(6, 200), (999, 600)])
+def test_a_thousand_processes_are_small_and_fast(partners: int, most: int) -> None:
+    """Beside the document itself, in columns of at most 16,384 pairs."""
+    document = large(1000, partners)
+    begin = time.process_time()
+    text = page(alone(document))
+    assert time.process_time() - begin < 1.0
+    assert len(document["pairs"]["from"]) <= 16_384
+    assert len(text) < most * 1000

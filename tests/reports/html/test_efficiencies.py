@@ -1,0 +1,170 @@
+"""Trees of efficiencies on a page: every value, what it costs, what it means."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import popmodel
+from popmodel.base.units import format_time
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.reports.html import efficiencies
+from popmodel.reports.html.columns import columns
+from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.page import fragment
+from popmodel.reports.html.section import Section
+
+from ..balanced import Node, parsed
+
+DATA = Path(__file__).parent.parent.parent / "data"
+TEMPLATES = Path(efficiencies.__file__).parent.parent / "templates"
+HYBRID, CG = DATA / "bt-mz.S.2x2.prv.gz", DATA / "cg.S.2.prv.gz"
+
+
+def contents(*inputs: Any) -> Contents:
+    return popmodel.make_report(inputs).contents
+
+
+@pytest.fixture(scope="module")
+def measured() -> Contents:
+    return contents(popmodel.metrics([CG, HYBRID]))
+
+
+@pytest.fixture(scope="module")
+def predicted() -> Contents:
+    return contents(popmodel.predict("stencil3d", procs=4, threads=2, draws=50))
+
+
+def section(of: Contents) -> Section:
+    found = efficiencies.section(of)
+    assert found is not None
+    return found
+
+
+def drawn(of: Contents) -> Node:
+    return parsed(fragment(section(of)))
+
+
+def family(of: Contents, id: str) -> Node:
+    (found,) = drawn(of).all("div", **{"data-family": id})
+    return found
+
+
+def rows(of: Contents, id: str) -> dict[str, list[str]]:
+    """Values and losses of each metric of a family."""
+    names = list(load_families()[id].metrics)
+    return {
+        names[int(number)]: [cell.text for cell in row.all("td")]
+        for row in reversed(family(of, id).all("tr"))
+        if (number := row.attributes.get("data-metric"))
+    }
+
+
+def test_every_value_of_every_family_is_there_with_its_cost(measured: Contents) -> None:
+    (document,) = measured.of("metrics")
+    for id in load_families():
+        found = rows(measured, id)
+        for index, run in enumerate(document["runs"]):
+            for metric, value in run["metrics"][id].items():
+                shown = f"{value:.3f}" if id == "scaling" else f"{100 * value:.1f}"
+                assert found[metric][2 * index] == shown
+
+
+def test_in_an_additive_family_a_loss_is_a_part_of_the_runtime(measured: Contents) -> None:
+    run = measured.of("metrics")[0]["runs"][1]
+    lost = rows(measured, "hybrid-additive")["thread_efficiency"][3].split(": ")[-1]
+    value = run["metrics"]["hybrid-additive"]["thread_efficiency"]
+    assert lost == format_time((1 - value) * run["runtime"], digits=3)
+
+
+def test_a_missing_value_has_its_reason(measured: Contents) -> None:
+    found = rows(measured, "mpi")["global_efficiency"]
+    assert "-[1]" in found
+    assert "[1] processes have several threads" in family(measured, "mpi").text
+
+
+def test_the_largest_loss_of_a_run_is_marked_in_words(measured: Contents) -> None:
+    lowest = measured.of("metrics")[0]["runs"][0]["lowest"]["mpi"]["metric"]
+    marked = [name for name, cells in rows(measured, "mpi").items() if "largest loss:" in cells[1]]
+    assert marked == [lowest]
+
+
+def test_colours_only_repeat_what_is_printed(measured: Contents) -> None:
+    for cell in family(measured, "mpi").all("td"):
+        classes = (cell.attributes.get("class") or "").split()
+        heat = [name for name in classes if name.startswith("heat-")]
+        if heat:
+            shown = min(max(float(cell.text), 50), 100)
+            assert abs(shown - int(heat[0].removeprefix("heat-"))) <= 1.1
+
+
+def test_every_metric_is_explained(measured: Contents) -> None:
+    named = [one.attributes["data-metric"] for one in drawn(measured).all("h4")]
+    families = load_families().values()
+    assert named == [metric for family in families for metric in family.metrics]
+    (explained,) = family(measured, "mpi").all("details")
+    assert "mean over maximum" in explained.text
+    assert "Formula: Avg(useful of masters) / max(useful of masters)" in explained.text
+    symbols = [one.text for one in explained.all("dt")]
+    meanings = [one.text for one in explained.all("dd")]
+    assert "(s)" in dict(zip(symbols, meanings, strict=True))["max(useful of masters)"]
+
+
+def test_heads_tell_what_columns_are(measured: Contents) -> None:
+    heads = [one.text for one in family(measured, "mpi").all("th", scope="colgroup")]
+    assert [head.split(" ")[0] for head in heads] == ["cg.S.2", "bt-mz.S.2x2"]
+    assert "2 x 2, measured" in heads[1]
+
+
+def test_a_prediction_has_intervals(predicted: Contents) -> None:
+    (document,) = predicted.of("predict")
+    one = document["metrics"]["hybrid-additive"]["parallel_efficiency"]
+    cell = rows(predicted, "hybrid-additive")["parallel_efficiency"][0]
+    assert cell == f"{100 * one['value']:.1f} {100 * one['low']:.1f} .. {100 * one['high']:.1f}"
+    assert "predicted" in family(predicted, "mpi").text
+
+
+def test_a_run_alone_does_not_scale(measured: Contents) -> None:
+    alone = section(contents(popmodel.metrics(CG)))
+    assert "scaling" not in [one["id"] for one in alone.context["families"]]
+    assert "scaling" in [one["id"] for one in section(measured).context["families"]]
+
+
+def test_the_family_that_is_advised_by_is_shown_first(measured: Contents) -> None:
+    cause = measured.of("metrics")[0]["advice"]["causes"][0]
+    data = section(measured).data
+    assert data["family"] == cause["family"]
+    assert data["metric"][cause["family"]] == cause["metric"]
+
+
+def test_the_script_is_given_costs_as_shares(measured: Contents) -> None:
+    data = section(measured).data
+    runs = measured.of("metrics")[0]["runs"]
+    values = [run["metrics"]["mpi"]["parallel_efficiency"] for run in runs]
+    assert data["shares"]["mpi"]["parallel_efficiency"] == pytest.approx([1 - v for v in values])
+    assert [run["threads"] for run in data["runs"]] == [2, 4]
+
+
+def test_runs_of_one_name_are_numbered(predicted: Contents) -> None:
+    both = contents(*[popmodel.predict(procs=n, draws=10) for n in (4, 4)])
+    assert [one.name for one in columns(both)] == ["stencil3d 4 x 1 #1", "stencil3d 4 x 1 #2"]
+    assert [one.name for one in columns(predicted)] == ["stencil3d 4 x 2"]
+
+
+def test_without_runs_there_is_no_section() -> None:
+    assert efficiencies.section(contents(popmodel.sweep(cores=8, draws=10))) is None
+
+
+def test_no_tree_is_deeper_than_its_style() -> None:
+    deepest = max(
+        row.depth
+        for family in load_families().values()
+        for tree in family.tree()
+        for row in tree.rows
+    )
+    style = (TEMPLATES / "efficiencies.css").read_text()
+    depths = set(re.findall(r'\[data-depth="(\d)"\]', style))
+    assert {str(depth) for depth in range(1, deepest + 1)} <= depths

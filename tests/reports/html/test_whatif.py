@@ -1,0 +1,161 @@
+"""The section of what-ifs: its tables and what its script is given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import popmodel
+from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.page import page
+from popmodel.reports.html.whatif import section
+
+DATA = Path(__file__).parent.parent.parent / "data"
+CG, COMD = DATA / "cg.S.2.prv.gz", DATA / "comd.4.prv.gz"
+
+
+def contents(*documents: dict[str, Any]) -> Contents:
+    stamp = {"popmodel": "1", "host": "h", "time": "t", "command": "c", "inputs": []}
+    return Contents(
+        {
+            "schema": "popmodel/report/1",
+            "title": "runs",
+            "documents": [{**one, "provenance": stamp} for one in documents],
+            "left_out": [],
+            "provenance": stamp,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def cg() -> popmodel.Sensitivity:
+    return popmodel.sensitivity(CG)
+
+
+@pytest.fixture(scope="module")
+def found(cg: popmodel.Sensitivity) -> dict[str, Any]:
+    return json.loads(json.dumps(cg.to_dict()))
+
+
+def test_a_page_without_traces_has_no_what_ifs() -> None:
+    assert section(contents()) is None
+
+
+def test_a_run_that_takes_no_time_has_none(found: dict[str, Any]) -> None:
+    assert section(contents({**found, "runtime": 0.0})) is None
+
+
+def test_the_script_is_given_the_planes_and_their_ranges(
+    found: dict[str, Any], cg: popmodel.Sensitivity
+) -> None:
+    made = section(contents(found))
+    assert made is not None
+    (run,) = made.data["runs"]
+    assert [one[0] for one in run["planes"]] == [one.constant for one in cg.planes.planes]
+    assert run["here"] == {"latency": 2e-6, "bandwidth": 10e9, "speed": 1.0}
+    assert run["range"]["latency"] == (0.0, 1e-4)
+    assert run["range"]["bandwidth"] == [pytest.approx(100e6), None]
+    assert run["range"]["speed"] == [0.25, 4.0]
+    assert run["times"]["ideal"] == cg.ideal_runtime
+    assert run["times"]["runtime"] == cg.runtime
+    assert made.vendor == ("uplot",)
+
+
+def test_ranges_hold_the_network_itself() -> None:
+    made = popmodel.sensitivity(CG, latency_range="5us:10us", bandwidth_range="1GB/s:2GB/s")
+    assert made.planes(2e-6, 1e-10) == pytest.approx(made.runtime, rel=1e-12)
+    shown = section(contents(json.loads(json.dumps(made.to_dict()))))
+    assert shown is not None
+    (run,) = shown.data["runs"]
+    assert run["range"]["latency"] == (2e-6, 1e-5)
+    assert run["range"]["bandwidth"] == [pytest.approx(1e9), pytest.approx(10e9)]
+
+
+def test_efficiencies_are_those_of_the_replay(found: dict[str, Any]) -> None:
+    made = section(contents(found))
+    assert made is not None
+    shown = {one["name"]: one["value"] for one in made.context["runs"][0]["efficiencies"]}
+    run = popmodel.replay(CG, "alpha-beta", metrics=True).to_dict()["runs"][0]
+    for name, value in run["metrics"]["mpi"].items():
+        assert shown[name.replace("_", " ").capitalize()] == pytest.approx(value, rel=1e-9)
+
+
+def test_what_has_no_computing_has_no_efficiencies(found: dict[str, Any]) -> None:
+    scenarios = [{**one, "runtime": 0.0} for one in found["scenarios"]]
+    made = section(contents({**found, "ideal_runtime": 0.0, "scenarios": scenarios}))
+    assert made is not None
+    values = [one["value"] for one in made.context["runs"][0]["efficiencies"]]
+    assert values == [0.0, None, 0.0, None, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("measured", "told"),
+    [
+        (None, "the trace has no measured times"),
+        (0.0181, "takes 18.08 ms (-0.1 %)."),
+        (0.05, "takes 18.08 ms (-63.8 %): read changes rather than times."),
+    ],
+)
+def test_it_says_how_far_the_replay_is_from_the_run(
+    measured: float | None, told: str, found: dict[str, Any]
+) -> None:
+    made = section(contents({**found, "measured_runtime": measured}))
+    assert made is not None
+    assert told in made.context["runs"][0]["measured"]
+
+
+def test_only_networks_in_the_ranges_are_offered(found: dict[str, Any]) -> None:
+    def offered(document: dict[str, Any]) -> list[str]:
+        made = section(contents(document))
+        assert made is not None
+        return [one["name"] for one in made.context["runs"][0]["presets"]]
+
+    assert offered(found) == ["ideal", "alpha-beta", "dimemas", "smpi"]
+    few = {**found["latency"], "breakpoints": [1.5e-6, *found["latency"]["breakpoints"][1:]]}
+    assert offered({**found, "latency": few}) == ["alpha-beta", "dimemas"]  # not below 1.5 us
+
+
+def test_tables_stand_in_the_page_without_a_script(found: dict[str, Any]) -> None:
+    text = page(contents(found))
+    assert "1 % slower</th>" in text
+    assert '<td class="number">2.15 us</td>' in text
+    assert "no transfer, no waiting, balanced: the mean computing" in text
+
+
+def test_a_change_that_is_printed_as_nothing_has_no_minus(found: dict[str, Any]) -> None:
+    without = {"latency": found["runtime"] * 0.99999, "bandwidth": found["runtime"]}
+    text = page(contents({**found, "without": without}))
+    assert "+0.0 %" in text
+    assert "-0.0 %" not in text
+
+
+def test_replays_are_a_table_of_what_tells_them_apart() -> None:
+    made = popmodel.replay(CG, latency=["1us", "10us"], against="measured").to_dict()
+    text = page(contents(made))
+    assert '<th scope="col">Latency</th>' in text
+    assert "<td>1 us</td>" in text
+    assert "Against measured" in text
+    assert 'id="whatif-live"' not in text
+
+
+def test_a_replay_that_stopped_says_why() -> None:
+    made = popmodel.replay(CG, latency=["1us", "10us"]).to_dict()
+    stopped = {"runtime": None, "change": None, "ranks": [], "error": "a deadlock of ranks 0 and 1"}
+    first, second = made["runs"]
+    text = page(contents({**made, "runs": [first, {**second, **stopped}]}))
+    assert '<td colspan="3">a deadlock of ranks 0 and 1</td>' in text
+
+
+def test_several_runs_have_names_of_their_own(found: dict[str, Any]) -> None:
+    text = page(contents(found, popmodel.sensitivity(COMD).to_dict()))
+    assert '<option value="0">cg.S.2</option>' in text
+    assert '<option value="1">comd.4</option>' in text
+
+
+def test_names_of_traces_are_text(found: dict[str, Any]) -> None:
+    hostile = "</script><img src=x onerror=alert(1)>.prv"
+    text = page(contents({**found, "trace": hostile}, {**found, "trace": f"b{hostile}"}))
+    assert "<img" not in text

@@ -1,0 +1,42 @@
+"""Formats of results."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from popmodel.reports.blocks import Facts, Section
+from popmodel.reports.formats import FORMATS, NAMES, SVG
+from popmodel.reports.pictures import Bars, Picture
+from popmodel.reports.renderers.tables import Style
+from popmodel.reports.views import Document, Views
+
+STAMP = {"popmodel": "1.0", "time": "noon", "host": "box", "command": "popmodel verb"}
+DOCUMENT = {"schema": "popmodel/verb/1", "runtime": 2.0, "provenance": STAMP}
+
+
+def blocks(document: Document) -> list[Section]:
+    return [(Facts((("runtime", f"{document['runtime']} s"),)),)]
+
+
+VIEWS = Views(blocks, lambda document: [{"runtime": document["runtime"]}])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_format_has_the_result_and_where_it_comes_from(name: str) -> None:
+    text = FORMATS[name].render(DOCUMENT, VIEWS, Style())
+    assert text.endswith("\n")
+    assert all(part in text for part in ("2.0", "popmodel verb", "noon", "box"))
+
+
+def test_names_and_suffixes_are_told_apart() -> None:
+    assert len({one.suffix for one in FORMATS.values()}) == len(FORMATS)
+    assert json.loads(FORMATS["json"].render(DOCUMENT, VIEWS, Style())) == DOCUMENT
+
+
+def test_only_some_results_are_drawn() -> None:
+    with pytest.raises(ValueError, match="popmodel/verb/1 cannot be plotted"):
+        SVG.render(DOCUMENT, VIEWS, Style())
+    drawn = Views(VIEWS.blocks, VIEWS.records, lambda _: Picture("Runtime", [], Bars([""], [])))
+    assert "popmodel 1.0, noon: popmodel verb" in SVG.render(DOCUMENT, drawn, Style())

@@ -1,0 +1,111 @@
+"""The screen of a trace, on documents that no small trace gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from popmodel.reports import info
+from popmodel.reports.renderers.markdown import markdown_lines
+from popmodel.reports.renderers.tables import Style
+from popmodel.reports.renderers.terminal import block_lines
+from popmodel.reports.warnings import warning_text
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """A document with warnings, counters, regions, several applications and uneven teams."""
+    return {
+        "trace": "/data/of/a/project/with/long/names/run_of_a_big_program_1024.prv.gz",
+        "application": 2,
+        "applications": 3,
+        "processes": 3,
+        "threads": [1, 4, 4],
+        "nodes": None,
+        "timed": True,
+        "runtime": 12.3456,
+        "duration": 12.5,
+        "caveats": [],
+        "analysed": {
+            "begin": 0.5,
+            "end": 12.25,
+            "left_out": {"before": 0.5, "after": 0.25},
+            "why": "MPI_Init to MPI_Finalize",
+        },
+        "records": {"states": 1234567, "events": 7654321},
+        "message_sizes": None,
+        "calls": {},
+        "regions": {"solve": 100},
+        "user_regions": {},
+        "counters": ["PAPI_TOT_INS", "PAPI_TOT_CYC"],
+        "warnings": [
+            {"text": "records out of order", "count": 3, "line": 12},
+            {"text": "no .pcf file", "count": 1, "line": None},
+        ],
+        **changes,
+    }
+
+
+def test_everything_has_its_place() -> None:
+    assert block_lines(info.blocks(document()), Style(44)) == [
+        "trace        /data/of/a/project/with/long/names/run_of_a_big_program_1024.prv.gz",
+        "application  2 of 3",
+        "processes    3",
+        "threads      1 in 1 process, 4 in 2",
+        "             processes",
+        "nodes        not recorded",
+        "runtime      12.35 s",
+        "analysed     0.5 s to 12.25 s (MPI_Init to",
+        "             MPI_Finalize)",
+        "counters     PAPI_TOT_INS, PAPI_TOT_CYC",
+        "",
+        "records     number",
+        " events  7,654,321",
+        " states  1,234,567",
+        "",
+        "parallel regions  number",
+        " solve               100",
+        "",
+        "warnings",
+        " ! records out of order (3 times, first on",
+        "   line 12)",
+        " ! no .pcf file",
+    ]
+
+
+def test_sizes_of_messages() -> None:
+    sizes = {"min": 8, "mean": 1536.0, "max": 65536, "total": 2**20}
+    found = document(message_sizes=sizes)
+    lines = block_lines(info.blocks(found), Style())
+    assert "messages     8 B to 64 KiB, mean 1.5 KiB; 1 MiB in total" in lines
+    rows = {(row["group"], row["name"]): row["value"] for row in info.records(found)}
+    assert {name: rows["message_sizes", name] for name in sizes} == sizes
+
+
+def test_records_and_markdown_have_the_warnings() -> None:
+    rows = info.records(document())
+    assert {"group": "warnings", "name": "records out of order", "value": 3}.items() <= dict(
+        rows[-2]
+    ).items()
+    assert "- records out of order (3 times, first on line 12)" in markdown_lines(
+        info.blocks(document())
+    )
+    assert not any("warning" in line for line in markdown_lines(info.blocks(document(warnings=[]))))
+
+
+@pytest.mark.parametrize(
+    ("warning", "text"),
+    [
+        ({"text": "x", "count": 1, "line": None}, "x"),
+        ({"text": "x", "count": 1, "line": 7}, "x (line 7)"),
+        ({"text": "x", "count": 2000, "line": None}, "x (2,000 times)"),
+        ({"text": "a,first", "count": 2, "line": 7}, "a,first (2 times, first on line 7)"),
+    ],
+)
+def test_warnings_in_words(warning: dict[str, Any], text: str) -> None:
+    assert warning_text(warning) == text
+
+
+def test_a_run_without_a_runtime_has_a_dash() -> None:
+    lines = block_lines(info.blocks(document(runtime=None)), Style(44))
+    assert "runtime      -" in lines

@@ -1,0 +1,250 @@
+"""Pages about machine profiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from machine.profiles import document, measured, overhead
+
+from popmodel.api.machine import check, show
+from popmodel.machines import profile as profiles
+from popmodel.machines.quantity import Quantity
+from popmodel.reports import machine, machine_check
+from popmodel.reports.bench import BUILT, progress_line
+from popmodel.reports.machine_values import figure, interval_text, inverse, unit_of, value_text
+from popmodel.reports.renderers.markdown import markdown_lines
+from popmodel.reports.renderers.tables import Style
+from popmodel.reports.renderers.terminal import block_lines
+
+Document = dict[str, Any]
+NARROW = Style(60)
+
+
+def page(one: Document, style: Style = NARROW) -> list[str]:
+    return block_lines(machine.blocks(show(profiles.from_document(one))), style)
+
+
+def line(lines: list[str], begin: str) -> str:
+    (found,) = [each for each in lines if each.strip().startswith(begin)]
+    return " ".join(found.split())
+
+
+def test_the_page_tells_what_the_machine_is_and_does() -> None:
+    lines = page(document())
+    assert max(map(len, lines)) <= 60
+    assert line(lines, "machine ") == "machine box (measured 2026-11-01)"
+    assert line(lines, "cpu ") == "cpu Some CPU @ 2 GHz"
+    assert line(lines, "node ") == "node 4 cores, 1 socket, 1 memory domain, 8 GiB"
+    assert line(lines, "caches ") == "caches L1 32 KiB, L3 8 MiB shared by 4"
+    assert line(lines, "clock, 1 active core") == "clock, 1 active core 3 GHz 2.85 .. 3.15"
+    assert line(lines, "floating-point") == ("floating-point operations 16 per cycle 15.2 .. 16.8")
+    assert line(lines, "bandwidth, 1 core") == "bandwidth, 1 core 12 GB/s 11.4 .. 12.6"
+    messages = [" ".join(each.split()) for each in lines]
+    assert "latency 250 ns 237 .. 262" in messages
+    assert "bandwidth 20 GB/s 19 .. 21.1" in messages
+    assert line(lines, "eager threshold") == "eager threshold 4 KiB 4 .. 4"
+    assert line(lines, "spread between launches") == "spread between launches 1.2 %"
+
+
+def test_openmp_is_a_table_by_threads() -> None:
+    lines = page(document())
+    assert line(lines, "OpenMP") == "OpenMP 1 thread 2 threads 4 threads 90 %"
+    assert line(lines, "parallel_for") == "parallel_for 200 ns 600 ns 900 ns 855 .. 945"
+    wide = document()
+    wide["openmp"]["barrier"] = overhead(*(1e-7 * n for n in range(1, 8)))
+    lines = page(wide)
+    assert line(lines, "OpenMP") == "OpenMP 1 thread 8 threads 64 threads 90 %"
+    assert line(lines, "parallel_for") == "parallel_for 200 ns - - -"
+
+
+def test_nothing_takes_a_part_of_a_clock_cycle() -> None:
+    one = document()
+    one["openmp"] |= {"critical": overhead(4.4e-11), "master": overhead(2e-10, 4e-10)}
+    one["openmp"] |= {"lock": overhead(1e-7, 2e-7, 2e-10)}
+    lines = page(one, Style(80))
+    assert line(lines, "critical") == "critical < 0.333 ns - - -"
+    assert line(lines, "master") == "master < 0.333 ns 0.4 ns - -"
+    assert line(lines, "lock") == "lock 100 ns 200 ns < 0.333 ns -"
+    del one["core"]["freq"]
+    assert line(page(one, Style(80)), "critical") == "critical 0.044 ns - - -"
+
+
+def test_noise_is_in_percent() -> None:
+    one = document()
+    one["noise"] = {"run_cv": 1.17e-05, "fwq": 0.0312, "drift": -0.0, "detours": 12, "x": "words"}
+    lines = page(one)
+    assert line(lines, "noise") == "noise value"
+    assert line(lines, "spread between launches") == "spread between launches below 0.01 %"
+    assert line(lines, "time lost to interruptions") == "time lost to interruptions 3.12 %"
+    assert line(lines, "drift during the measurement") == "drift during the measurement 0 %"
+    assert line(lines, "detours") == "detours 12"
+    one["noise"] = {"drift": -0.0251}
+    assert line(page(one), "drift") == "drift during the measurement -2.51 %"
+
+
+def test_collectives_are_those_of_the_largest_communicator() -> None:
+    lines = page(document())
+    assert line(lines, "4 ranks") == "4 ranks 8 B 1 MiB"
+    assert line(lines, "allreduce") == "allreduce 1 us 400 us"
+    assert "barrier 600 ns" in [" ".join(each.split()) for each in lines]
+
+
+def test_doubts_and_what_is_absent_stand_below() -> None:
+    one = document() | {"absent": {"memory.latency": "the last cache is too large to leave"}}
+    lines = page(one)
+    assert lines[lines.index("warnings") + 1] == " - memory: noisy (others used a CPU)"
+    assert lines[lines.index("not available") + 1].startswith(
+        " - memory.latency: the last cache is "
+    )
+    assert not any("not used" in each for each in lines)  # that is what check is for
+
+
+def test_a_preset_says_that_it_is_not_measured() -> None:
+    preset = profiles.load(profiles.DEFAULT_PRESET)
+    lines = block_lines(machine.blocks(show(preset)), NARROW)
+    assert lines[0] == "machine  sandybridge-fdr (preset, not measured)"
+    assert max(map(len, lines)) <= 60
+    assert "two nodes" in lines
+
+
+def test_records_hold_every_quantity_with_its_unit() -> None:
+    one = document() | {"absent": {"net.inter": "one node"}}
+    rows = {row["path"]: row for row in machine.records(show(profiles.from_document(one)))}
+    assert rows["net.intra.classes[0].alpha"]["unit"] == "s"
+    assert rows["core.freq.4"]["value"] == 2.6e9
+    assert rows["net.inter"] == {"path": "net.inter", "absent": "one node"}
+    assert len(rows) == len(profiles.from_document(one).quantities) + 1
+
+
+def test_the_profile_as_it_is_has_the_same_views() -> None:
+    one = document()
+    assert len(machine.records(one)) == len(profiles.from_document(one).quantities)
+
+
+def test_markdown_has_the_same_tables() -> None:
+    one = document() | {"absent": {"net.inter": "one node"}}
+    lines = markdown_lines(machine.blocks(show(profiles.from_document(one))))
+    assert lines[0] == "- **machine**: box (measured 2026-11-01)"
+    assert "- **cpu**: Some CPU @ 2 GHz" in lines
+    assert "| core | value | 90 % |" in lines
+    assert "| OpenMP | 1 thread | 2 threads | 4 threads | 90 % |" in lines
+    assert "- net.inter: one node" in lines
+
+
+def test_a_check_says_what_the_profile_is_good_for() -> None:
+    one = document()
+    del one["memory"]["kappa"]
+    profile = profiles.from_document(one)
+    checked = check(profile)
+    assert checked["usable"] is True
+    lines = block_lines(machine_check.blocks(checked), NARROW)
+    assert max(map(len, lines)) <= 60
+    assert line(lines, "usable") == f"usable yes, {len(profile.quantities)} parameters"
+    assert line(lines, "warnings") == "warnings 3"
+    titles = [each for each in lines if each and not each.startswith(" ")][4:]
+    assert titles == [
+        "missing, needed by some predictions",
+        "noisy measurements",
+        "not measured",
+        "measured, but not used by the model",
+    ]
+    rows = machine_check.records(checked)
+    assert {"machine": "box", "kind": "noisy"}.items() <= dict(rows[1]).items()
+    assert "### noisy measurements" in markdown_lines(machine_check.blocks(checked))
+
+
+# -- values
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (2.512e-7, "s", "251 ns"),
+        (9.996e-7, "s", "1 us"),
+        (0.0, "s", "0 s"),
+        (1.5e-9, "s", "1.5 ns"),
+        (3e-10, "s", "0.3 ns"),
+        (65536, "B", "64 KiB"),
+        (1020, "B", "1020 B"),
+        (2.8512e10, "B/s", "28.5 GB/s"),
+        (2.6e9, "Hz", "2.6 GHz"),
+        (31.94, "1/cycle", "31.9 per cycle"),
+        (0.5, "cycle", "0.5 cycles"),
+        (5.25, "1", "5.25"),
+        (5.12e-11, "s/B", "51.2 ps/B"),
+        (2.5e-9, "s/B", "2.5 ns/B"),
+        (0.0021312, "1", "0.00213"),
+    ],
+)
+def test_values_have_three_digits_and_a_unit(value: float, unit: str, text: str) -> None:
+    assert value_text(Quantity(value), unit) == text
+
+
+def test_intervals_are_in_the_unit_of_the_value() -> None:
+    assert interval_text(Quantity(1e-6, 9e-7, 1.25e-6), "s") == "0.9 .. 1.25"
+    assert interval_text(Quantity(1e-6), "s") == "-"
+    assert figure(99.96) == "100"
+    assert figure(0) == "0"
+
+
+def test_what_may_be_nothing_has_the_unit_of_its_upper_bound() -> None:
+    task = Quantity(0.0, 0.0, 2.7e-6)
+    assert (value_text(task, "s"), interval_text(task, "s")) == ("0 us", "0 .. 2.7")
+    gap = Quantity(0.0, 0.0, 65536.0)
+    assert (value_text(gap, "B"), interval_text(gap, "B")) == ("0 KiB", "0 .. 64")
+
+
+def test_a_time_per_byte_is_a_bandwidth() -> None:
+    turned = inverse(Quantity(1e-10, 5e-11, 2e-10))
+    assert turned is not None
+    assert (turned.value, turned.low, turned.high) == pytest.approx((1e10, 5e9, 2e10))
+    assert inverse(Quantity(0.0)) is None
+    assert inverse(Quantity(1e-10, 0.0, 2e-10)) == Quantity(1 / 1e-10)
+
+
+def test_units_come_from_the_schema() -> None:
+    assert unit_of("memory.cache_bw.L1") == "B/s"
+    assert unit_of("openmp.barrier.seconds[2]") == "s"
+    for path in ("core.nothing", "noise.x", "host.cpu.model", "net.intra.classes"):
+        with pytest.raises(KeyError):
+            unit_of(path)
+    for path in profiles.from_document(document()).quantities:
+        assert unit_of(path)
+
+
+# -- while measuring
+
+
+def test_the_line_of_progress_fits_the_terminal() -> None:
+    assert progress_line("p2p", 30, 120, 75.2, 80) == (
+        "p2p         [#####...............] 30/120 jobs, 1:15 left"
+    )
+    assert progress_line("collectives", 30, 120, 5, 40) == "collectives 30/120 jobs, 0:05 left"
+    assert len(progress_line("collectives", 30, 120, 5, 20)) <= 20
+    assert "[####################] 0/0 jobs" in progress_line("core", 0, 0, 0, 80)
+
+
+def test_built_programs_are_named_whole() -> None:
+    path = "/" + "long/" * 30 + "popmodel-node"
+    made = {"programs": {"node": path}, "compiler": "GCC 12", "mpi": None}
+    lines = block_lines(BUILT.blocks(made), NARROW)
+    assert lines[0] == f"popmodel-node  {path}"
+    assert lines[2:] == ["compiler  GCC 12", "MPI       not needed"]
+    assert BUILT.records(made) == [{"program": "popmodel-node", "path": path}]
+
+
+def test_message_times_by_size_and_tier() -> None:
+    one = document()
+    one["net"]["intra"]["table"] = [
+        {"bytes": size, "seconds": measured(seconds)}
+        for size, seconds in ((0, 2e-7), (8, 2e-7), (1024, 3e-7), (1 << 20, 5e-5))
+    ]
+    lines = page(one)
+    assert line(lines, "half round trip") == "half round trip one node 90 %"
+    assert line(lines, "1 KiB") == "1 KiB 300 ns 285 .. 315"
+
+
+def test_ends_of_a_small_interval_without_prefix_can_be_told_apart() -> None:
+    assert interval_text(Quantity(2e-8, 1.8e-8, 2.3e-8), "1") == "1.8e-08 .. 2.3e-08"
+    assert interval_text(Quantity(2e-8, 1.8e-8, 2.3e-8), "s") == "18 .. 23"

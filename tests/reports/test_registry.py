@@ -1,0 +1,42 @@
+"""How saved documents are shown."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import popmodel
+from popmodel.reports.registry import SHOWN, views_of
+
+ROOT = Path(__file__).parent.parent.parent
+MACHINES = {"machine", "machine-show", "machine-check", "machine-diff"}
+"""Shown by their own verbs only, as are these."""
+ELSEWHERE = {"runs", "study-plan", "trace", "build", "signatures", "signature-check", "report"}
+
+
+@pytest.mark.parametrize("part", ["metrics", "by_process", "by_region"])
+def test_metrics_are_shown_as_they_were_asked_for(part: str) -> None:
+    run = {part: []} if part != "metrics" else {}
+    shown = inspect.getmodule(views_of({"schema": "popmodel/metrics/1", "runs": [run]}).records)
+    assert shown is not None
+    assert shown.__name__ == f"popmodel.reports.{part}"
+
+
+def test_predictions_are_shown_with_all_their_families() -> None:
+    document = popmodel.predict("stencil3d", procs=4).to_dict()
+    document["provenance"] = {"popmodel": "", "host": "", "time": "", "command": ""}
+    assert views_of(document).blocks(document)
+
+
+def test_every_result_has_its_views() -> None:
+    text = (ROOT / "popmodel" / "docs" / "json.md").read_text()
+    named = set(re.findall(r"^## popmodel/([a-z-]+)/1", text, re.MULTILINE))
+    assert named - set(SHOWN) == MACHINES | (ELSEWHERE & named)
+
+
+def test_an_unknown_schema_is_none_of_them() -> None:
+    with pytest.raises(KeyError):
+        views_of({"schema": "popmodel/nonsense/1"})
