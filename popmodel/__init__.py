@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from popmodel.api.find_structure import find_structure
     from popmodel.api.from_source import signature_from_source
     from popmodel.api.make_report import make_report
-    from popmodel.api.metrics import metrics
     from popmodel.api.predict import predict
     from popmodel.api.project import project
     from popmodel.api.replay import replay
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from popmodel.api.sweep import sweep
     from popmodel.api.validate import validate
     from popmodel.base.errors import PopmodelError
+    from popmodel.cli.metrics import metrics
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.machines.profile import load as load_machine
     from popmodel.model.signatures import load as load_signature
@@ -57,7 +57,7 @@ _HOMES = {
     "load_machine": "popmodel.machines.profile.load",
     "load_signature": "popmodel.model.signatures.load",
     "make_report": "popmodel.api.make_report.make_report",
-    "metrics": "popmodel.api.metrics.metrics",
+    "metrics": "popmodel.cli.metrics.metrics",
     "predict": "popmodel.api.predict.predict",
     "project": "popmodel.api.project.project",
     "read": "popmodel.traces.read",

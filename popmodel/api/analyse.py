@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import TraceLike, trace_of
-from popmodel.api.metrics import Metrics, of_run
 from popmodel.api.networks import NetworkLike, network_of
 from popmodel.api.part_of_run import part_of_run
-from popmodel.api.results import Result
+from popmodel.cli.metrics import Metrics, of_run
 from popmodel.efficiency import measure
+from popmodel.reports.result import Result
 from popmodel.traces.selection import Foa, TracePart, Window
 
 if TYPE_CHECKING:
@@ -35,11 +35,12 @@ class AnalysedRun(measure.MeasuredRun, Result):
         """Return the document of its efficiencies, schema ``popmodel/metrics/1``."""
         return self.efficiencies().to_dict()
 
-    def _document(self) -> dict[str, Any]:
+    def shown_document(self) -> dict[str, Any]:
         found = self.efficiencies()
         return found.to_dict(found.shown)
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return self.efficiencies().views
 
 

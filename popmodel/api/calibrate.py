@@ -20,7 +20,6 @@ from popmodel.api.inputs import (
     whole_number,
 )
 from popmodel.api.measured import read_runs
-from popmodel.api.results import Result, save_text
 from popmodel.base.errors import FileError, UsageError
 from popmodel.base.plain import document
 from popmodel.base.units import plural
@@ -35,6 +34,7 @@ from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.prediction import subject
 from popmodel.reports.calibrate import VIEWS
+from popmodel.reports.result import Result, save_text
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.traces.selection import Foa, TracePart, Window
 from popmodel.validation.comparison import oversubscribed
@@ -113,7 +113,8 @@ class CalibratedSignature(Result):
             f"{one.profile.name}>"
         )
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return VIEWS
 
 

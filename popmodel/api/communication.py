@@ -9,11 +9,11 @@ import numpy as np
 
 from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.part_of_run import part_of_run
-from popmodel.api.results import OfTrace
 from popmodel.base.plain import document
 from popmodel.base.units import count, format_size, plural
 from popmodel.base.values import cut, dataclass
 from popmodel.reports.communication import VIEWS
+from popmodel.reports.result import OfTrace
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.structure import traffic
 from popmodel.structure.iterations import find as find_structure
@@ -122,7 +122,8 @@ class Communication(OfTrace):
             notes=[*program.notes, *self.structure.notes],
         )
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return VIEWS
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from popmodel.api.inputs import TraceLike, trace_of
 from popmodel.api.measured import named, read_runs
 from popmodel.api.part_of_run import part_of_run
-from popmodel.api.results import save_text
 from popmodel.base import provenance
 from popmodel.base.errors import UsageError
 from popmodel.base.plain import plain
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
+from popmodel.reports.result import save_text
 from popmodel.runs.files import FileForm, is_table, read_file
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.sites import sites_of

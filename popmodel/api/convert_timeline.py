@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from popmodel.api.results import save_text
 from popmodel.base import provenance
 from popmodel.base.plain import plain
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.reports.renderers.svg import draw
+from popmodel.reports.result import save_text
 from popmodel.reports.timeline_plot import COLUMNS, ROWS, picture
 from popmodel.timeline.timeline import LIMITS, timeline
 from popmodel.timeline.trace_events import export

@@ -17,7 +17,6 @@ from popmodel.api.inputs import (
     trace_of,
 )
 from popmodel.api.part_of_run import part_of_run
-from popmodel.api.results import Result, save_text
 from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.base.plain import document
 from popmodel.base.units import plural
@@ -25,6 +24,7 @@ from popmodel.base.values import dataclass
 from popmodel.model import signatures
 from popmodel.reports.agreement import VIEWS as AGREEMENT
 from popmodel.reports.extraction import VIEWS
+from popmodel.reports.result import Result, save_text
 from popmodel.signatures import Run
 from popmodel.signatures.amounts import SCALES
 from popmodel.signatures.compare_replay import ProgramAgreement, against
@@ -66,7 +66,8 @@ class Found(Result):
         """Return the document, schema ``popmodel/extraction/1``, without provenance."""
         return document("popmodel/extraction/1", path=self.path, **self.extracted.to_dict())
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return VIEWS
 
 
@@ -174,7 +175,8 @@ class SignatureComparison(Result):
         own = {name: getattr(self, name) for name in ("signature", "trace", "processes", "threads")}
         return document("popmodel/agreement/1", **own, **self.agreement.to_dict())
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return AGREEMENT
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.part_of_run import on_sequences, part_of_run, structure_of
 from popmodel.api.phases_document import described
-from popmodel.api.results import OfTrace
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.reports.phases import VIEWS
+from popmodel.reports.result import OfTrace
 from popmodel.structure.phases import Phases, phases
 from popmodel.traces.caveats import caveats
 from popmodel.traces.selection import Foa, TracePart, Window, focused
@@ -40,7 +40,8 @@ class FoundPhases(OfTrace):
         """Return the document, schema ``popmodel/phases/1``, without provenance."""
         return self.document
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return VIEWS
 
 

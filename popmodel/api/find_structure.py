@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.part_of_run import part_of_run, structure_of
-from popmodel.api.results import OfTrace
 from popmodel.api.structure_document import described
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
+from popmodel.reports.result import OfTrace
 from popmodel.reports.structure import VIEWS
 from popmodel.structure.structure import Structure, StructureFocus
 from popmodel.traces.caveats import crowding, describe_losses, devices, losses
@@ -40,7 +40,8 @@ class FoundStructure(OfTrace):
         """Return the document, schema ``popmodel/structure/1``, without provenance."""
         return self.document
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return VIEWS
 
 

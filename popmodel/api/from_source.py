@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from popmodel.api.results import Result, save_text
 from popmodel.base.errors import UsageError
 from popmodel.base.plain import document
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.model import signatures
+from popmodel.reports.result import Result, save_text
 from popmodel.reports.source_signature import VIEWS
 from popmodel.source import is_source, signature_of_source
 
@@ -59,7 +59,8 @@ class SourceSignature(Result):
             notes=list(self.notes),
         )
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return VIEWS
 
 

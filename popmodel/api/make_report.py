@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.api.communication import communication
 from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike, several, trace_of
-from popmodel.api.metrics import metrics
 from popmodel.api.part_of_run import part_of_run
 from popmodel.api.report_inputs import GivenRuns, kinds, saved_report
-from popmodel.api.results import Result, save_text
 from popmodel.api.sensitivity import sensitivity
 from popmodel.base import provenance
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.plain import document
 from popmodel.base.units import plural
 from popmodel.base.values import cut, dataclass
+from popmodel.cli.metrics import metrics
 from popmodel.reports.html.contents import SCHEMA, Contents, verb_of
 from popmodel.reports.report import VIEWS
+from popmodel.reports.result import Result, save_text
 from popmodel.timeline.timeline import timeline
 from popmodel.traces.selection import Foa, TracePart, Window, focused
 
@@ -65,9 +65,6 @@ class Report(Result):
     def views(self) -> Views:
         """How the report is shown; its page has what is drawn of traces as well."""
         return replace(VIEWS, contents=self.contents.with_)
-
-    def _views(self) -> Views:
-        return self.views
 
 
 def make_report(

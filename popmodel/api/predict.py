@@ -15,7 +15,6 @@ from popmodel.api.inputs import (
     signature_of,
     whole_number,
 )
-from popmodel.api.results import Result
 from popmodel.base.errors import UsageError
 from popmodel.base.units import format_time
 from popmodel.base.values import cut
@@ -25,6 +24,7 @@ from popmodel.prediction import prediction as model
 from popmodel.prediction.prediction import ReferenceRun
 from popmodel.prediction.prediction import predict as carry_out
 from popmodel.reports.predict import views
+from popmodel.reports.result import Result
 
 if TYPE_CHECKING:
     from popmodel.reports.views import Views
@@ -47,7 +47,8 @@ class Prediction(model.PredictedRun, Result):
             f"runtime {estimate_text(self.runtime)}, parallel efficiency {100 * efficiency:.1f} %>"
         )
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return views((model.MAIN_FAMILY,), brief=True)
 
     @property

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from popmodel.api.inputs import TraceLike, several, whole_number
 from popmodel.api.measured import MeasuredRuns, read_runs
 from popmodel.api.project_document import described
-from popmodel.api.results import Result
 from popmodel.base.errors import PopmodelError, UsageError, did_you_mean
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import cut, dataclass
@@ -20,6 +19,7 @@ from popmodel.fit.projection import Projection
 from popmodel.fit.projection import project as carry
 from popmodel.reports.names import run_names
 from popmodel.reports.project import views
+from popmodel.reports.result import Result
 from popmodel.runs.measurement import require_plausible
 from popmodel.traces.selection import Foa, TracePart, Window
 
@@ -57,7 +57,8 @@ class Projected(Result):
         """Return the document, schema ``popmodel/project/1``, without provenance."""
         return described(self.measured, self.evaluations, self.scaling, self.projection, self.law)
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return views(self.families)
 
     @property

@@ -29,7 +29,6 @@ from popmodel.api.outcomes import (
     values_of,
 )
 from popmodel.api.replay_input import RunLike, either, of_signature, of_trace
-from popmodel.api.results import Result
 from popmodel.api.shared import Counts, TopologyLike
 from popmodel.api.written import check_writable
 from popmodel.base.errors import ReplayError, UsageError
@@ -41,6 +40,7 @@ from popmodel.machines.profile_comparison import network_lacks, network_of
 from popmodel.network.network import Network
 from popmodel.reports.networks import differences
 from popmodel.reports.replay import VIEWS
+from popmodel.reports.result import Result
 from popmodel.simulator import Replayer
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.traces.selection import Foa, TraceFocus, TracePart, Window
@@ -130,7 +130,8 @@ class Replays(Result):
             ],
         )
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return VIEWS
 
     def _records(self) -> list[Record]:

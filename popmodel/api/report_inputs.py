@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from popmodel.api.results import Result
 from popmodel.base.document_schemas import check
 from popmodel.base.documents import parse_json, read_text, shown
 from popmodel.base.errors import FileError, UsageError
 from popmodel.base.values import dataclass
 from popmodel.reports.html.contents import SCHEMA, alone
 from popmodel.reports.registry import SHOWN
+from popmodel.reports.result import Result
 from popmodel.traces.source import HEAD, foreign_file
 
 if TYPE_CHECKING:

@@ -29,7 +29,6 @@ from popmodel.api.networks import (
 )
 from popmodel.api.part_of_run import part_of_run
 from popmodel.api.replay import without_mpi
-from popmodel.api.results import Result
 from popmodel.api.tolerances import Tolerance, limits, told
 from popmodel.base.errors import UsageError
 from popmodel.base.plain import document, fields_of, plain
@@ -38,6 +37,7 @@ from popmodel.base.values import cut, dataclass
 from popmodel.efficiency.measure import runtime
 from popmodel.machines.profile_comparison import network_lacks, network_of
 from popmodel.network.network import Network, describe
+from popmodel.reports.result import Result
 from popmodel.reports.sensitivity import VIEWS, conclusion
 from popmodel.sensitivity.critical_path import write_path
 from popmodel.sensitivity.piecewise_linear import LinearPieces, pieces
@@ -161,7 +161,8 @@ class Sensitivity(Result):
             notes=self.notes,
         )
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return VIEWS
 
 

@@ -20,13 +20,13 @@ from popmodel.api.inputs import (
     whole_number,
 )
 from popmodel.api.predict import estimate_text
-from popmodel.api.results import Result
 from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.base.units import count, parse_size
 from popmodel.base.values import cut
 from popmodel.model.scale_factors import WHAT_IF
 from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.prediction import split_sweep as model
+from popmodel.reports.result import Result
 from popmodel.reports.sweep import VIEWS
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ class Sweep(model.SplitSweep, Result):
         head = f"<Sweep {self.signature.name} on {self.profile.name}: "
         return cut(f"{head}{len(self.candidates)} splits; recommended for {'; '.join(shown)}>")
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return VIEWS
 
     @property

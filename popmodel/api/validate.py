@@ -18,7 +18,6 @@ from popmodel.api.inputs import (
     signature_of,
 )
 from popmodel.api.measured import MeasuredRuns, read_runs
-from popmodel.api.results import Result
 from popmodel.base.documents import parse_json, read_text
 from popmodel.base.errors import UsageError
 from popmodel.base.plain import document
@@ -28,6 +27,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.prediction import MAIN_FAMILY, PredictedRun
+from popmodel.reports.result import Result
 from popmodel.reports.validate import views
 from popmodel.runs.files import is_table
 from popmodel.runs.measurement import MeasuredRow
@@ -152,7 +152,8 @@ class Validation(Result):
             f"{plural(len(self.comparison.measured), 'run')}, {told}>"
         )
 
-    def _views(self) -> Views:
+    @property
+    def views(self) -> Views:
         return views((MAIN_FAMILY,), tuple(load_families()))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import shutil
 from collections import Counter
@@ -17,6 +16,7 @@ from typer.main import get_command
 
 from popmodel._version import __version__
 from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.cli.command import command_of, summary
 
 VERBS = (
     "info",
@@ -42,8 +42,17 @@ VERBS = (
     "doctor",
     "docs",
 )
-"""In the order of the help. Each is a module here with `command` and `EXAMPLES`, and with `VERB`
-where its words are not read as those of the others."""
+"""In the order of the help.
+
+Each is a module here with a function of the same name (see `popmodel.cli.command`) or, where its
+first argument says what to do, `ACTIONS`: functions by that word, the first of which is meant where
+there is none if `DEFAULT` says so; with `EXAMPLES`, `SUMMARY` beside ACTIONS, and where they apply
+`FORMATS`, `CONDITIONS`, `VERB` (a command class whose words are not read as usual), and `RENAMED`:
+options of earlier versions with what they are called now.
+"""
+
+RENAMED: dict[str, str] = {}
+"""Verbs of earlier versions, and what they are called now."""
 
 HELP_WIDTH = 80
 COMPLETING = "_POPMODEL_COMPLETE"
@@ -93,6 +102,8 @@ class Verbs(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb that the arguments begin with; a misspelt one is answered by near names."""
+        if args[0] in RENAMED:
+            raise UsageError(f"'{args[0]}' has another name now", f"try {RENAMED[args[0]]}")
         if args[0] not in VERBS and not args[0].startswith("-"):
             hint = did_you_mean(args[0], VERBS, f"commands: {', '.join(VERBS)}")
             raise UsageError(f"unknown command '{args[0]}'", hint)
@@ -110,31 +121,68 @@ class Verbs(TyperGroup):
             formatter.write_dl([(name, _summary(name)) for name in VERBS])
 
 
+class Actions(TyperGroup):
+    """A verb whose first word says what to do."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the word; the first action is meant where there is none."""
+        module = import_module(f"popmodel.cli.{self.name}")
+        names = list(module.ACTIONS)
+        if args and args[0] not in names and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], names, f"choose one of {', '.join(names)}")
+            raise UsageError(f"{self.name}: unknown action '{args[0]}'", hint)
+        if getattr(module, "DEFAULT", False) and (not args or args[0] not in (*names, *_HELP)):
+            args = [names[0], *args]
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, as wide as the terminal."""
+        super().format_help(ctx, _leave_room(formatter))
+
+
+_HELP = ("-h", "--help")
+
+
 @cache
 def _command(verb: str, width: int, completing: bool) -> Any:
     """A verb as typer's command; to make it takes several times as long as a short call."""
     module = import_module(f"popmodel.cli.{verb}")
-    single = typer.Typer(add_completion=False, rich_markup_mode=None)
     # \b keeps the lines of the examples as they are. They stand four columns in.
     lines = [line for example in module.EXAMPLES for line in _wrapped(example, width - 4)]
     examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
-    single.command(verb, cls=getattr(module, "VERB", Verb), epilog=examples)(module.command)
+    actions: dict[str, Any] = getattr(module, "ACTIONS", {})
+    single = typer.Typer(
+        cls=Actions, name=verb, add_completion=False, rich_markup_mode=None, epilog=examples
+    )
+    cls = getattr(module, "VERB", Verb)
+    if actions:
+        single.callback(help=module.SUMMARY, context_settings={"help_option_names": list(_HELP)})(
+            lambda: None
+        )
+        for name, function in actions.items():
+            single.command(name, cls=cls)(command_of(function, vars(module)))
+    else:
+        function = getattr(module, verb, None)
+        made = module.command if function is None else command_of(function, vars(module))
+        single.command(verb, cls=cls, epilog=examples)(made)
     command = get_command(single)
     if completing:
         from popmodel.cli.completion import attach
 
         click = ClickUsageError.__module__.rpartition(".")[0]
         item = import_module(f"{click}.shell_completion").CompletionItem
-        attach(verb, command, item)
+        for each in command.commands.values() if actions else [command]:  # type: ignore[attr-defined]
+            attach(verb, each, item)
     return command
 
 
 def _summary(verb: str) -> str:
     """What a verb does: the first sentence of its help, read without building its options."""
-    paragraph = inspect.getdoc(import_module(f"popmodel.cli.{verb}").command) or ""
-    words = " ".join(paragraph.partition("\n\n")[0].split())
-    sentence, full_stop, _ = words.partition(". ")
-    return f"{sentence}." if full_stop else words
+    module = import_module(f"popmodel.cli.{verb}")
+    if hasattr(module, "SUMMARY"):
+        return str(module.SUMMARY).partition("\n")[0]
+    return summary(getattr(module, verb, None) or module.command)
 
 
 def _often(times: int) -> str:
@@ -200,10 +248,19 @@ def run(arguments: Sequence[str]) -> int:
             raise
         raise UsageError(error.message, help_on_it) from error
     except ClickUsageError as error:
-        raise UsageError(_message(error), help_on_it) from error
+        raise UsageError(_message(error), _renamed(error, arguments) or help_on_it) from error
     except ClickException as error:
         raise UsageError(_message(error)) from error
     return 0
+
+
+def _renamed(error: Exception, arguments: Sequence[str]) -> str:
+    """What an option of an earlier version is called now."""
+    option = str(getattr(error, "option_name", ""))
+    if not option or arguments[0] not in VERBS:
+        return ""
+    names = getattr(import_module(f"popmodel.cli.{arguments[0]}"), "RENAMED", {})
+    return f"now {names[option]}" if option in names else ""
 
 
 @cache

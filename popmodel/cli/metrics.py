@@ -1,96 +1,192 @@
-"""``popmodel metrics``."""
+"""``popmodel metrics``: POP efficiencies of one or several runs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from popmodel.cli.options import (
-    DRAWN,
-    SCALING_MODES,
-    ApplicationOption,
-    DrawnFormatOption,
-    DrawnOutputOption,
-    FoaOption,
-    ForceOption,
-    FromStartOption,
-    RegionOption,
-    ScalingOption,
-    WindowOption,
-    choice,
-    families,
-    whole_number,
+from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.base.plain import document
+from popmodel.base.units import format_time, plural, team
+from popmodel.base.values import cut, dataclass
+from popmodel.cli.command import argument, option
+from popmodel.cli.parameters import (
+    APPLICATION,
+    FOA,
+    FROM_START,
+    REGION,
+    SCALING,
+    WINDOW,
+    one_of,
 )
+from popmodel.reports.formats import DRAWN
+from popmodel.reports.result import Result, Value
 
 if TYPE_CHECKING:
-    from popmodel.api.breakdown import By
+    from popmodel.api.breakdown import By, RuntimeBreakdown
+    from popmodel.api.inputs import TraceLike
+    from popmodel.efficiency.family import FamilyEvaluation
+    from popmodel.efficiency.measure import MeasuredRun
     from popmodel.efficiency.observables import OutsideMPI
+    from popmodel.efficiency.scaling import Scaling
+    from popmodel.reports.views import Views
+    from popmodel.traces.selection import Foa, Window
 
 EXAMPLES = (
     "popmodel metrics run.prv",
     "popmodel metrics run_*.prv --scaling strong",
     "popmodel metrics run.prv --family talp",
     "popmodel metrics run.prv --window 2s:5s --by process",
-    "popmodel metrics run.prv --fail-under parallel_efficiency=0.8",
+    "popmodel metrics run.prv --fail-if 'parallel_efficiency < 0.8'",
     "popmodel metrics run.prv -o metrics.json",
 )
+FORMATS = DRAWN
+CONDITIONS = True
+RENAMED = {"--fail-under": "--fail-if 'METRIC < VALUE'"}
+ABOUT_MPI = ("mpi", "mpi-additive")
+"""Families whose advice would mislead where there is no MPI: all loss reads as communication."""
 
 
-BREAKDOWNS: dict[str, By] = {"process": "process", "region": "region"}
-READINGS: dict[str, OutsideMPI] = {"everywhere": "everywhere", "not-in-mpi": "not-in-mpi"}
+@dataclass(frozen=True)
+class Metrics(Result):
+    """Efficiencies of one or several runs, as returned by `metrics`."""
+
+    names: tuple[str, ...]  # A short name for each run
+    runs: tuple[MeasuredRun, ...]  # The measurements of each run
+    # For each run, the evaluation of every family, by family id.
+    evaluations: tuple[Mapping[str, FamilyEvaluation], ...]
+    scaling: Scaling  # The runs against their reference run
+    warnings: tuple[list[dict[str, Any]], ...]  # For each run, the problems of its trace
+    outside_mpi: OutsideMPI  # What counts as time outside MPI
+    # For each run, its processes or regions, if requested with `by`.
+    breakdowns: tuple[RuntimeBreakdown, ...]
+    # The requested families; None: those that suit the runs.
+    families: tuple[str, ...] | None = None
+    by: By | None = None  # The requested breakdown
+
+    def __repr__(self) -> str:
+        family = self.shown[0]
+        shown = [
+            f"{name} {team(run.observables.threads)}, "
+            f"runtime {format_time(run.observables.runtime)}, {_top(evaluations[family])}"
+            for name, run, evaluations in zip(self.names, self.runs, self.evaluations, strict=True)
+        ]
+        if len(shown) > _SHOWN:
+            shown[_SHOWN:] = ["..."]
+        return cut(f"<Metrics of {plural(len(self.runs), 'run')}: {'; '.join(shown)}>")
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The families on the screen: the requested ones, else those that suit the runs."""
+        return self.families or self.fitting
+
+    @property
+    def fitting(self) -> tuple[str, ...]:
+        """The family that suits all runs: of MPI alone, or of all threads."""
+        from popmodel.efficiency.regions import apart
+
+        threaded = any(run.observables.has_openmp or apart(run.observables) for run in self.runs)
+        return ("hybrid-additive",) if threaded else ("mpi",)
+
+    def to_dict(self, families: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/metrics/1``, without provenance."""
+        given = families or self.families or tuple(self.evaluations[0])
+        chosen = dict.fromkeys([*given, "scaling"])
+        shown = [{name: run[name] for name in chosen} for run in self.evaluations]
+        return metrics_document(
+            self.runs, shown, self.scaling, self.warnings, self.outside_mpi, self.breakdowns
+        )
+
+    @property
+    def views(self) -> Views:
+        """How the document is shown: with processes or regions if requested."""
+        if self.by is None:
+            from popmodel.reports.metrics import VIEWS
+
+            return VIEWS
+        from popmodel.api.breakdown import VIEWS as BREAKDOWNS
+
+        return BREAKDOWNS[self.by]
+
+    def shown_document(self) -> dict[str, Any]:
+        """The document with the families that the screen shows."""
+        return self.to_dict(self.shown)
+
+    def values(self) -> list[Value]:
+        """Efficiencies, those of the shown families first, and runtimes."""
+        found = []
+        order = dict.fromkeys([*self.shown, *self.evaluations[0]])
+        for name, run, evaluations in zip(self.names, self.runs, self.evaluations, strict=True):
+            where = name if len(self.runs) > 1 else ""
+            found.append(Value("runtime", float(run.observables.runtime), where))
+            for family in order:
+                values, absent = evaluations[family].values, evaluations[family].absent
+                found += [Value(f"{family}.{id}", number, where) for id, number in values.items()]
+                found += [Value(f"{family}.{id}", None, where, why) for id, why in absent.items()]
+        return found
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the result rests on."""
+        return tuple(run.trace for run in self.runs)
 
 
-def command(
-    ctx: typer.Context,
-    traces: Annotated[list[str], typer.Argument(metavar="TRACE", help="Traces, one per run.")],
+_SHOWN = 3
+
+
+def _top(evaluation: FamilyEvaluation) -> str:
+    """The highest metric of a family in words: ``parallel efficiency 78.3 %``."""
+    family = evaluation.family
+    value = evaluation.values.get(family.top)
+    name = family.metrics[family.top].name.lower()
+    return f"no {name}" if value is None else f"{name} {100 * value:.1f} %"
+
+
+def metrics(
+    traces: Annotated[
+        TraceLike | Iterable[TraceLike],
+        argument("TRACE", "Traces, one per run.", several=True),
+    ],
+    *,
     family: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Families of metrics, separated by commas, or all. Default: tables show the one "
-            "that fits the run, other formats contain all.",
+        str | Sequence[str] | None,
+        option(
+            "NAMES",
+            "Families of metrics, separated by commas, or all. Default: tables show the one that "
+            "fits the run, other formats contain all.",
         ),
     ] = None,
-    scaling: ScalingOption = "auto",
+    scaling: Annotated[str, SCALING] = "auto",
     reference: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RUN", help="Reference run for scaling, by its number (from 1) or name."
-        ),
+        int | str | None,
+        option("RUN", "Reference run for scaling, by its number (from 1) or name."),
     ] = None,
     outside_mpi: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(READINGS),
-            help="What counts as outside MPI: useful code and parallel regions, or all time "
-            "outside MPI calls. Affects only the family hybrid-multiplicative.",
+        OutsideMPI,
+        option(
+            "everywhere|not-in-mpi",
+            "What counts as outside MPI: useful code and parallel regions, or all time outside MPI "
+            "calls. Affects only the family hybrid-multiplicative.",
+            one_of(("everywhere", "not-in-mpi")),
         ),
     ] = "everywhere",
-    fail_under: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="METRIC=VALUE",
-            help="Exit with status 3 if METRIC (or FAMILY.METRIC) of a run is below VALUE. "
-            "May be given several times.",
-        ),
-    ] = None,
-    format: DrawnFormatOption = None,
-    output: DrawnOutputOption = None,
-    force: ForceOption = False,
-    application: ApplicationOption = "1",
-    window: WindowOption = None,
-    region: RegionOption = None,
-    from_start: FromStartOption = False,
-    foa: FoaOption = None,
+    window: Annotated[Window | None, WINDOW] = None,
+    region: Annotated[str | None, REGION] = None,
+    from_start: Annotated[bool, FROM_START] = False,
+    foa: Annotated[Foa | None, FOA] = None,
     by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(BREAKDOWNS),
-            help="Show a table of the processes, or a column for each user region.",
+        By | None,
+        option(
+            "process|region",
+            "Show a table of the processes, or a column for each user region.",
+            one_of(("process", "region")),
         ),
     ] = None,
-) -> None:
+    application: Annotated[int, APPLICATION] = 1,
+) -> Metrics:
     """Compute the POP efficiencies of runs.
 
     Shows the POP efficiencies of each trace: how much of the time of all cores is useful, and where
@@ -98,39 +194,253 @@ def command(
 
     By default the analysis covers the end of MPI_Init on the last rank to the start of MPI_Finalize
     on the first; the first lines say how much that leaves out.
-    """
-    from popmodel.api.metrics import metrics
-    from popmodel.cli.output import target
-    from popmodel.cli.thresholds import check, parse
-    from popmodel.efficiency.hierarchy import load_families
-    from popmodel.reports.formats import TABLE
 
-    goal = target(ctx.obj, output, format, force=force, names=DRAWN)
-    which = whole_number("--application", application)
-    mode = SCALING_MODES[choice("--scaling", scaling, tuple(SCALING_MODES))]
-    reading = READINGS[choice("--outside-mpi", outside_mpi, tuple(READINGS))]
-    breakdown = None if by is None else BREAKDOWNS[choice("--by", by, tuple(BREAKDOWNS))]
-    known = load_families()
-    chosen = None if family is None else families(family, tuple(known))
-    thresholds = [parse(text, known) for text in fail_under or []]
-    found = metrics(
-        traces,
-        scaling=mode,
-        reference=reference,
-        outside_mpi=reading,
-        window=window,
-        region=region,
-        from_start=from_start,
-        foa=foa,
-        by=breakdown,
-        application=which,
+    Parameters
+    ----------
+    traces : path or Trace, or several of them
+        One trace per run.
+    family : str or sequence of str, optional
+        Families of metrics to show, or ``"all"``; default: those that suit the runs. All families
+        are computed in any case.
+    scaling : {"auto", "strong", "weak"}
+        Whether all runs do the same work (strong) or the work grows with the cores (weak); auto:
+        detected automatically.
+    reference : int or str, optional
+        The reference run: its number (from 1), name or path; default: the run on the fewest cores.
+    outside_mpi : {"everywhere", "not-in-mpi"}
+        What counts as time outside MPI; affects only the family ``hybrid-multiplicative``.
+    window : str or pair, optional
+        Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
+        trace; an omitted end, or None, means that of the trace.
+    region : str, optional
+        Analyse all occurrences of a region, joined together.
+    from_start : bool
+        Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
+        MPI_Finalize on the first.
+    foa : str, optional
+        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10..20"``,
+        or times as ``"0.8s..1.2s"``.
+    by : {"process", "region"}, optional
+        Also break each run down by process, or analyse each user region.
+    application : int
+        Number of the application in the traces, from 1.
+
+    Raises
+    ------
+    FileError
+        If a trace cannot be read or analysed.
+    UsageError
+        If the reference run or a family does not exist.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.metrics("examples/traces/stencil3d.2x2.prv.gz")
+    >>> found.names
+    ('stencil3d.2x2',)
+    >>> 0 < found["parallel_efficiency"] < 1
+    True
+    >>> table = found.to_dataframe()
+    >>> list(table.columns)[-4:]
+    ['family', 'metric', 'value', 'absent']
+    >>> picture = found.plot()  # picture.save("efficiencies.svg")
+    """
+    from popmodel.api.breakdown import VIEWS as BREAKDOWNS
+    from popmodel.api.breakdown import break_down
+    from popmodel.api.inputs import choices, path_of, several, trace_of
+    from popmodel.api.part_of_run import part_of_run
+    from popmodel.efficiency.hierarchy import load_families
+    from popmodel.efficiency.measure import analyse
+    from popmodel.efficiency.scaling import Comparable, evaluate_all, scale
+    from popmodel.reports.names import run_names
+    from popmodel.traces.info import as_data
+    from popmodel.traces.selection import TracePart
+
+    asked = TracePart.of(window, region, from_start, foa)
+    chosen = choices(family, tuple(load_families()))
+    given = several(traces)
+    paths = [path_of(trace) for trace in given]
+    if not paths:
+        raise UsageError("no trace given", "name at least one")
+    names = run_names(paths)
+    compared_with = None if reference is None else _index(str(reference), paths, names)
+    if by is not None and by not in BREAKDOWNS:
+        raise UsageError(f"by: unknown value {by!r}", f"one of {', '.join(BREAKDOWNS)}")
+    if by == "region" and region is not None:
+        raise UsageError("one region cannot be broken down by region", "leave one of them out")
+    runs, warnings, breakdowns = [], [], []
+    for path, each in zip(paths, given, strict=True):
+        trace = trace_of(each, application=application)
+        with _named(path):
+            part = part_of_run(asked, trace)
+            runs.append(analyse(trace, part=part))
+            breakdowns.append(break_down(by, trace, runs[-1], part, outside_mpi))
+        warnings.append(as_data((*trace.warnings, *trace.call_warnings())))
+    mode: Any = None if scaling == "auto" else scaling
+    comparable = [
+        Comparable(
+            name, run.observables.aggregates(outside_mpi), run.observables.absent, *_program(run)
+        )
+        for name, run in zip(names, runs, strict=True)
+    ]
+    scaled = scale(comparable, mode=mode, reference=compared_with)
+    for index, why in scaled.strangers.items():
+        runs[index] = replace(runs[index], caveats=(why, *runs[index].caveats))
+    evaluations = []
+    for index, (path, run) in enumerate(zip(paths, comparable, strict=True)):
+        with _named(path):
+            evaluations.append(evaluate_all(run, scaled, index))
+    return Metrics(
+        tuple(names),
+        tuple(runs),
+        tuple(evaluations),
+        scaled,
+        tuple(warnings),
+        outside_mpi,
+        tuple(breakdowns),
+        chosen,
+        by,
     )
-    if chosen is None:
-        chosen = found.fitting if goal.format is TABLE else tuple(known)
-    evaluated = dict(zip(found.names, found.evaluations, strict=True))
-    goal.write(
-        found.to_dict(chosen),
-        found.views,
-        found.files,
-        lambda: check(thresholds, evaluated, chosen),
+
+
+def _program(run: MeasuredRun) -> tuple[frozenset[str], frozenset[str]]:
+    """Kinds of calls and functions of a program, as other compilers name them as well."""
+    regions = run.observables.regions or ()
+    names = [*(site.function for site in run.call_sites), *(one.name for one in regions)]
+    plain = (
+        _LAST_NAME.split(re.sub(r"[ (<].*", "", name))[-1].strip("_").lower() for name in names
     )
+    calls = (site.call for site in run.call_sites if not _HOUSEKEEPING.match(site.call))
+    return frozenset(calls), frozenset(plain) - {"", "main"}
+
+
+_LAST_NAME = re.compile(r"::|_mp_|_MOD_")
+_HOUSEKEEPING = re.compile(r"MPI_(Comm|Cart|Group|Type|Init|Finalize|Wtime|Barrier|Bcast)[a-z_]*$")
+
+
+def of_run(run: MeasuredRun) -> Metrics:
+    """The efficiencies of a run that was measured already, compared with no other."""
+    from popmodel.api.breakdown import RuntimeBreakdown
+    from popmodel.efficiency.scaling import Comparable, evaluate_all, scale
+    from popmodel.reports.names import run_names
+
+    (name,) = run_names([run.trace])
+    own = Comparable(name, run.observables.aggregates(), run.observables.absent)
+    alone = scale([own])
+    found = evaluate_all(own, alone, 0)
+    return Metrics((name,), (run,), (found,), alone, ([],), "everywhere", (RuntimeBreakdown(),))
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Begin the message of an error with the trace that it is about."""
+    try:
+        yield
+    except FileError:
+        raise
+    except PopmodelError as error:
+        raise FileError(path, error.message, hint=error.hint) from error
+
+
+def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:
+    """The run that is meant: a number from 1, a column's name or a path."""
+    for known in (names, traces):
+        if text in known:
+            return list(known).index(text)
+    if text.isdecimal() and 1 <= int(text) <= len(traces):
+        return int(text) - 1
+    raise UsageError(
+        f"reference {text}: no such run",
+        f"use 1 to {len(traces)} or one of {', '.join(names)}"
+        if len(traces) > 1
+        else f"the only run is {names[0]}",
+    )
+
+
+def metrics_document(
+    runs: Sequence[MeasuredRun],
+    evaluations: Sequence[Mapping[str, FamilyEvaluation]],
+    scaling: Scaling,
+    warnings: Sequence[Sequence[Mapping[str, Any]]],
+    outside_mpi: OutsideMPI = "everywhere",
+    breakdowns: Sequence[RuntimeBreakdown] = (),
+) -> dict[str, Any]:
+    """Put measured runs into a document."""
+    from popmodel.efficiency.advice import advice_data, advise
+    from popmodel.reports.names import run_names
+
+    names = run_names([run.trace for run in runs])
+    entries = [
+        {
+            **_run(run, families, compared=index != scaling.reference),
+            "warnings": told,
+            "outside_mpi": outside_mpi,
+        }
+        for index, (run, families, told) in enumerate(zip(runs, evaluations, warnings, strict=True))
+    ]
+    for entry, run, families, parts in zip(entries, runs, evaluations, breakdowns, strict=False):
+        entry |= parts.facts(families, run.caveats)
+    return document(
+        "popmodel/metrics/1",
+        runs=entries,
+        scaling={
+            "mode": scaling.mode,
+            "reference": runs[scaling.reference].trace,
+            "why": scaling.why,
+            "notes": scaling.doubts,
+        },
+        advice=advice_data(advise(runs, evaluations, scaling, names), names),
+    )
+
+
+def _run(
+    run: MeasuredRun, families: Mapping[str, FamilyEvaluation], *, compared: bool
+) -> dict[str, Any]:
+    observables = run.observables
+    team = {int(number) for number in observables.threads}
+    # A replay of a run that has nothing to replay gives a number, but no ideal runtime.
+    ideal = None if "ideal_runtime" in observables.absent else observables.ideal_runtime
+    lowest = {
+        name: _lowest(evaluation)
+        for name, evaluation in families.items()
+        if (compared or name != "scaling") and (observables.has_mpi or name not in ABOUT_MPI)
+    }
+    return {
+        "trace": run.trace,
+        "processes": len(observables.threads),
+        # One number where all processes have the same number of threads, else one for each.
+        "threads": team.pop() if len(team) == 1 else observables.threads,
+        "caveats": run.caveats,
+        "window": run.window,
+        "disturbed": run.evidence.disturbed,
+        "waited": run.evidence.waited,
+        "runtime": float(observables.runtime),
+        "ideal_runtime": ideal,
+        "observables": {**observables.to_dict(), "ideal_runtime": ideal},
+        "metrics": {name: evaluation.values for name, evaluation in families.items()},
+        "absent": {name: evaluation.absent for name, evaluation in families.items()},
+        "lowest": {name: found for name, found in lowest.items() if found is not None},
+        "call_sites": run.call_sites,
+        "notes": run.notes,
+        "family_notes": {
+            name: evaluation.notes for name, evaluation in families.items() if evaluation.notes
+        },
+    }
+
+
+def _lowest(evaluation: FamilyEvaluation) -> dict[str, Any] | None:
+    """The metric that costs most and what to do about it; None where nothing is lost."""
+    from popmodel.reports.figures import loses
+
+    family = evaluation.family
+    leaf = family.lowest_leaf(evaluation)
+    if leaf is None or not loses(evaluation.values[leaf.id]):
+        return None
+    # What is advised for a metric with parts leads to them; here they have no values.
+    reasons = dict.fromkeys(evaluation.absent[part] for part in family.parts(leaf.id))
+    why = f"Its parts are unknown: {'; '.join(reasons)}."
+    return {
+        "metric": leaf.id,
+        "value": evaluation.values[leaf.id],
+        "advice": why if reasons else leaf.advice,
+    }

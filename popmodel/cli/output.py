@@ -7,13 +7,15 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from popmodel.base.errors import FileError, UsageError
 from popmodel.base.files import expect_writable, refuse_planted, write_bytes
 from popmodel.base.provenance import stamped
 from popmodel.base.values import dataclass
+from popmodel.cli.fail_if import Condition, check
 from popmodel.cli.options import FORMATS, choice
 from popmodel.cli.streams import discard_out, flush_out, write_out
 from popmodel.reports import formats
@@ -22,6 +24,9 @@ from popmodel.reports.registry import SHOWN
 from popmodel.reports.renderers.colour import depth_of
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.views import Document, Views
+
+if TYPE_CHECKING:
+    from popmodel.reports.result import Result
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class OutputTarget:
     format: OutputFormat
     path: Path | None
     force: bool
+    whole: bool = False  # --all
 
     def write(
         self,
@@ -59,6 +65,20 @@ class OutputTarget:
             write_file(self.path, text, force=self.force, read=self._reader(document))
         then()
 
+    def show(self, result: Result, conditions: Sequence[Condition] = ()) -> None:
+        """Write a result, then say what is wrong with it, and hold it against conditions."""
+        for condition in conditions:
+            result.find(condition.id)  # an unknown id is wrong usage: said before the result
+
+        def then() -> None:
+            if (failure := result.failure()) is not None:
+                raise failure
+            check(conditions, result)
+
+        screen = self.format in (formats.TABLE, formats.SVG, formats.HTML)
+        document = result.shown_document() if screen else result.to_dict()
+        self.write(document, result.views, result.files, then)
+
     def _reader(self, document: Document) -> Callable[[Path], object] | None:
         """What reads such a file again, if anything does: profiles, and what reports show."""
         kind = str(document.get("schema")).partition("/")[2].partition("/")[0]
@@ -74,8 +94,8 @@ class OutputTarget:
 
     def _style(self) -> Style:
         if self.path is not None:
-            return Style()
-        return terminal_style(sys.stdout)
+            return Style(whole=True)
+        return replace(terminal_style(sys.stdout), whole=self.whole)
 
 
 def target(
@@ -85,6 +105,7 @@ def target(
     *,
     force: bool,
     names: Sequence[str] = FORMATS,
+    whole: bool = False,
 ) -> OutputTarget:
     """What ``-o``, ``--format`` and ``--force`` ask for together."""
     known = formats.FORMATS
@@ -92,7 +113,7 @@ def target(
     if format_name is not None:
         format = known[choice("--format", format_name, names)]
     if output is None or output == "-":
-        return OutputTarget(tuple(arguments), format or formats.TABLE, None, force)
+        return OutputTarget(tuple(arguments), format or formats.TABLE, None, force, whole)
     path = Path(output)
     by_suffix = {known[name].suffix: known[name] for name in names}.get(path.suffix.lower())
     if by_suffix is None and format is None:
@@ -106,7 +127,7 @@ def target(
             "leave one of them out",
         )
     refuse_existing(path, force=force)
-    return OutputTarget(tuple(arguments), format or by_suffix or formats.TABLE, path, force)
+    return OutputTarget(tuple(arguments), format or by_suffix or formats.TABLE, path, force, whole)
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:

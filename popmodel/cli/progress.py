@@ -7,9 +7,24 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 PATIENCE = 2.0
 """Seconds that need no explanation."""
+
+
+_SHOWN: ContextVar[bool] = ContextVar("shown", default=False)
+"""Whether progress is shown: on the command line, not in Python."""
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """Show progress of what is done in here."""
+    token = _SHOWN.set(True)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
 
 
 class ProgressLine:
@@ -43,7 +58,7 @@ def counted(what: str) -> Iterator[Callable[[int, int], None]]:
     line, begin = ProgressLine(), time.monotonic()
 
     def step(done: int, total: int) -> None:
-        if time.monotonic() - begin >= PATIENCE:
+        if _SHOWN.get() and time.monotonic() - begin >= PATIENCE:
             line.draw(lambda width: f"{done} of {total} {what}"[:width])
 
     try:

@@ -27,7 +27,7 @@ def draw(
         raise UsageError(f"-o {output}: of one trace, not {len(traces)}", "name one trace")
     goal = target(arguments, output, None, force=force, names=("svg",))
     if name == "tree":
-        from popmodel.api.metrics import metrics
+        from popmodel.cli.metrics import metrics
         from popmodel.reports.tree_plot import picture
 
         found = metrics(traces, **asked)

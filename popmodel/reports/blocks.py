@@ -240,6 +240,13 @@ class Brief:
     brief: tuple[Section, ...]
 
 
+@dataclass(frozen=True)
+class Rest:
+    """What a screen shows only if everything is asked for; files always do."""
+
+    sections: tuple[Section, ...]
+
+
 Block: TypeAlias = (
     Title
     | Heading
@@ -256,6 +263,7 @@ Block: TypeAlias = (
     | FindingBlock
     | FitBlock
     | Brief
+    | Rest
 )
 Section: TypeAlias = tuple[Block, ...]
 """Blocks that stand together; an empty one shows nothing."""

@@ -51,6 +51,8 @@ FORMATS: Mapping[str, OutputFormat] = {
 """By name, in the order in which suffixes are named."""
 NAMES = (TABLE.name, *(one.name for one in FORMATS.values() if one not in (TABLE, SVG, HTML)))
 """Formats that every result has, in the order in which they are named."""
+DRAWN = (*NAMES, SVG.name, HTML.name)
+"""Formats of a result that is drawn."""
 
 
 def suffixes(names: Collection[str]) -> str:

@@ -42,6 +42,13 @@ def footer(document: Document) -> list[Section]:
     return [(by, CommandBlock((pasteable(stamp["command"]),)))]
 
 
+def short_footer(document: Document, *, more: bool) -> Section:
+    """Version, host and time, and how to see what a screen leaves out."""
+    stamp = document["provenance"]
+    rest = "; --all shows the rest" if more else ""
+    return (NoteBlock(f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}{rest}"),)
+
+
 def pasteable(command: str) -> str:
     """The command that made a result, to be pasted where the file that it wrote is."""
     traced = re.match(r"popmodel trace (?!merge )", command)

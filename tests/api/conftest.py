@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import popmodel
-from popmodel.api.metrics import Metrics
 from popmodel.api.predict import Prediction
 from popmodel.api.replay import Replays
-from popmodel.api.results import Result
 from popmodel.api.sweep import Sweep
 from popmodel.api.validate import Validation
+from popmodel.cli.metrics import Metrics
+from popmodel.reports.result import Result
 
 ROOT = Path(__file__).parent.parent.parent
 COMD = ROOT / "tests" / "data" / "comd.4.prv.gz"

@@ -10,9 +10,9 @@ import pytest
 
 import popmodel
 from popmodel.api.inputs import number, several, whole_number
-from popmodel.api.metrics import Metrics
 from popmodel.base.errors import UsageError
 from popmodel.base.units import parse_time
+from popmodel.cli.metrics import Metrics
 from popmodel.simulator import Execution
 
 from .conftest import CG, HYBRID, RUNS

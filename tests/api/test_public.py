@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import popmodel
-from popmodel.api.results import Drawing
+from popmodel.reports.result import Drawing
 
 ROOT = Path(__file__).parent.parent.parent
 NAMES = [name for name in popmodel.__all__ if name != "__version__"]

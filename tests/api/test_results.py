@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.api.metrics import Metrics
 from popmodel.api.replay import Replays
-from popmodel.api.results import Drawing, Result
 from popmodel.api.sweep import Sweep
 from popmodel.base.errors import FileError
 from popmodel.base.values import LONGEST
 from popmodel.cli import main
+from popmodel.cli.metrics import Metrics
+from popmodel.reports.result import Drawing, Result
 from popmodel.simulator import from_trace
 
 from ..report.balanced import parsed

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import popmodel
-from popmodel.api.metrics import Metrics
+from popmodel.cli.metrics import Metrics
 from popmodel.reports.html.contents import SCHEMA, Contents
 from popmodel.reports.html.page import page as html
 from popmodel.timeline.timeline import timeline

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.api import metrics as functions
 from popmodel.base.errors import PopmodelError
+from popmodel.cli import metrics as functions
 from popmodel.efficiency.family import Family
 from popmodel.traces.paraver.writer import TraceWriter
 

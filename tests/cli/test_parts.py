@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from oracle.script import Script
 
-import popmodel.api.metrics as api
+import popmodel.cli.metrics as api
 from popmodel.base.errors import UsageError
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.writer import TraceWriter

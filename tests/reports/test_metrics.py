@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from popmodel.api.metrics_document import measured
 from popmodel.base.plain import plain
+from popmodel.cli.metrics import metrics_document as measured
 from popmodel.efficiency.evidence import CallSite
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun, analyse

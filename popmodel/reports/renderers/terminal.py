@@ -20,6 +20,7 @@ from popmodel.reports.blocks import (
     Heading,
     Listing,
     NoteBlock,
+    Rest,
     Role,
     Section,
     Strips,
@@ -81,10 +82,14 @@ _INDENTS: Mapping[Role, _Indent] = {
 
 def render(document: Document, views: Views, style: Style) -> str:
     """The screen of a document, with where it comes from below."""
-    from popmodel.reports.views import footer
+    from popmodel.reports.views import footer, short_footer
 
-    lines = block_lines([*views.blocks(document), *footer(document)], style)
-    return "".join(f"{line}\n" for line in lines)
+    sections = views.blocks(document)
+    if style.whole:
+        below = footer(document)
+    else:
+        below = [short_footer(document, more=any(map(_has_more, sections)))]
+    return "".join(f"{line}\n" for line in block_lines([*sections, *below], style))
 
 
 def screen_text(sections: Iterable[Section], style: Style) -> str:
@@ -97,16 +102,25 @@ def block_lines(sections: Iterable[Section], style: Style) -> list[str]:
 
     What a report takes from a trace or another file may hold anything.
     """
-    shown = [section for section in _in_brief(sections) if section]
+    shown = [section for section in _chosen(sections, style) if section]
     return [_harmless(line) for line in _lines(shown, style, _Groups(shown))]
 
 
-def _in_brief(sections: Iterable[Section]) -> Iterator[Section]:
-    """The sections that a screen shows."""
+def _has_more(section: Section) -> bool:
+    return any(
+        isinstance(block, Rest) or (isinstance(block, Brief) and block.whole != block.brief)
+        for block in section
+    )
+
+
+def _chosen(sections: Iterable[Section], style: Style) -> Iterator[Section]:
+    """The sections that are shown, those in others among them."""
     for section in sections:
         match section:
-            case (Brief(_, brief),):
-                yield from brief
+            case (Brief(whole, brief),):
+                yield from whole if style.whole else brief
+            case (Rest(rest),):
+                yield from _chosen(rest, style) if style.whole else ()
             case _:
                 yield section
 
@@ -173,8 +187,10 @@ def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
         case FitBlock(forms):
             found = next((form for form in forms if _fits(form, width)), forms[-1])
             return _lines(found, style, groups)
-        case Brief(_, brief):  # among others
-            return _lines(brief, style, groups)
+        case Brief(whole, brief):  # among others
+            return _lines(whole if style.whole else brief, style, groups)
+        case Rest(rest):
+            return _lines(rest, style, groups) if style.whole else ()
         case Checks():
             return _checks(block, width, groups.of_names(block))
         case EquationBlock(name, text, _, meaning):

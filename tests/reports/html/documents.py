@@ -7,10 +7,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from popmodel.api.results import Result
 from popmodel.base.provenance import stamped
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.page import fragment
+from popmodel.reports.result import Result
 
 from ..balanced import Node, parsed
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import popmodel
-from popmodel.api.results import Result
 from popmodel.reports.html import others
 from popmodel.reports.html.contents import Contents, alone
 from popmodel.reports.html.page import fragment
+from popmodel.reports.result import Result
 
 from ..balanced import Node, parsed
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from popmodel.base import provenance
-from popmodel.base.errors import FileError
+from popmodel.base.errors import FileError, PopmodelError, UsageError, did_you_mean
 from popmodel.base.files import write_bytes
 from popmodel.base.values import dataclass
 
@@ -66,6 +66,15 @@ def save_text(
         raise FileError(path, problem, hint="choose another path") from error
 
 
+class Value(NamedTuple):
+    """A number of a result, for conditions and for ``result[id]``."""
+
+    id: str  # FAMILY.METRIC of an efficiency, else a name such as runtime
+    value: float | None
+    where: str = ""  # the run, where there are several
+    why: str = ""  # why there is no value
+
+
 class Result(ABC):
     """The result of a command.
 
@@ -83,13 +92,39 @@ class Result(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the document of the command (``--format json``) without provenance."""
 
+    @property
     @abstractmethod
-    def _views(self) -> Any:
+    def views(self) -> Any:
         """How the document is shown."""
 
-    def _document(self) -> dict[str, Any]:
+    def shown_document(self) -> dict[str, Any]:
         """The document as the screen and the drawing show it."""
         return self.to_dict()
+
+    def values(self) -> Sequence[Value]:
+        """The numbers that have an id: those that ``--fail-if`` and ``result[id]`` know."""
+        return ()
+
+    def __getitem__(self, id: str) -> float | tuple[float | None, ...] | None:
+        """The value of an id, ``METRIC`` or ``FAMILY.METRIC``; of several runs, one for each.
+
+        None is a value that is absent. Raises `UsageError` for an id that the result has not.
+        """
+        found = tuple(one.value for one in self.find(id))
+        return found[0] if len(found) == 1 else found
+
+    def find(self, id: str) -> list[Value]:
+        """The values of an id; of the first family where several have it; raises as indexing."""
+        known = self.values()
+        full = next((one.id for one in known if id in (one.id, one.id.rpartition(".")[2])), None)
+        if full is None:
+            ids = [name for one in known for name in (one.id.rpartition(".")[2], one.id)]
+            raise UsageError(f"unknown value '{id}'", did_you_mean(id, dict.fromkeys(ids), ""))
+        return [one for one in known if one.id == full]
+
+    def failure(self) -> PopmodelError | None:
+        """What is wrong with the result, which a command says after it was shown."""
+        return None
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the records of ``--format csv`` as a pandas table.
@@ -106,26 +141,26 @@ class Result(ABC):
         from popmodel.reports.formats import SVG
         from popmodel.reports.renderers.tables import Style
 
-        return Drawing(SVG.render(self._stamped(), self._views(), Style()))
+        return Drawing(SVG.render(self._stamped(), self.views, Style()))
 
     def __str__(self) -> str:
         from popmodel.reports.renderers.tables import Style
         from popmodel.reports.renderers.terminal import screen_text
 
-        return screen_text(self._views().blocks(self._stamped()), Style())
+        return screen_text(self.views.blocks(self._stamped()), Style())
 
     def _repr_html_(self) -> str:
         from popmodel.reports.html.notebook import notebook
 
-        return notebook(self._stamped(), self._views())
+        return notebook(self._stamped(), self.views)
 
     def _records(self) -> list[Record]:
-        rows: list[Record] = self._views().records(self.to_dict())
+        rows: list[Record] = self.views.records(self.to_dict())
         return rows
 
     def _stamped(self) -> dict[str, Any]:
         """The document with where it comes from."""
-        found = provenance.stamped(self._document(), (), filter(os.path.isfile, self.files))
+        found = provenance.stamped(self.shown_document(), (), filter(os.path.isfile, self.files))
         command = f"popmodel.{type(self).__module__.rpartition('.')[2]}() in Python"
         return {**found, "provenance": {**found["provenance"], "command": command}}
 

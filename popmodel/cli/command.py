@@ -1,0 +1,213 @@
+"""How a Python function becomes a command: its parameters are the options, its docstring the help.
+
+A verb is one function for Python and for the command line. A parameter whose annotation is
+``Annotated[TYPE, option(...)]`` can be given on the command line: its text is read by the function
+that is named there. The others are for Python alone. What is left out has the function's default.
+The function returns a `popmodel.reports.result.Result`, which is written as ``--format`` and ``-o``
+say, or None where it has written everything itself. A parameter named ``arguments`` gets the
+command line as it was typed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import typer
+
+from popmodel.base.values import dataclass
+from popmodel.reports import formats
+
+Read: TypeAlias = Callable[[str, Any], Any]
+"""From the option as a message names it, and its text (several: a list), to the value."""
+
+
+def as_is(name: str, text: Any) -> Any:  # noqa: ARG001 (a reader's signature)
+    """The text."""
+    return text
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """How a parameter of a function is given on a command line."""
+
+    kind: str  # argument, option or flag
+    metavar: str
+    help: str
+    read: Read = as_is
+    name: str = ""  # the option, where it is not the parameter's name with dashes
+    short: str = ""  # such as -o
+    several: bool = False
+    hidden: bool = False
+
+
+def argument(metavar: str, help: str, read: Read = as_is, *, several: bool = False) -> Parameter:
+    """Stands without a name; `[NAME]` may be left out."""
+    return Parameter("argument", metavar, help, read, several=several)
+
+
+def option(
+    metavar: str,
+    help: str,
+    read: Read = as_is,
+    *,
+    name: str = "",
+    several: bool = False,
+    hidden: bool = False,
+    short: str = "",
+) -> Parameter:
+    """An option with a value; `several`: may be repeated, and all texts are read together."""
+    return Parameter("option", metavar, help, read, name, short, several, hidden)
+
+
+def flag(help: str, *, name: str = "", hidden: bool = False) -> Parameter:
+    """An option without a value."""
+    return Parameter("flag", "", help, name=name, hidden=hidden)
+
+
+def declared(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """The parameters of a function that a command line can give, by name."""
+    names = _Names(vars(builtins) | vars(sys.modules[function.__module__]))
+    found: dict[str, Parameter] = {}
+    for name, annotation in function.__annotations__.items():
+        if annotation.startswith("Annotated["):
+            (found[name],) = eval(annotation, {}, names).__metadata__
+    return found
+
+
+class _Names(dict[str, Any]):
+    """Names of a module; types that it imports for mypy only do not matter here."""
+
+    def __missing__(self, name: str) -> Any:
+        return _AnyType
+
+
+class _Subscriptable(type):
+    def __getitem__(cls, _: Any) -> Any:
+        return cls
+
+
+class _AnyType(metaclass=_Subscriptable):
+    pass
+
+
+def summary(function: Callable[..., Any]) -> str:
+    """The first sentence of a function's docstring."""
+    words = " ".join((inspect.getdoc(function) or "").partition("\n\n")[0].split())
+    sentence, full_stop, _ = words.partition(". ")
+    return f"{sentence}." if full_stop else words
+
+
+def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Callable[..., Any]:
+    """A function as typer takes it: every parameter a text, help from the docstring.
+
+    `settings` are what the verb's module says: FORMATS (names of formats), CONDITIONS (whether
+    ``--fail-if`` applies).
+    """
+    own = declared(function)
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(function).parameters.items()
+    }
+    names: Sequence[str] = settings.get("FORMATS", formats.NAMES)
+    writes = "output" not in own
+    extra = _common(names, writes=writes, conditions=bool(settings.get("CONDITIONS")))
+
+    def command(ctx: typer.Context, **given: Any) -> None:
+        from popmodel.cli.fail_if import read_conditions
+        from popmodel.cli.output import target
+        from popmodel.cli.progress import shown
+
+        common = {name: given.pop(name) for name in extra}
+        force = bool(common.get("force"))
+        goal = target(
+            ctx.obj,
+            common.get("output"),
+            common.get("format"),
+            force=force,
+            names=names,
+            whole=common["all_"],
+        )
+        conditions = read_conditions(common.get("fail_if") or ())
+        values = {
+            name: own[name].read(_label(name, own[name]), text)
+            for name, text in given.items()
+            if text is not None and text != [] and text is not False
+        }
+        if "arguments" in defaults:  # what the command line was, for a result that states it
+            values["arguments"] = tuple(ctx.obj)
+        with shown():
+            result = function(**values)
+        if result is not None:
+            goal.show(result, conditions)
+
+    parameters = [inspect.Parameter("ctx", _ANY, annotation=typer.Context)]
+    for name, mark in {**own, **extra}.items():
+        parameters.append(_typer_parameter(name, mark, defaults.get(name)))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.__doc__ = re.split(r"\n\s*Parameters\n\s*-----", inspect.getdoc(function) or "")[0]
+    return command
+
+
+_ANY = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def _common(names: Sequence[str], *, writes: bool, conditions: bool) -> dict[str, Parameter]:
+    """The options of all verbs."""
+    choices = "|".join(names) if len("|".join(names)) <= _LONGEST else "FORMAT"
+    words = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+    help = f"Output format: {words}. Default: by the suffix of -o, else table."
+    found = {"format": option(choices, help)}
+    if writes:
+        where = f"Write to FILE ({formats.suffixes(names)}). Default: standard output (-)."
+        found["output"] = option("FILE", where, short="-o")
+        found["force"] = flag("Overwrite FILE if it exists.")
+    if conditions:
+        found["fail_if"] = option(
+            "CONDITION",
+            "Exit with status 3 if a value is below or above a limit, such as "
+            "'parallel_efficiency < 0.8'. Can be repeated.",
+            several=True,
+        )
+    found["all_"] = flag("Show everything; default: the answer, on 25 lines.", name="--all")
+    return found
+
+
+_LONGEST = 28
+
+
+def _label(name: str, mark: Parameter) -> str:
+    """A parameter as messages name it."""
+    if mark.kind == "argument":
+        return mark.metavar.strip("[]").removesuffix("...")
+    return mark.name or f"--{name.strip('_').replace('_', '-')}"
+
+
+def _typer_parameter(name: str, mark: Parameter, default: Any) -> inspect.Parameter:
+    """A parameter as typer declares it: texts, or a flag; None is what is left out."""
+    help = mark.help
+    if isinstance(default, str | int | float) and default not in ("", False):
+        help = f"{help} Default: {default}."
+    if mark.kind == "argument":
+        required = default is inspect.Parameter.empty
+        kind: Any = list[str] if mark.several else str
+        info = typer.Argument(
+            ... if required else None, metavar=mark.metavar, help=help, show_default=False
+        )
+        return inspect.Parameter(
+            name, _ANY, default=info, annotation=kind if required else kind | None
+        )
+    words = [_label(name, mark), *([mark.short] if mark.short else [])]
+    if mark.kind == "flag":
+        info = typer.Option(False, *words, help=help, show_default=False, hidden=mark.hidden)
+        return inspect.Parameter(name, _ANY, default=info, annotation=bool)
+    info = typer.Option(
+        None, *words, metavar=mark.metavar, help=help, show_default=False, hidden=mark.hidden
+    )
+    kind = list[str] | None if mark.several else str | None
+    return inspect.Parameter(name, _ANY, default=info, annotation=kind)

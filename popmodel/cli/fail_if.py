@@ -1,0 +1,68 @@
+"""``--fail-if``: conditions that a result must not meet."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from popmodel.base.errors import PopmodelError, ThresholdError, UsageError
+from popmodel.cli.options import fraction
+
+if TYPE_CHECKING:
+    from popmodel.reports.result import Result
+
+
+class Condition(NamedTuple):
+    """A value below or above a limit."""
+
+    id: str  # METRIC, FAMILY.METRIC or another name of the verb's document
+    below: bool
+    limit: float
+
+
+def read_conditions(texts: Iterable[str]) -> list[Condition]:
+    """Read ``ID < NUMBER`` or ``ID > NUMBER``; a number may be a percentage."""
+    return [_condition(text) for text in texts]
+
+
+def _condition(text: str) -> Condition:
+    match = re.fullmatch(r"\s*([A-Za-z_][\w.-]*)\s*([<>])\s*(\S+)\s*(%?)\s*", text)
+    example = "write ID < NUMBER or ID > NUMBER in quotes, such as 'parallel_efficiency < 0.8'"
+    if match is None:
+        raise UsageError(f"--fail-if {text}: is no condition", example)
+    limit = fraction(match[3] + match[4])
+    if not math.isfinite(limit):
+        raise UsageError(f"--fail-if {text}: must be a number, not '{match[3]}'", example)
+    return Condition(match[1], match[2] == "<", limit)
+
+
+def check(conditions: Sequence[Condition], result: Result) -> None:
+    """Hold a result against conditions.
+
+    Raises `ThresholdError` where one is met, and `PopmodelError` where a value is absent: nobody
+    can tell then whether it is.
+    """
+    met: list[str] = []
+    unknown: dict[str, list[str]] = {}  # by reason, which several values can share
+    for condition in conditions:
+        for value in result.find(condition.id):
+            where = f"{value.id} of {value.where}" if value.where else value.id
+            if value.value is None:
+                unknown.setdefault(value.why, []).append(where)
+            elif (
+                (value.value < condition.limit)
+                if condition.below
+                else (value.value > condition.limit)
+            ):
+                than = "less" if condition.below else "more"
+                met.append(f"{where} is {value.value:.4g}, {than} than {condition.limit:g}")
+    if met:
+        raise ThresholdError("; ".join(met))
+    if unknown:
+        told = "; ".join(f"{', '.join(names)} ({why})" for why, names in unknown.items())
+        raise PopmodelError(
+            f"--fail-if cannot be checked: no value for {told}",
+            "leave the condition out or analyse runs that have the value",
+        )
