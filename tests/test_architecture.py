@@ -52,14 +52,6 @@ def test_every_room_has_a_layer_and_none_but_that_of_traces_and_the_core_may_kno
     assert set(numbers["source_modules"]) == rooms - below
 
 
-def test_every_report_but_those_that_choose_a_renderer_is_held_to_blocks() -> None:
-    held = contract("reports draw nothing")["source_modules"]
-    choosing = {
-        f"popmodel.reports.{name}" for name in ("bench", "formats", "html", "manual", "renderers")
-    }
-    assert set(held) == modules("popmodel.reports") - choosing
-
-
 def test_every_module_of_traces_is_held_to_know_no_format() -> None:
     *formats, held = map(layer, contract("what is made of a trace knows no format")["layers"])
     assert held == modules("popmodel.traces") - set.union(*formats)

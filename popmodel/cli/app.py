@@ -121,7 +121,7 @@ class Verbs(TyperGroup):
             formatter.write_dl([(name, _summary(name)) for name in VERBS])
 
 
-class Actions(TyperGroup):
+class ActionGroup(TyperGroup):
     """A verb whose first word says what to do."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -151,9 +151,9 @@ def _command(verb: str, width: int, completing: bool) -> Any:
     # \b keeps the lines of the examples as they are. They stand four columns in.
     lines = [line for example in module.EXAMPLES for line in _wrapped(example, width - 4)]
     examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
-    actions: dict[str, Any] = getattr(module, "ACTIONS", {})
+    actions: dict[str, Any] = module.ACTIONS if hasattr(module, "SUMMARY") else {}
     single = typer.Typer(
-        cls=Actions, name=verb, add_completion=False, rich_markup_mode=None, epilog=examples
+        cls=ActionGroup, name=verb, add_completion=False, rich_markup_mode=None, epilog=examples
     )
     cls = getattr(module, "VERB", Verb)
     if actions:

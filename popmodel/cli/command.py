@@ -32,7 +32,7 @@ def as_is(name: str, text: Any) -> Any:  # noqa: ARG001 (a reader's signature)
 
 
 @dataclass(frozen=True)
-class Parameter:
+class CommandParameter:
     """How a parameter of a function is given on a command line."""
 
     kind: str  # argument, option or flag
@@ -45,9 +45,11 @@ class Parameter:
     hidden: bool = False
 
 
-def argument(metavar: str, help: str, read: Read = as_is, *, several: bool = False) -> Parameter:
+def argument(
+    metavar: str, help: str, read: Read = as_is, *, several: bool = False
+) -> CommandParameter:
     """Stands without a name; `[NAME]` may be left out."""
-    return Parameter("argument", metavar, help, read, several=several)
+    return CommandParameter("argument", metavar, help, read, several=several)
 
 
 def option(
@@ -59,20 +61,20 @@ def option(
     several: bool = False,
     hidden: bool = False,
     short: str = "",
-) -> Parameter:
+) -> CommandParameter:
     """An option with a value; `several`: may be repeated, and all texts are read together."""
-    return Parameter("option", metavar, help, read, name, short, several, hidden)
+    return CommandParameter("option", metavar, help, read, name, short, several, hidden)
 
 
-def flag(help: str, *, name: str = "", hidden: bool = False) -> Parameter:
+def flag(help: str, *, name: str = "", hidden: bool = False) -> CommandParameter:
     """An option without a value."""
-    return Parameter("flag", "", help, name=name, hidden=hidden)
+    return CommandParameter("flag", "", help, name=name, hidden=hidden)
 
 
-def declared(function: Callable[..., Any]) -> dict[str, Parameter]:
+def declared(function: Callable[..., Any]) -> dict[str, CommandParameter]:
     """The parameters of a function that a command line can give, by name."""
     names = _Names(vars(builtins) | vars(sys.modules[function.__module__]))
-    found: dict[str, Parameter] = {}
+    found: dict[str, CommandParameter] = {}
     for name, annotation in function.__annotations__.items():
         if annotation.startswith("Annotated["):
             (found[name],) = eval(annotation, {}, names).__metadata__
@@ -157,7 +159,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
 _ANY = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-def _common(names: Sequence[str], *, writes: bool, conditions: bool) -> dict[str, Parameter]:
+def _common(names: Sequence[str], *, writes: bool, conditions: bool) -> dict[str, CommandParameter]:
     """The options of all verbs."""
     choices = "|".join(names) if len("|".join(names)) <= _LONGEST else "FORMAT"
     words = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
@@ -181,14 +183,14 @@ def _common(names: Sequence[str], *, writes: bool, conditions: bool) -> dict[str
 _LONGEST = 28
 
 
-def _label(name: str, mark: Parameter) -> str:
+def _label(name: str, mark: CommandParameter) -> str:
     """A parameter as messages name it."""
     if mark.kind == "argument":
         return mark.metavar.strip("[]").removesuffix("...")
     return mark.name or f"--{name.strip('_').replace('_', '-')}"
 
 
-def _typer_parameter(name: str, mark: Parameter, default: Any) -> inspect.Parameter:
+def _typer_parameter(name: str, mark: CommandParameter, default: Any) -> inspect.Parameter:
     """A parameter as typer declares it: texts, or a flag; None is what is left out."""
     help = mark.help
     if isinstance(default, str | int | float) and default not in ("", False):

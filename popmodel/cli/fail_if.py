@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from popmodel.reports.result import Result
 
 
-class Condition(NamedTuple):
+class FailCondition(NamedTuple):
     """A value below or above a limit."""
 
     id: str  # METRIC, FAMILY.METRIC or another name of the verb's document
@@ -22,12 +22,12 @@ class Condition(NamedTuple):
     limit: float
 
 
-def read_conditions(texts: Iterable[str]) -> list[Condition]:
+def read_conditions(texts: Iterable[str]) -> list[FailCondition]:
     """Read ``ID < NUMBER`` or ``ID > NUMBER``; a number may be a percentage."""
     return [_condition(text) for text in texts]
 
 
-def _condition(text: str) -> Condition:
+def _condition(text: str) -> FailCondition:
     match = re.fullmatch(r"\s*([A-Za-z_][\w.-]*)\s*([<>])\s*(\S+)\s*(%?)\s*", text)
     example = "write ID < NUMBER or ID > NUMBER in quotes, such as 'parallel_efficiency < 0.8'"
     if match is None:
@@ -35,10 +35,10 @@ def _condition(text: str) -> Condition:
     limit = fraction(match[3] + match[4])
     if not math.isfinite(limit):
         raise UsageError(f"--fail-if {text}: must be a number, not '{match[3]}'", example)
-    return Condition(match[1], match[2] == "<", limit)
+    return FailCondition(match[1], match[2] == "<", limit)
 
 
-def check(conditions: Sequence[Condition], result: Result) -> None:
+def check(conditions: Sequence[FailCondition], result: Result) -> None:
     """Hold a result against conditions.
 
     Raises `ThresholdError` where one is met, and `PopmodelError` where a value is absent: nobody

@@ -23,7 +23,7 @@ from popmodel.cli.parameters import (
     one_of,
 )
 from popmodel.reports.formats import DRAWN
-from popmodel.reports.result import Result, Value
+from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
     from popmodel.api.breakdown import By, RuntimeBreakdown
@@ -115,17 +115,21 @@ class Metrics(Result):
         """The document with the families that the screen shows."""
         return self.to_dict(self.shown)
 
-    def values(self) -> list[Value]:
+    def values(self) -> list[ResultValue]:
         """Efficiencies, those of the shown families first, and runtimes."""
         found = []
         order = dict.fromkeys([*self.shown, *self.evaluations[0]])
         for name, run, evaluations in zip(self.names, self.runs, self.evaluations, strict=True):
             where = name if len(self.runs) > 1 else ""
-            found.append(Value("runtime", float(run.observables.runtime), where))
+            found.append(ResultValue("runtime", float(run.observables.runtime), where))
             for family in order:
                 values, absent = evaluations[family].values, evaluations[family].absent
-                found += [Value(f"{family}.{id}", number, where) for id, number in values.items()]
-                found += [Value(f"{family}.{id}", None, where, why) for id, why in absent.items()]
+                found += [
+                    ResultValue(f"{family}.{id}", number, where) for id, number in values.items()
+                ]
+                found += [
+                    ResultValue(f"{family}.{id}", None, where, why) for id, why in absent.items()
+                ]
         return found
 
     @property

@@ -15,7 +15,7 @@ from popmodel.base.errors import FileError, UsageError
 from popmodel.base.files import expect_writable, refuse_planted, write_bytes
 from popmodel.base.provenance import stamped
 from popmodel.base.values import dataclass
-from popmodel.cli.fail_if import Condition, check
+from popmodel.cli.fail_if import FailCondition, check
 from popmodel.cli.options import FORMATS, choice
 from popmodel.cli.streams import discard_out, flush_out, write_out
 from popmodel.reports import formats
@@ -65,7 +65,7 @@ class OutputTarget:
             write_file(self.path, text, force=self.force, read=self._reader(document))
         then()
 
-    def show(self, result: Result, conditions: Sequence[Condition] = ()) -> None:
+    def show(self, result: Result, conditions: Sequence[FailCondition] = ()) -> None:
         """Write a result, then say what is wrong with it, and hold it against conditions."""
         for condition in conditions:
             result.find(condition.id)  # an unknown id is wrong usage: said before the result

@@ -241,7 +241,7 @@ class Brief:
 
 
 @dataclass(frozen=True)
-class Rest:
+class Further:
     """What a screen shows only if everything is asked for; files always do."""
 
     sections: tuple[Section, ...]
@@ -263,7 +263,7 @@ Block: TypeAlias = (
     | FindingBlock
     | FitBlock
     | Brief
-    | Rest
+    | Further
 )
 Section: TypeAlias = tuple[Block, ...]
 """Blocks that stand together; an empty one shows nothing."""

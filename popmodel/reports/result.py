@@ -66,7 +66,7 @@ def save_text(
         raise FileError(path, problem, hint="choose another path") from error
 
 
-class Value(NamedTuple):
+class ResultValue(NamedTuple):
     """A number of a result, for conditions and for ``result[id]``."""
 
     id: str  # FAMILY.METRIC of an efficiency, else a name such as runtime
@@ -101,7 +101,7 @@ class Result(ABC):
         """The document as the screen and the drawing show it."""
         return self.to_dict()
 
-    def values(self) -> Sequence[Value]:
+    def values(self) -> Sequence[ResultValue]:
         """The numbers that have an id: those that ``--fail-if`` and ``result[id]`` know."""
         return ()
 
@@ -113,7 +113,7 @@ class Result(ABC):
         found = tuple(one.value for one in self.find(id))
         return found[0] if len(found) == 1 else found
 
-    def find(self, id: str) -> list[Value]:
+    def find(self, id: str) -> list[ResultValue]:
         """The values of an id; of the first family where several have it; raises as indexing."""
         known = self.values()
         full = next((one.id for one in known if id in (one.id, one.id.rpartition(".")[2])), None)

@@ -17,7 +17,7 @@ import pytest
 from fuzz.documents import mutate, mutate_text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from machine.profiles import document as profile_document
+from machines.profiles import document as profile_document
 from tracer.builder import Run as TracedRun
 from tracer.builder import post, receive, send
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from machine.profiles import document, measured
+from machines.profiles import document, measured
 
 from popmodel.machines.profile import DEFAULT_PRESET
 

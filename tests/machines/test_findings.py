@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from machine.profiles import Document, document, measured, overhead
+from machines.profiles import Document, document, measured, overhead
 
 from popmodel.base.plain import plain
 from popmodel.machines import profile as profiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from machine.profiles import document, measured, overhead
+from machines.profiles import document, measured, overhead
 
 from popmodel.api.machine import check, show
 from popmodel.machines import profile as profiles

@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from whatif.functions import Lines
+from sensitivity.functions import Lines
 
 from popmodel.sensitivity.piecewise_linear import Tangent, pieces
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
-from whatif.programs import networks, programs
+from sensitivity.programs import networks, programs
 
 from popmodel.base.errors import UsageError
 from popmodel.network.network import Network

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oracle.script import Script
-from whatif.paths import Step, path_of
+from sensitivity.paths import Step, path_of
 
 from popmodel.base.errors import TraceError
 from popmodel.sensitivity.critical_path import COMPUTING, IN_MPI, path_events, write_path

@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from whatif.functions import Hull
+from sensitivity.functions import Hull
 
 from popmodel.sensitivity.piecewise_linear import Plane, planes
 

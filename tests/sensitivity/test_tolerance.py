@@ -7,7 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from whatif.functions import Lines
+from sensitivity.functions import Lines
 
 from popmodel.sensitivity.piecewise_linear import pieces
 from popmodel.sensitivity.runtime_planes import reaches

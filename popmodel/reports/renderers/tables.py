@@ -36,7 +36,7 @@ class Style:
 
     width: int = 80
     depth: Depth = Depth.NONE
-    whole: bool = False  # false: without what `Rest` holds, and `Brief` in brief
+    whole: bool = False  # false: without what `Further` holds, and `Brief` in brief
 
 
 @dataclass(frozen=True)

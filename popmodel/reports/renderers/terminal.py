@@ -17,10 +17,10 @@ from popmodel.reports.blocks import (
     Facts,
     FindingBlock,
     FitBlock,
+    Further,
     Heading,
     Listing,
     NoteBlock,
-    Rest,
     Role,
     Section,
     Strips,
@@ -108,7 +108,7 @@ def block_lines(sections: Iterable[Section], style: Style) -> list[str]:
 
 def _has_more(section: Section) -> bool:
     return any(
-        isinstance(block, Rest) or (isinstance(block, Brief) and block.whole != block.brief)
+        isinstance(block, Further) or (isinstance(block, Brief) and block.whole != block.brief)
         for block in section
     )
 
@@ -119,7 +119,7 @@ def _chosen(sections: Iterable[Section], style: Style) -> Iterator[Section]:
         match section:
             case (Brief(whole, brief),):
                 yield from whole if style.whole else brief
-            case (Rest(rest),):
+            case (Further(rest),):
                 yield from _chosen(rest, style) if style.whole else ()
             case _:
                 yield section
@@ -189,7 +189,7 @@ def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
             return _lines(found, style, groups)
         case Brief(whole, brief):  # among others
             return _lines(whole if style.whole else brief, style, groups)
-        case Rest(rest):
+        case Further(rest):
             return _lines(rest, style, groups) if style.whole else ()
         case Checks():
             return _checks(block, width, groups.of_names(block))

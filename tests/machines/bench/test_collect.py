@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from machine.profiles import document
+from machines.profiles import document
 
 from popmodel.machines.bench import collect
 

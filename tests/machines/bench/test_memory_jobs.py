@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from machine.bench.test_plan import GIB, KIB, LARGE, MIB, SMALL
+from machines.bench.test_plan import GIB, KIB, LARGE, MIB, SMALL
 
 from popmodel.machines.bench import jobs as memory_jobs
 from popmodel.machines.bench.estimate.core_estimates import level_of

@@ -6,7 +6,7 @@ import json
 import os
 
 import pytest
-from machine.host.machines import GIB, KIB, MIB, arm, epyc, groups, table, vm, xeon
+from machines.host.machines import GIB, KIB, MIB, arm, epyc, groups, table, vm, xeon
 
 from popmodel.machines.host import hardware
 from popmodel.machines.host.hardware import NODE, cpu_list, parse_cpu_list, read

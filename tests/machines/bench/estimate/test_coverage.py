@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from machine.bench.estimate.synthetic import Job, Noise, core, launches, memory, messages, openmp
+from machines.bench.estimate.synthetic import Job, Noise, core, launches, memory, messages, openmp
 
 from popmodel.machines.bench.estimate.measured_results import MeasuredResults
 

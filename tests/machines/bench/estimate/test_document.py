@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from machine.bench.estimate.synthetic import (
+from machines.bench.estimate.synthetic import (
     Job,
     absent,
     launches,

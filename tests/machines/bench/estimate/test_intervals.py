@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from machine.bench.estimate.synthetic import QUIET, Noise, core, launches, messages, pingpong
+from machines.bench.estimate.synthetic import QUIET, Noise, core, launches, messages, pingpong
 
 from popmodel.machines.bench.estimate.launch_intervals import CalibrationError, Series, quantities
 from popmodel.machines.bench.estimate.measured_results import MeasuredResults

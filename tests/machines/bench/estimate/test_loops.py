@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from machine.bench.estimate.synthetic import QUIET, Job, Noise, absent, launches, measured
+from machines.bench.estimate.synthetic import QUIET, Job, Noise, absent, launches, measured
 
 from popmodel.machines import profile
 from popmodel.machines.bench.estimate.core_estimates import overlap

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from machine.bench.estimate.synthetic import QUIET, Job, launches, measured, memory, triad
+from machines.bench.estimate.synthetic import QUIET, Job, launches, measured, memory, triad
 
 from popmodel.machines.bench.estimate.measured_results import MeasuredResults
 

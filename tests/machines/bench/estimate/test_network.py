@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from machine.bench.estimate.synthetic import (
+from machines.bench.estimate.synthetic import (
     QUIET,
     Job,
     Noise,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from machine.bench.estimate.synthetic import QUIET, Job, Noise, launches, measured, openmp
+from machines.bench.estimate.synthetic import QUIET, Job, Noise, launches, measured, openmp
 
 from popmodel.machines.bench.estimate.measured_results import MeasuredResults
 from popmodel.machines.bench.estimate.profile_document import noise as noise_of

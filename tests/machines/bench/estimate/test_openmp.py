@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from machine.bench.estimate.synthetic import Job, measured, openmp
+from machines.bench.estimate.synthetic import Job, measured, openmp
 
 from popmodel.machines.bench.estimate import openmp_estimates
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from machine.bench.estimate.synthetic import Job, absent, launches, measured
+from machines.bench.estimate.synthetic import Job, absent, launches, measured
 
 from popmodel.machines.bench.estimate.measured_results import MeasuredResults
 from popmodel.machines.bench.estimate.memory_estimates import _remote as remote

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from machine.bench.estimate.synthetic import QUIET, Job, Noise, core, launches, measured
+from machines.bench.estimate.synthetic import QUIET, Job, Noise, core, launches, measured
 
 from popmodel.machines.bench.estimate.core_estimates import _ends_of_loops as ends_of_loops
 from popmodel.machines.bench.estimate.measured_results import MeasuredResults
