@@ -156,16 +156,19 @@ def _command(verb: str, width: int, completing: bool) -> Any:
         cls=ActionGroup, name=verb, add_completion=False, rich_markup_mode=None, epilog=examples
     )
     cls = getattr(module, "VERB", Verb)
+    marks = {}  # of the parameters, by command
     if actions:
         single.callback(help=module.SUMMARY, context_settings={"help_option_names": list(_HELP)})(
             lambda: None
         )
         for name, function in actions.items():
-            single.command(name, cls=cls)(command_of(function, vars(module)))
+            made = single.command(name, cls=cls)(command_of(function, vars(module)))
+            marks[name] = made.marks
     else:
         function = getattr(module, verb, None)
         made = module.command if function is None else command_of(function, vars(module))
         single.command(verb, cls=cls, epilog=examples)(made)
+        marks[verb] = getattr(made, "marks", {})
     command = get_command(single)
     if completing:
         from popmodel.cli.completion import attach
@@ -173,7 +176,7 @@ def _command(verb: str, width: int, completing: bool) -> Any:
         click = ClickUsageError.__module__.rpartition(".")[0]
         item = import_module(f"{click}.shell_completion").CompletionItem
         for each in command.commands.values() if actions else [command]:  # type: ignore[attr-defined]
-            attach(verb, each, item)
+            attach(each, marks[each.name], item)
     return command
 
 

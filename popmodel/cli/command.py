@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import typer
 
 from popmodel.base.values import dataclass
+from popmodel.cli.completion import Words, metric_ids
 from popmodel.reports import formats
 
 Read: TypeAlias = Callable[[str, Any], Any]
@@ -43,13 +44,21 @@ class CommandParameter:
     short: str = ""  # such as -o
     several: bool = False
     hidden: bool = False
+    # What a shell completes: words, suffixes of files (.toml), what gives words (completion.py);
+    # by default the words of a metavar such as a|b.
+    complete: Sequence[str | Words] = ()
 
 
 def argument(
-    metavar: str, help: str, read: Read = as_is, *, several: bool = False
+    metavar: str,
+    help: str,
+    read: Read = as_is,
+    *,
+    several: bool = False,
+    complete: Sequence[str | Words] = (),
 ) -> CommandParameter:
     """Stands without a name; `[NAME]` may be left out."""
-    return CommandParameter("argument", metavar, help, read, several=several)
+    return CommandParameter("argument", metavar, help, read, several=several, complete=complete)
 
 
 def option(
@@ -61,9 +70,10 @@ def option(
     several: bool = False,
     hidden: bool = False,
     short: str = "",
+    complete: Sequence[str | Words] = (),
 ) -> CommandParameter:
     """An option with a value; `several`: may be repeated, and all texts are read together."""
-    return CommandParameter("option", metavar, help, read, name, short, several, hidden)
+    return CommandParameter("option", metavar, help, read, name, short, several, hidden, complete)
 
 
 def flag(help: str, *, name: str = "", hidden: bool = False) -> CommandParameter:
@@ -152,6 +162,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
         parameters.append(_typer_parameter(name, mark, defaults.get(name)))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.marks = {**own, **extra}  # type: ignore[attr-defined]
     command.__doc__ = re.split(r"\n\s*Parameters\n\s*-----", inspect.getdoc(function) or "")[0]
     return command
 
@@ -164,7 +175,7 @@ def _common(names: Sequence[str], *, writes: bool, conditions: bool) -> dict[str
     choices = "|".join(names) if len("|".join(names)) <= _LONGEST else "FORMAT"
     words = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
     help = f"Output format: {words}. Default: by the suffix of -o, else table."
-    found = {"format": option(choices, help)}
+    found = {"format": option(choices, help, complete=names)}
     if writes:
         where = f"Write to FILE ({formats.suffixes(names)}). Default: standard output (-)."
         found["output"] = option("FILE", where, short="-o")
@@ -175,6 +186,7 @@ def _common(names: Sequence[str], *, writes: bool, conditions: bool) -> dict[str
             "Exit with status 3 if a value is below or above a limit, such as "
             "'parallel_efficiency < 0.8'. Can be repeated.",
             several=True,
+            complete=("runtime", metric_ids),
         )
     found["all_"] = flag("Show everything; default: the answer, on 25 lines.", name="--all")
     return found

@@ -1,12 +1,12 @@
-"""Values that a shell completes: families, metrics, presets, signatures, files of a kind.
+"""What a shell completes, as the parameters of verbs declare it (`complete` of a parameter).
 
+Each function here gives the words of a kind, which are offered as far as they begin as was typed.
 Nothing large is imported: a shell waits for the answer at every press of the key.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,46 +17,42 @@ TRACES = (
     *(".dim", ".dim.gz", ".goal", ".goal.gz"),
 )
 TABLES = (".csv", ".json", ".jsonl", ".txt")
-PREDICTIONS = (".json",)
-SIGNATURES = (".toml",)
-PROFILES = (".json",)
 
-Values: TypeAlias = Callable[[Any], Iterable[str]]
-"""From click's context, what was read before, to the values of a parameter."""
+Words: TypeAlias = Callable[[Any], Iterable[str]]
+"""From click's context, which has what was read before, to words."""
 
 
-def attach(verb: str, command: Any, item: type) -> None:
-    """Let the parameters of a verb complete their values."""
+def attach(command: Any, marks: Mapping[str, Any], item: type) -> None:
+    """Let the parameters of a command complete as its function declares them."""
     for parameter in command.params:
-        values, suffixes = _of(verb, parameter)
-        if values is not None or suffixes:
-            complete = partial(_complete, item=item, values=values, suffixes=suffixes)
-            parameter.shell_complete = complete
+        mark = marks.get(parameter.name)
+        if mark is not None and (words := mark.complete or _alternatives(mark.metavar)):
+            parameter.shell_complete = partial(_complete, item=item, words=words)
 
 
-def _complete(
-    ctx: Any, incomplete: str, *, item: type, values: Values | None, suffixes: Sequence[str]
-) -> list[Any]:
+def _alternatives(metavar: str) -> Sequence[str]:
+    """The words of a metavar such as `auto|strong|weak`."""
+    words = metavar.strip("[]").split("|")
+    plain = len(words) > 1 and all(word.replace("-", "").isalpha() for word in words)
+    return words if plain else ()
+
+
+def _complete(ctx: Any, incomplete: str, *, item: type, words: Sequence[str | Words]) -> list[Any]:
     *before, last = incomplete.split(",")  # what takes several values has them between commas
-    begin = "".join(f"{one}," for one in before)
-    known = [] if values is None else list(dict.fromkeys(values(ctx)))
-    found = [begin + value for value in known if value.startswith(last)]
+    begin = "".join(f"{word}," for word in before)
+    suffixes = [word for word in words if isinstance(word, str) and word.startswith(".")]
+    values: list[str] = []
+    for word in words:
+        if not isinstance(word, str):
+            values += word(ctx)
+        elif word not in suffixes:
+            values.append(word)
+    found = [begin + value for value in dict.fromkeys(values) if value.startswith(last)]
     found += files(incomplete, suffixes)
     # One folder alone: the shell's own completion goes on behind it without a blank.
     if len(found) == 1 and found[0].endswith("/"):
         return []
     return [item(value) for value in found]
-
-
-def _of(verb: str, parameter: Any) -> tuple[Values | None, Sequence[str]]:
-    """Values of a parameter, and suffixes of files that it takes."""
-    for key in ((verb, parameter.name), ("", parameter.name)):
-        if key in _KNOWN:
-            return _KNOWN[key]
-    words = (parameter.metavar or "").strip("[]").split("|")
-    if len(words) > 1 and all(word.replace("-", "").isalpha() for word in words):
-        return partial(_constant, words), ()
-    return None, ()
 
 
 def files(incomplete: str, suffixes: Sequence[str]) -> list[str]:
@@ -77,142 +73,85 @@ def files(incomplete: str, suffixes: Sequence[str]) -> list[str]:
     ]
 
 
-def _constant(words: Sequence[str], _: Any) -> Sequence[str]:
-    return words
-
-
 def _stems(folder: Path, suffix: str) -> list[str]:
     return sorted(path.stem for path in folder.glob(f"*{suffix}"))
 
 
-def _families(_: Any) -> list[str]:
+def family_names(_: Any) -> list[str]:
+    """Families of metrics."""
     return [*_stems(PACKAGE / "efficiency" / "families", ".toml"), "all"]
 
 
-def _metrics(_: Any) -> Iterator[str]:
+def metric_ids(_: Any) -> list[str]:
     """Ids of metrics, then with their families: few begin with both."""
-    found = [
-        (path.stem, one["id"])
+    ids = [
+        (path.stem, metric["id"])
         for path in sorted((PACKAGE / "efficiency" / "families").glob("*.toml"))
-        for one in tomllib.loads(path.read_text(encoding="utf-8"))["metric"]
+        for metric in read_toml(path)["metric"]
     ]
-    yield from (metric for _, metric in found)
-    yield from (f"{family}.{metric}" for family, metric in found)
+    return [*(id for _, id in ids), *(f"{family}.{id}" for family, id in ids)]
 
 
-def _thresholds(ctx: Any) -> Iterator[str]:
-    return (f"{metric}=" for metric in _metrics(ctx))
+def read_toml(path: Path) -> dict[str, Any]:
+    """The document in a file; the reader of these is not loaded by those who ask for nothing."""
+    import tomllib
+
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def _errors(ctx: Any) -> Iterator[str]:
-    yield "error="
-    yield from _thresholds(ctx)
-
-
-def _formulas(ctx: Any) -> Iterator[str]:
-    yield "runtime"
-    yield from _metrics(ctx)
-
-
-def _names(ctx: Any) -> Iterator[str]:
-    """What `popmodel explain` takes, as far as it is one word."""
-    from popmodel.model.symbols import SYMBOLS
-
-    yield from _families(ctx)[:-1]
-    yield from _metrics(ctx)
-    yield from SYMBOLS
-    glossary = tomllib.loads((PACKAGE / "api" / "glossary.toml").read_text(encoding="utf-8"))
-    yield from glossary["abbreviations"]
-    yield from (one["name"] for one in glossary["term"] if " " not in one["name"])
-
-
-def _signatures(_: Any) -> list[str]:
+def bundled_signatures(_: Any) -> list[str]:
+    """Names of bundled signatures."""
     return _stems(PACKAGE / "model" / "signature" / "bundled", ".toml")
 
 
-def _parameters(ctx: Any) -> list[str]:
-    """Parameters of the application that was named."""
+def signature_parameters(ctx: Any) -> list[str]:
+    """Parameters of the signature that was named."""
+    given = [str(word) for value in ctx.params.values() for word in _several(value)]
     # Behind an option that waits for its value click has not yet told arguments apart.
-    several = ctx.params.get("names") or ()
-    own = ctx.params.get("app"), ctx.params.get("prediction")
-    given = [*own, *several, *ctx.args, "stencil3d"]
-    bundled = _signatures(ctx)
-    named = next(str(one) for one in given if one in bundled or str(one).endswith(".toml"))
+    given += [*ctx.args, "stencil3d"]
+    bundled = bundled_signatures(ctx)
+    named = next(word for word in given if word in bundled or word.endswith(".toml"))
     path = Path(named)
     if named in bundled:
         path = PACKAGE / "model" / "signature" / "bundled" / f"{named}.toml"
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-        return [f"{name}=" for name in document["params"]]
+        return [f"{name}=" for name in read_toml(path)["params"]]
     except (OSError, ValueError, KeyError, TypeError):  # the command will say what is wrong with it
         return []
 
 
-def _presets(_: Any) -> list[str]:
+def _several(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def machine_presets(_: Any) -> list[str]:
+    """Names of machine profiles that come with popmodel."""
     return _stems(PACKAGE / "machines" / "presets", ".json")
 
 
-def _networks(_: Any) -> Iterable[str]:
+def network_names(_: Any) -> Iterable[str]:
+    """Names of networks."""
     from popmodel.network.network import PRESETS
 
     return PRESETS
 
 
-def _readings(_: Any) -> Iterable[str]:
+def collective_readings(_: Any) -> Iterable[str]:
+    """Ways of reading the cost of collectives."""
     from popmodel.network.network import READINGS
 
     return READINGS
 
 
-def _what_if(_: Any) -> Iterable[str]:
+def what_if_factors(_: Any) -> Iterable[str]:
+    """Factors of a prediction that can be set."""
     from popmodel.model.scale_factors import WHAT_IF
 
     return [f"{name}=" for name in WHAT_IF]
 
 
-def _spreads(_: Any) -> Iterable[str]:
+def spread_names(_: Any) -> Iterable[str]:
+    """Spreads of work that can be set."""
     from popmodel.model.scale_factors import SPREADS
 
     return [f"{name}=" for name in SPREADS]
-
-
-def _pages(_: Any) -> list[str]:
-    from popmodel.api.docs import pages
-
-    return [page.name for page in pages()]
-
-
-def _parts(_: Any) -> Iterable[str]:
-    from popmodel.machines.parameter import PARTS
-
-    return PARTS
-
-
-_KNOWN: Mapping[tuple[str, str], tuple[Values | None, Sequence[str]]] = {
-    ("", "trace"): (None, TRACES),
-    ("", "traces"): (None, TRACES),
-    ("", "measured"): (None, (*TRACES, *TABLES)),
-    ("project", "runs"): (None, (*TRACES, *TABLES)),
-    ("", "sources"): (None, (*TRACES, *TABLES)),
-    ("", "prediction"): (_signatures, (*SIGNATURES, *PREDICTIONS)),
-    ("", "app"): (_signatures, SIGNATURES),
-    ("", "machine"): (_presets, PROFILES),
-    ("", "profiles"): (_presets, PROFILES),
-    ("", "network"): (_networks, ()),
-    ("", "collectives"): (_readings, ()),
-    ("", "family"): (_families, ()),
-    ("", "fail_under"): (_thresholds, ()),
-    ("", "formula"): (_formulas, ()),
-    ("", "set_"): (_parameters, ()),
-    ("", "what_if"): (_what_if, ()),
-    ("", "imbalance"): (_spreads, ()),
-    ("calibrate", "runs"): (None, (*TRACES, *TABLES)),
-    ("signature", "names"): (_signatures, (*SIGNATURES, *TRACES)),
-    ("signature", "against"): (None, TRACES),
-    ("validate", "fail_under"): (partial(_constant, ("coverage=",)), ()),
-    ("validate", "fail_over"): (_errors, ()),
-    ("bench", "only"): (_parts, ()),
-    ("explain", "name"): (_names, ()),
-    ("docs", "page"): (_pages, ()),
-}
-"""By verb (or for all) and parameter."""

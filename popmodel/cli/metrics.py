@@ -13,6 +13,7 @@ from popmodel.base.plain import document
 from popmodel.base.units import format_time, plural, team
 from popmodel.base.values import cut, dataclass
 from popmodel.cli.command import argument, option
+from popmodel.cli.completion import TRACES, family_names
 from popmodel.cli.parameters import (
     APPLICATION,
     FOA,
@@ -152,7 +153,7 @@ def _top(evaluation: FamilyEvaluation) -> str:
 def metrics(
     traces: Annotated[
         TraceLike | Iterable[TraceLike],
-        argument("TRACE", "Traces, one per run.", several=True),
+        argument("TRACE", "Traces, one per run.", several=True, complete=TRACES),
     ],
     *,
     family: Annotated[
@@ -161,6 +162,7 @@ def metrics(
             "NAMES",
             "Families of metrics, separated by commas, or all. Default: tables show the one that "
             "fits the run, other formats contain all.",
+            complete=(family_names,),
         ),
     ] = None,
     scaling: Annotated[str, SCALING] = "auto",

@@ -6,6 +6,7 @@ from typing import Any
 
 from popmodel.base.units import parse_flop_rate
 from popmodel.cli.command import Read, argument, flag, option
+from popmodel.cli.completion import TRACES, machine_presets, signature_parameters, spread_names
 from popmodel.cli.options import choice, settings, size, whole_number, whole_numbers
 
 
@@ -37,8 +38,12 @@ def set_parameters(name: str, texts: Sequence[str]) -> dict[str, float]:
     return settings(texts, name)
 
 
-TRACE = argument("TRACE", "A trace (.prv, .ti, .dim, .goal, or with .gz).")
-RUN = argument("TRACE", "A trace (.prv, .ti, .dim, .goal, or with .gz), or a signature (.toml).")
+TRACE = argument("TRACE", "A trace (.prv, .ti, .dim, .goal, or with .gz).", complete=TRACES)
+RUN = argument(
+    "TRACE",
+    "A trace (.prv, .ti, .dim, .goal, or with .gz), or a signature (.toml).",
+    complete=(*TRACES, ".toml"),
+)
 APPLICATION = option("N", "Number of the application in the trace.", whole_number)
 WINDOW = option(
     "BEGIN:END",
@@ -67,6 +72,7 @@ FLOP_RATE = option(
 MACHINE = option(
     "FILE",
     "Machine profile: a file (.json) or the name of a preset. Default: the preset sandybridge-fdr.",
+    complete=(machine_presets, ".json"),
 )
 SET = option(
     "NAME=VALUE",
@@ -74,6 +80,7 @@ SET = option(
     set_parameters,
     name="--set",
     several=True,
+    complete=(signature_parameters,),
 )
 NODES = option(
     "N",
@@ -105,6 +112,7 @@ IMBALANCE = option(
     "Set how much the work of processes differs (coefficient of variation): persistent (the same "
     "process is slow in every step) or transient (another one in every step).",
     imbalance,
+    complete=(spread_names,),
 )
 BIND = option(
     "close|spread|none",

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,27 +82,8 @@ VALUES = [
     ("popmodel metrics --outside-mpi ", ["everywhere", "not-in-mpi"]),
     ("popmodel metrics --family t", ["talp"]),
     ("popmodel metrics --family mpi,t", ["mpi,talp"]),
-    ("popmodel metrics --fail-under talp.p", ["talp.parallel_efficiency="]),
-    ("popmodel sweep --format s", ["svg"]),
-    ("popmodel sweep --what-if latency=0.5x,b", ["latency=0.5x,bandwidth="]),
-    ("popmodel predict --imbalance persistent=0.1,t", ["persistent=0.1,transient="]),
-    ("popmodel predict ca", ["cannon"]),
-    ("popmodel project --law a", ["auto", "amdahl"]),
-    ("popmodel predict cannon --set ", ["N=", "w="]),
-    ("popmodel predict --set ", ["N=", "steps="]),
-    ("popmodel signature check cannon --set ", ["N=", "w="]),
-    ("popmodel predict --formula run", ["runtime"]),
-    ("popmodel replay run.prv --network d", ["dimemas"]),
-    ("popmodel replay run.prv --collectives r", ["rooted"]),
-    ("popmodel validate stencil3d runs.csv --fail-under ", ["coverage="]),
-    ("popmodel signature ", ["list", "show", "check", "from"]),
-    ("popmodel signature show s", ["stencil3d"]),
-    ("popmodel machine d", ["diff"]),
-    ("popmodel machine show san", ["sandybridge-fdr"]),
-    ("popmodel bench --only core,m", ["core,memory"]),
-    ("popmodel docs gram", ["grammar"]),
-    ("popmodel explain e_", ["e_mt", "e_mp"]),
-    ("popmodel explain memory.bs", ["memory.bsat"]),
+    ("popmodel metrics --fail-if talp.p", ["talp.parallel_efficiency"]),
+    ("popmodel metrics --format s", ["svg"]),
     ("popmodel metrics --nothing ", []),
 ]
 
@@ -121,8 +103,9 @@ def test_values(line: str, expected: list[str], told: dict[str, list[str]]) -> N
 
 
 def test_all_families_and_signatures_are_offered(tmp_path: Path) -> None:
-    lines = ["popmodel metrics --family ", "popmodel predict "]
-    assert complete_all(lines, tmp_path) == [[*sorted(load_families()), "all"], bundled()]
+    lines = ["popmodel metrics --family "]
+    assert complete_all(lines, tmp_path) == [[*sorted(load_families()), "all"]]
+    assert completion.bundled_signatures(None) == bundled()
 
 
 def test_traces_are_offered_by_their_suffix(tmp_path: Path) -> None:
@@ -132,8 +115,7 @@ def test_traces_are_offered_by_their_suffix(tmp_path: Path) -> None:
     told = {
         "popmodel metrics ": ["a.prv", "b.prv.gz", "runs/"],
         "popmodel metrics b": ["b.prv.gz"],
-        "popmodel info ./a": ["./a.prv"],
-        "popmodel validate stencil3d c": ["c.csv"],
+        "popmodel metrics ./a": ["./a.prv"],
     }
     assert complete_all([*told], tmp_path) == [*told.values()]
 
@@ -152,10 +134,26 @@ def test_files_below_a_folder(tmp_path: Path) -> None:
     assert "/tmp/" in files("/t", (".prv",)) or not Path("/tmp").is_dir()
 
 
-def test_an_application_that_cannot_be_read_has_no_parameters(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ("cannon", ["N=", "w="]),
+        (["more.csv", "cannon"], ["N=", "w="]),
+        (None, ["N=", "steps="]),  # of the default
+        ("bad.toml", []),
+        ("nothing.toml", []),
+    ],
+)
+def test_parameters_are_those_of_the_signature_that_is_named(
+    named: str | list[str] | None,
+    expected: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (tmp_path / "bad.toml").write_text("= 3")
-    lines = [f"popmodel predict {name}.toml --set " for name in ("bad", "nothing")]
-    assert complete_all(lines, tmp_path) == [[], []]
+    monkeypatch.chdir(tmp_path)
+    context = SimpleNamespace(params={"inputs": named, "procs": None}, args=[])
+    assert completion.signature_parameters(context) == expected
 
 
 def test_traces_of_all_formats_are_completed() -> None:
