@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import TraceLike, trace_of
 from popmodel.api.networks import NetworkLike, network_of
-from popmodel.api.part_of_run import part_of_run
 from popmodel.cli.metrics import Metrics, of_run
 from popmodel.efficiency import measure
 from popmodel.reports.result import Result
+from popmodel.structure.part_of_run import part_of_run
 from popmodel.traces.selection import Foa, TracePart, Window
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def analyse(
         Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
         MPI_Finalize on the first.
     foa : str, optional
-        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10..20"``,
-        or times as ``"0.8s..1.2s"``.
+        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10:20"``,
+        or times as ``"0.8s:1.2s"``.
     application : int
         Number of the application in the trace, from 1.
 

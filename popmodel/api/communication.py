@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.api.inputs import TraceLike, path_of, trace_of
-from popmodel.api.part_of_run import part_of_run
 from popmodel.base.plain import document
 from popmodel.base.units import count, format_size, plural
 from popmodel.base.values import cut, dataclass
@@ -17,6 +16,7 @@ from popmodel.reports.result import OfTrace
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.structure import traffic
 from popmodel.structure.iterations import find as find_structure
+from popmodel.structure.part_of_run import part_of_run
 from popmodel.structure.patterns import FoundCommunication, find_communication
 from popmodel.structure.structure import loops_around
 from popmodel.traces.calls import calls_made

@@ -14,7 +14,6 @@ from popmodel.api.convert_timeline import (
     write_timeline,
 )
 from popmodel.api.inputs import TraceLike, path_of, several, trace_of
-from popmodel.api.part_of_run import part_of_run
 from popmodel.base.errors import FileError, UsageError
 from popmodel.base.files import expect_writable, refuse_planted
 from popmodel.base.units import count, plural
@@ -23,6 +22,7 @@ from popmodel.runs.files import FORMATS, form_of
 from popmodel.simulator import from_trace
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.simulator.program_files import ProgramFormat, format_of, write
+from popmodel.structure.part_of_run import part_of_run
 from popmodel.traces.caveats import devices
 from popmodel.traces.selection import Foa, TracePart, Window, focused
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import TraceLike, trace_of
 from popmodel.api.measured import named, read_runs
-from popmodel.api.part_of_run import part_of_run
 from popmodel.base import provenance
 from popmodel.base.errors import UsageError
 from popmodel.base.plain import plain
@@ -19,6 +18,7 @@ from popmodel.runs.files import FileForm, is_table, read_file
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.sites import sites_of
 from popmodel.runs.table import numbers_of, runs_frame
+from popmodel.structure.part_of_run import part_of_run
 from popmodel.traces import Trace
 from popmodel.traces.selection import TracePart
 

@@ -16,7 +16,6 @@ from popmodel.api.inputs import (
     signature_of,
     trace_of,
 )
-from popmodel.api.part_of_run import part_of_run
 from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.base.plain import document
 from popmodel.base.units import plural
@@ -30,6 +29,7 @@ from popmodel.signatures.amounts import SCALES
 from popmodel.signatures.compare_replay import ProgramAgreement, against
 from popmodel.signatures.from_runs import LearntSignature
 from popmodel.signatures.from_runs import signature_from as extracted
+from popmodel.structure.part_of_run import part_of_run
 from popmodel.traces.selection import PROGRAM, Foa, TracePart, Window, focused
 
 if TYPE_CHECKING:

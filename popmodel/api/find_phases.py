@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import TraceLike, path_of, trace_of
-from popmodel.api.part_of_run import on_sequences, part_of_run, structure_of
 from popmodel.api.phases_document import described
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.reports.phases import VIEWS
 from popmodel.reports.result import OfTrace
+from popmodel.structure.part_of_run import on_sequences, part_of_run, structure_of
 from popmodel.structure.phases import Phases, phases
 from popmodel.traces.caveats import caveats
 from popmodel.traces.selection import Foa, TracePart, Window, focused

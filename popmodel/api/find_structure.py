@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import TraceLike, path_of, trace_of
-from popmodel.api.part_of_run import part_of_run, structure_of
 from popmodel.api.structure_document import described
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.reports.result import OfTrace
 from popmodel.reports.structure import VIEWS
+from popmodel.structure.part_of_run import part_of_run, structure_of
 from popmodel.structure.structure import Structure, StructureFocus
 from popmodel.traces.caveats import crowding, describe_losses, devices, losses
 from popmodel.traces.selection import PROGRAM, Foa, TracePart
@@ -62,8 +62,8 @@ def find_structure(
     trace : path or Trace
         The run.
     foa : str, optional
-        Show another focus than the one that is found: ``"iterations=10..20"``, or times as
-        ``"0.8s..1.2s"``.
+        Show another focus than the one that is found: ``"iterations=10:20"``, or times as
+        ``"0.8s:1.2s"``.
     application
         As for `popmodel.analyse`.
     flop_rate : float, optional

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from popmodel.api.inputs import TraceLike, trace_of
-from popmodel.api.part_of_run import part_of_run
 from popmodel.base.plain import document
+from popmodel.structure.part_of_run import part_of_run
 from popmodel.traces.info import info as facts_of
 from popmodel.traces.selection import Foa, TracePart, Window
 

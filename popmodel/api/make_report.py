@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.api.communication import communication
 from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike, several, trace_of
-from popmodel.api.part_of_run import part_of_run
 from popmodel.api.report_inputs import GivenRuns, kinds, saved_report
 from popmodel.api.sensitivity import sensitivity
 from popmodel.base import provenance
@@ -21,6 +20,7 @@ from popmodel.cli.metrics import metrics
 from popmodel.reports.html.contents import SCHEMA, Contents, verb_of
 from popmodel.reports.report import VIEWS
 from popmodel.reports.result import Result, save_text
+from popmodel.structure.part_of_run import part_of_run
 from popmodel.timeline.timeline import timeline
 from popmodel.traces.selection import Foa, TracePart, Window, focused
 

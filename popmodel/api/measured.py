@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 
 from popmodel.api.inputs import TraceLike, path_of, several, trace_of
-from popmodel.api.part_of_run import part_of_run
 from popmodel.base.errors import FileError, UsageError
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
@@ -15,6 +14,7 @@ from popmodel.runs.files import is_table, read_file
 from popmodel.runs.measurement import MeasuredRow, checked, from_run
 from popmodel.runs.sites import difference
 from popmodel.runs.table import RunTimes, numbers_of, split
+from popmodel.structure.part_of_run import part_of_run
 from popmodel.traces import Trace
 from popmodel.traces.selection import PROGRAM, TracePart
 

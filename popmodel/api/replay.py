@@ -275,8 +275,8 @@ def replay(
         Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
         MPI_Finalize on the first.
     foa : str, optional
-        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10..20"``,
-        or times as ``"0.8s..1.2s"``.
+        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10:20"``,
+        or times as ``"0.8s:1.2s"``.
     application : int
         Number of the application in the trace, from 1.
     flop_rate : float, optional

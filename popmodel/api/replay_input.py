@@ -18,7 +18,6 @@ from popmodel.api.inputs import (
     whole_number,
 )
 from popmodel.api.outcomes import Evaluations, evaluate
-from popmodel.api.part_of_run import part_of_run
 from popmodel.api.written import write_replay
 from popmodel.base.errors import UsageError
 from popmodel.base.values import dataclass
@@ -26,6 +25,7 @@ from popmodel.efficiency.measure import analyse, before_replay, runtime
 from popmodel.efficiency.observables import unknown_families
 from popmodel.sensitivity.regions import at_speeds
 from popmodel.simulator import from_trace
+from popmodel.structure.part_of_run import part_of_run
 from popmodel.traces.caveats import caveats
 from popmodel.traces.formats import FORMATS
 from popmodel.traces.selection import TraceFocus, TracePart, focused

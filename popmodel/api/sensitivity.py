@@ -27,7 +27,6 @@ from popmodel.api.networks import (
     refuse_idle_mapping,
     settled,
 )
-from popmodel.api.part_of_run import part_of_run
 from popmodel.api.replay import without_mpi
 from popmodel.api.tolerances import Tolerance, limits, told
 from popmodel.base.errors import UsageError
@@ -53,6 +52,7 @@ from popmodel.sensitivity.runtime_planes import (
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import NONE_UNEVEN, Program, unmodelled_calls
 from popmodel.simulator.replayer import Replayer
+from popmodel.structure.part_of_run import part_of_run
 from popmodel.traces.caveats import caveats
 from popmodel.traces.selection import Foa, TraceFocus, TracePart, Window, focused
 

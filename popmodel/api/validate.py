@@ -204,8 +204,8 @@ def validate(
         Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
         MPI_Finalize on the first.
     foa : str, optional
-        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10..20"``,
-        or times as ``"0.8s..1.2s"``.
+        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10:20"``,
+        or times as ``"0.8s:1.2s"``.
     all_runs : bool
         Compare every run, also those that look as if their threads had no cores of their own.
 

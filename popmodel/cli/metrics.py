@@ -224,8 +224,8 @@ def metrics(
         Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
         MPI_Finalize on the first.
     foa : str, optional
-        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10..20"``,
-        or times as ``"0.8s..1.2s"``.
+        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10:20"``,
+        or times as ``"0.8s:1.2s"``.
     by : {"process", "region"}, optional
         Also break each run down by process, or analyse each user region.
     application : int
@@ -254,11 +254,11 @@ def metrics(
     from popmodel.api.breakdown import VIEWS as BREAKDOWNS
     from popmodel.api.breakdown import break_down
     from popmodel.api.inputs import choices, path_of, several, trace_of
-    from popmodel.api.part_of_run import part_of_run
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.efficiency.measure import analyse
     from popmodel.efficiency.scaling import Comparable, evaluate_all, scale
     from popmodel.reports.names import run_names
+    from popmodel.structure.part_of_run import part_of_run
     from popmodel.traces.info import as_data
     from popmodel.traces.selection import TracePart
 

@@ -124,9 +124,9 @@ FoaOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--foa",
-        metavar="auto|A..B|iterations=A..B",
+        metavar="auto|A:B|iterations=A:B",
         help="Focus of analysis: auto for a few representative iterations, times such as "
-        "0.8s..1.2s, or iterations such as iterations=10..20 (from 1; see popmodel structure).",
+        "0.8s:1.2s, or iterations such as iterations=10:20 (from 1; see popmodel structure).",
     ),
 ]
 FlopRateOption: TypeAlias = Annotated[

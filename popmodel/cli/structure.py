@@ -22,7 +22,7 @@ from popmodel.cli.options import (
 EXAMPLES = (
     "popmodel structure run.prv",
     "popmodel structure run.prv -o structure.svg",
-    "popmodel structure run.prv --foa iterations=10..12 -o three.svg",
+    "popmodel structure run.prv --foa iterations=10:12 -o three.svg",
     "popmodel structure run.prv --format json | jq .foa",
 )
 

@@ -56,10 +56,10 @@ Window: TypeAlias = "str | tuple[float | str | None, float | str | None]"
 None) is that of the trace."""
 
 Foa: TypeAlias = str
-"""Focus of analysis: ``auto``, times as ``0.8s..1.2s``, or ``iterations=10..20``."""
+"""Focus of analysis: ``auto``, times as ``0.8s:1.2s``, or ``iterations=10:20``."""
 
 _NS = 1e9
-_FOA_EXAMPLES = "try --foa auto, --foa 0.8s..1.2s or --foa iterations=10..20"
+_FOA_EXAMPLES = "try --foa auto, --foa 0.8s:1.2s or --foa iterations=10:20"
 _EXAMPLES = "try --window 1.5s:3s, --window :2s or --window 500ms:"
 _BEGINS = ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")
 _ENDS = ("MPI_Finalize", "MPI_Session_finalize")
@@ -129,14 +129,17 @@ class TracePart:
     @classmethod
     def _of_foa(cls, foa: Foa, region: str | None) -> TracePart:
         text = foa.strip() if isinstance(foa, str) else ""
+        if ".." in text:
+            hint = f"try --foa {text.replace('..', ':')}"
+            raise UsageError(f"--foa {foa}: a range is written A:B", hint)
         if text == "auto":
             return cls(region=region, auto=True)
         name, equals, numbers = text.partition("=")
         if equals and name.strip() == "iterations":
             return cls(region=region, iterations=_iterations(foa, numbers))
-        begin, dots, end = text.partition("..")
-        if equals or not dots:
-            problem = f"--foa {foa}: must be auto, BEGIN..END or iterations=A..B"
+        begin, colon, end = text.partition(":")
+        if equals or not colon:
+            problem = f"--foa {foa}: must be auto, BEGIN:END or iterations=A:B"
             raise UsageError(problem, _FOA_EXAMPLES)
         try:
             return cls.of((begin, end), region)
@@ -168,11 +171,11 @@ PROGRAM = TracePart()
 
 
 def _iterations(foa: str, text: str) -> tuple[int, int | None]:
-    """First and last of ``10..20``, ``10..``, ``..20`` or ``10``."""
-    found = re.fullmatch(r"\s*([1-9]\d{0,17})?\s*(\.\.)?\s*([1-9]\d{0,17})?\s*", text)
-    example = "try --foa iterations=10..20"
+    """First and last of ``10:20``, ``10:``, ``:20`` or ``10``."""
+    found = re.fullmatch(r"\s*([1-9]\d{0,17})?\s*(:)?\s*([1-9]\d{0,17})?\s*", text)
+    example = "try --foa iterations=10:20"
     if found is None or not (found[1] or found[3]) or (found[3] and not found[2]):
-        raise UsageError(f"--foa {foa}: iterations must be whole numbers from 1, as A..B", example)
+        raise UsageError(f"--foa {foa}: iterations must be whole numbers from 1, as A:B", example)
     first = int(found[1] or 1)
     last = int(found[3]) if found[3] else None if found[2] else first
     if last is not None and last < first:

@@ -88,7 +88,7 @@ def results(path: Path, window: str) -> dict[str, Any]:
         ("all", {"from_start": True}),
         ("window", {"window": window}),
         ("region", {"region": "step"}),
-        ("foa", {"foa": "iterations=2..3"}),
+        ("foa", {"foa": "iterations=2:3"}),
     ):
         for verb in (
             info,

@@ -31,34 +31,34 @@ def window(popmodel: Call, verb: str, trace: str, *options: str) -> tuple[float,
 
 @pytest.mark.parametrize("verb", ["metrics", "phases"])
 def test_times_are_a_window(steps: str, popmodel: Call, verb: str) -> None:
-    given = window(popmodel, verb, steps, "--foa", "55ms..0.155s")
+    given = window(popmodel, verb, steps, "--foa", "55ms:0.155s")
     assert given == window(popmodel, verb, steps, "--window", "55ms:155ms")
     assert given[:2] == (0.055, 0.155)
 
 
 @pytest.mark.parametrize("verb", ["metrics", "phases"])
 def test_an_open_end_is_that_of_the_trace(steps: str, popmodel: Call, verb: str) -> None:
-    assert window(popmodel, verb, steps, "--foa", "..50ms")[:2] == (0.0, 0.05)
-    assert window(popmodel, verb, steps, "--foa", "0.1..")[:2] == (0.1, 0.22)
+    assert window(popmodel, verb, steps, "--foa", ":50ms")[:2] == (0.0, 0.05)
+    assert window(popmodel, verb, steps, "--foa", "0.1:")[:2] == (0.1, 0.22)
 
 
 @pytest.mark.parametrize("verb", ["metrics", "phases"])
 def test_iterations_are_cut_where_they_begin(steps: str, popmodel: Call, verb: str) -> None:
     """A step lasts from the end of a barrier to that of the next."""
-    begin, end, why = window(popmodel, verb, steps, "--foa", "iterations=3..5")
+    begin, end, why = window(popmodel, verb, steps, "--foa", "iterations=3:5")
     assert (begin, end) == (0.035, 0.095)
     assert why == "iterations 3 to 5 of 10 (35 ms to 95 ms)"
 
 
 def test_one_iteration_and_open_ones(steps: str, popmodel: Call) -> None:
     assert window(popmodel, "metrics", steps, "--foa", "iterations=4")[:2] == (0.055, 0.075)
-    assert window(popmodel, "metrics", steps, "--foa", "iterations=9..")[:2] == (0.155, 0.195)
-    assert window(popmodel, "metrics", steps, "--foa", "iterations=..2")[1] == 0.035
+    assert window(popmodel, "metrics", steps, "--foa", "iterations=9:")[:2] == (0.155, 0.195)
+    assert window(popmodel, "metrics", steps, "--foa", "iterations=:2")[1] == 0.035
 
 
 def test_iterations_add_up_to_all_of_them(steps: str, popmodel: Call) -> None:
     each = [useful(popmodel, steps, "--foa", f"iterations={i}") for i in range(1, STEPS + 1)]
-    assert sum(each) == pytest.approx(useful(popmodel, steps, "--foa", f"iterations=1..{STEPS}"))
+    assert sum(each) == pytest.approx(useful(popmodel, steps, "--foa", f"iterations=1:{STEPS}"))
     assert each[4] == pytest.approx(2 * 0.010 + 0.008 + 0.004)
 
 
@@ -70,14 +70,14 @@ def test_auto_takes_iterations_that_are_like_the_others(steps: str, popmodel: Ca
         name: json.loads(popmodel("metrics", steps, "--foa", name, "--format", "json")[1])["runs"][
             0
         ]["metrics"]["mpi"]["load_balance"]
-        for name in ("auto", f"iterations=2..{STEPS}")
+        for name in ("auto", f"iterations=2:{STEPS}")
     }
-    assert efficiency["auto"] == pytest.approx(efficiency[f"iterations=2..{STEPS}"])
+    assert efficiency["auto"] == pytest.approx(efficiency[f"iterations=2:{STEPS}"])
 
 
 def test_a_region_inside_iterations(steps: str, popmodel: Call) -> None:
     out = popmodel(
-        "metrics", steps, "--foa", "iterations=3..4", "--region", "step", "--format", "json"
+        "metrics", steps, "--foa", "iterations=3:4", "--region", "step", "--format", "json"
     )[1]
     found = json.loads(out)["runs"][0]["window"]
     assert found["why"].startswith("region step, ")
@@ -95,13 +95,13 @@ def test_a_region_inside_iterations(steps: str, popmodel: Call) -> None:
 def test_every_command_that_reads_a_trace_takes_it(
     steps: str, popmodel: Call, words: tuple[str, ...], told: str
 ) -> None:
-    status, out, err = popmodel(*words, steps, "--foa", "iterations=3..5", "--format", "json")
+    status, out, err = popmodel(*words, steps, "--foa", "iterations=3:5", "--format", "json")
     assert status == 0, err
     assert told in out
 
 
 def test_a_program_is_written_of_iterations(steps: str, popmodel: Call) -> None:
-    status, out, err = popmodel("convert", steps, "-o", "step.goal", "--foa", "iterations=3..5")
+    status, out, err = popmodel("convert", steps, "-o", "step.goal", "--foa", "iterations=3:5")
     assert status == 0, err
     assert "iterations 3 to 5 of 10" in err
     assert "6 MPI operations" in out
@@ -111,7 +111,7 @@ def test_runs_are_validated_in_iterations(steps: str, popmodel: Call) -> None:
     words = ("validate", "stencil3d", steps, "--format", "json")
     some, all_ = (
         json.loads(popmodel(*words, *more)[1])["rows"][0]["measured"]
-        for more in (("--foa", "iterations=3..5"), ("--from-start",))
+        for more in (("--foa", "iterations=3:5"), ("--from-start",))
     )
     assert some == pytest.approx(0.06)
     assert all_ == pytest.approx(0.22)
@@ -120,17 +120,22 @@ def test_runs_are_validated_in_iterations(steps: str, popmodel: Call) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("3", "--foa 3: must be auto, BEGIN..END or iterations=A..B"),
-        ("often", "--foa often: must be auto, BEGIN..END or iterations=A..B"),
-        ("steps=1..2", "--foa steps=1..2: must be auto, BEGIN..END or iterations=A..B"),
-        ("..", "--foa ..: needs a start or an end"),
-        ("2s..1s", "--foa 2s..1s: must end after it begins"),
-        ("1 parsec..2s", "--foa 1 parsec..2s: '1 parsec': 'parsec' is not a unit of time"),
-        ("iterations=", "--foa iterations=: iterations must be whole numbers from 1, as A..B"),
-        ("iterations=0..3", "--foa iterations=0..3: iterations must be whole numbers from 1"),
-        ("iterations=3..2", "--foa iterations=3..2: the last iteration is before the first"),
-        ("iterations=9..12", "steps.prv: no iteration 12: the run has 10 iterations"),
-        ("5s..6s", "steps.prv: the window 5 s to 6 s is outside the trace"),
+        ("3", "--foa 3: must be auto, BEGIN:END or iterations=A:B"),
+        ("often", "--foa often: must be auto, BEGIN:END or iterations=A:B"),
+        ("steps=1:2", "--foa steps=1:2: must be auto, BEGIN:END or iterations=A:B"),
+        (":", "--foa :: needs a start or an end"),
+        ("2s:1s", "--foa 2s:1s: must end after it begins"),
+        ("1 parsec:2s", "--foa 1 parsec:2s: '1 parsec': 'parsec' is not a unit of time"),
+        ("iterations=", "--foa iterations=: iterations must be whole numbers from 1, as A:B"),
+        ("iterations=0:3", "--foa iterations=0:3: iterations must be whole numbers from 1"),
+        ("1s..2s", "--foa 1s..2s: a range is written A:B\nhint: try --foa 1s:2s\n"),
+        (
+            "iterations=1..2",
+            "--foa iterations=1..2: a range is written A:B\nhint: try --foa iterations=1:2\n",
+        ),
+        ("iterations=3:2", "--foa iterations=3:2: the last iteration is before the first"),
+        ("iterations=9:12", "steps.prv: no iteration 12: the run has 10 iterations"),
+        ("5s:6s", "steps.prv: the window 5 s to 6 s is outside the trace"),
     ],
 )
 def test_what_is_no_focus(steps: str, popmodel: Call, text: str, problem: str) -> None:
@@ -149,7 +154,7 @@ def test_a_focus_contradicts_other_parts(
     assert err.startswith(f"popmodel: error: --foa cannot be combined with {other[0]}\n")
 
 
-@pytest.mark.parametrize("foa", ["auto", "iterations=1..2"])
+@pytest.mark.parametrize("foa", ["auto", "iterations=1:2"])
 def test_a_run_without_iterations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popmodel: Call, foa: str
 ) -> None:
@@ -164,7 +169,7 @@ def test_a_run_without_iterations(
 
 
 def test_each_run_has_its_own_iterations(steps: str, popmodel: Call) -> None:
-    out = popmodel("metrics", steps, steps, "--foa", "iterations=2..3", "--format", "json")[1]
+    out = popmodel("metrics", steps, steps, "--foa", "iterations=2:3", "--format", "json")[1]
     begins = [run["window"]["begin"] * 1e9 for run in json.loads(out)["runs"]]
     assert begins == pytest.approx([15 * MS, 15 * MS])
 
@@ -179,7 +184,7 @@ def test_metrics_of_iterations_make_those_of_all(
     structure = json.loads(popmodel("structure", "waves.prv", "--format", "json")[1])
     number = len(structure["iterations"]["begins"]) - 1
     found = []
-    for text in (f"iterations=1..{number}", *(f"iterations={i + 1}" for i in range(number))):
+    for text in (f"iterations=1:{number}", *(f"iterations={i + 1}" for i in range(number))):
         out = popmodel("metrics", "waves.prv", "--foa", text, "--format", "json")[1]
         found.append(json.loads(out)["runs"][0])
     whole, *each = found

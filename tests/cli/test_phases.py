@@ -107,7 +107,7 @@ def test_each_process_is_cut_at_its_own_iterations(
     monkeypatch.chdir(tmp_path)
     done = run(programs.pipeline((4,), 12, blocks=3, norm=0), transient=0.05)
     done.write(tmp_path / "waves.prv")
-    found = package.find_phases("waves.prv", foa="iterations=4..6")
+    found = package.find_phases("waves.prv", foa="iterations=4:6")
     assert found.to_dict()["iterations"] == pytest.approx(3)
     assert not any(phase.cut.any() for phase in found.found.phases)
     numbers = {phase.executions for phase in found.found.phases if not phase.small}
@@ -117,7 +117,7 @@ def test_each_process_is_cut_at_its_own_iterations(
 
 
 def test_the_shares_of_a_window_are_of_the_window(counted: str, popmodel: Call) -> None:
-    some = document(popmodel, counted, "--foa", "iterations=11..20")
+    some = document(popmodel, counted, "--foa", "iterations=11:20")
     assert some["iterations"] == pytest.approx(10)
     sweep = next(phase for phase in some["phases"] if phase["name"] == "sweep")
     assert sweep["executions"] == 10
@@ -257,7 +257,7 @@ def test_the_phases_of_a_region(marked: str, popmodel: Call) -> None:
         "MPI_Sendrecv to MPI_Allreduce": 24,
     }
     assert found["computing"] == pytest.approx(4 * 24 * 3e-3, rel=1e-3)
-    some = document(popmodel, marked, "--region", "solve", "--foa", "iterations=2..3")
+    some = document(popmodel, marked, "--region", "solve", "--foa", "iterations=2:3")
     assert some["computing"] == pytest.approx(4 * 8 * 3e-3, rel=1e-3)
     assert package.find_phases(marked, region="solve").to_dict()["phases"] == found["phases"]
 

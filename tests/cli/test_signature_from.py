@@ -87,13 +87,13 @@ def test_parameters_and_a_name_are_written(popmodel: Call) -> None:
 
 def test_a_signature_is_of_the_iterations_that_are_asked_for(popmodel: Call) -> None:
     trace = str(DATA / "comd.4.prv.gz")
-    status, out, err = popmodel("signature", "from", trace, "--foa", "iterations=2..4")
+    status, out, err = popmodel("signature", "from", trace, "--foa", "iterations=2:4")
     assert (status, err) == (0, "")
     assert "iterations 2 to 4 of 4" in " ".join(out.split("\n# "))
     program = tomllib.loads(out)["program"]
     assert [item["loop"]["count"] for item in program if "loop" in item] == [3]
     Path("comd.toml").write_text(out)
-    against = ("check", "comd.toml", "--against", trace, "--foa", "iterations=2..4")
+    against = ("check", "comd.toml", "--against", trace, "--foa", "iterations=2:4")
     assert popmodel("signature", *against, "--fail-above", "2%")[0] == 0
 
 
@@ -122,7 +122,7 @@ def test_weak_scaling_is_assumed_where_it_is_said(popmodel: Call) -> None:
         (("from", f"{TRACE}:N=1", OTHER), "other parameters than the first trace (N)"),
         (("from", "missing.prv"), "missing.prv"),
         (("from", TRACE, "--foa", "auto", "--window", "1s:2s"), "--foa cannot be combined with"),
-        (("from", TRACE, "--foa", "iterations=1..900"), "no iteration 900"),
+        (("from", TRACE, "--foa", "iterations=1:900"), "no iteration 900"),
         (("show", "stencil3d", "--against", TRACE), "signature show takes no --against"),
         (("check", "stencil3d", "--fail-above", "1%"), "--fail-above needs --against TRACE"),
         (("check", "stencil3d", "--against", TRACE, "--fail-above", "x"), "must be a number"),

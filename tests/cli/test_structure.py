@@ -79,7 +79,7 @@ def test_the_screen_draws_the_run_and_its_loops(
     assert max(map(len, out.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("foa", ["auto", "iterations=2..4"])
+@pytest.mark.parametrize("foa", ["auto", "iterations=2:4"])
 def test_what_rests_on_doubtful_iterations_says_so(
     foa: str, tmp_path: Path, popmodel: Call
 ) -> None:
@@ -95,9 +95,9 @@ def test_what_rests_on_doubtful_iterations_says_so(
 
 
 def test_another_focus(steps: str, popmodel: Call) -> None:
-    found = document(popmodel, steps, "--foa", "iterations=3..5")["foa"]
+    found = document(popmodel, steps, "--foa", "iterations=3:5")["foa"]
     assert found == {"begin": 0.035, "end": 0.095, "first": 3, "last": 5, "why": "as asked for"}
-    times = document(popmodel, steps, "--foa", "0.1..0.15")["foa"]
+    times = document(popmodel, steps, "--foa", "0.1:0.15")["foa"]
     assert (times["begin"], times["end"], times["first"]) == (0.1, 0.15, None)
     assert document(popmodel, steps, "--foa", "auto")["foa"] == document(popmodel, steps)["foa"]
 
