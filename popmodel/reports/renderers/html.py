@@ -18,6 +18,7 @@ from popmodel.reports.blocks import (
     Facts,
     FindingBlock,
     FitBlock,
+    Further,
     Heading,
     Listing,
     NoteBlock,
@@ -69,6 +70,9 @@ def _flat(blocks: Iterable[Block], *, brief: bool) -> Iterator[Block]:
         elif isinstance(block, Brief):
             form = block.brief if brief else block.whole
             yield from _flat(chain.from_iterable(form), brief=brief)
+        elif isinstance(block, Further):
+            if not brief:
+                yield from _flat(chain.from_iterable(block.sections), brief=brief)
         else:
             yield block
 

@@ -18,6 +18,7 @@ from popmodel.reports.blocks import (
     Facts,
     FindingBlock,
     FitBlock,
+    Further,
     Heading,
     Listing,
     NoteBlock,
@@ -101,6 +102,8 @@ def _block(block: Block) -> Iterable[str]:
             return markdown_lines(forms[0])
         case Brief(whole):
             return markdown_lines(whole)
+        case Further(rest):
+            return markdown_lines(rest)
         case Checks(rows):
             heads = ["check", "status", "result", "what to do"]
             body = [_cells([one.name, one.status, one.found, one.todo]) for one in rows]
