@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from popmodel._version import __version__
 
 if TYPE_CHECKING:
-    from popmodel.api.analyse import analyse
     from popmodel.api.calibrate import calibrate
     from popmodel.api.communication import communication
     from popmodel.api.convert import convert
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from popmodel.api.find_phases import find_phases
     from popmodel.api.find_structure import find_structure
     from popmodel.api.from_source import signature_from_source
-    from popmodel.api.make_report import make_report
     from popmodel.api.predict import predict
     from popmodel.api.project import project
     from popmodel.api.replay import replay
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from popmodel.api.validate import validate
     from popmodel.base.errors import PopmodelError
     from popmodel.cli.metrics import metrics
+    from popmodel.cli.report import report
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.machines.profile import load as load_machine
     from popmodel.model.signatures import load as load_signature
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.base.errors.PopmodelError",
-    "analyse": "popmodel.api.analyse.analyse",
     "calibrate": "popmodel.api.calibrate.calibrate",
     "communication": "popmodel.api.communication.communication",
     "convert": "popmodel.api.convert.convert",
@@ -56,12 +54,12 @@ _HOMES = {
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machines.profile.load",
     "load_signature": "popmodel.model.signatures.load",
-    "make_report": "popmodel.api.make_report.make_report",
     "metrics": "popmodel.cli.metrics.metrics",
     "predict": "popmodel.api.predict.predict",
     "project": "popmodel.api.project.project",
     "read": "popmodel.traces.read",
     "replay": "popmodel.api.replay.replay",
+    "report": "popmodel.cli.report.report",
     "sensitivity": "popmodel.api.sensitivity.sensitivity",
     "signature_from": "popmodel.api.extraction.signature_from",
     "signature_from_source": "popmodel.api.from_source.signature_from_source",
@@ -73,7 +71,6 @@ __all__ = [
     "Network",
     "PopmodelError",
     "__version__",
-    "analyse",
     "calibrate",
     "communication",
     "convert",
@@ -82,12 +79,12 @@ __all__ = [
     "load_families",
     "load_machine",
     "load_signature",
-    "make_report",
     "metrics",
     "predict",
     "project",
     "read",
     "replay",
+    "report",
     "sensitivity",
     "signature_from",
     "signature_from_source",

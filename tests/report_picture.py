@@ -33,7 +33,7 @@ def main() -> None:
     width, height = SIZE
     with tempfile.TemporaryDirectory() as folder, launched() as browser:
         path = Path(folder) / "report.html"
-        popmodel.make_report(STENCIL).save(path)
+        popmodel.report(STENCIL).save(path)
         page = browser.new_page(viewport={"width": width, "height": height})
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready]", state="attached")

@@ -118,7 +118,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     """A function as typer takes it: every parameter a text, help from the docstring.
 
     `settings` are what the verb's module says: FORMATS (names of formats), CONDITIONS (whether
-    ``--fail-if`` applies).
+    ``--fail-if`` applies), from_output (from ``-o`` and ``--format`` to values of parameters).
     """
     own = declared(function)
     defaults = {
@@ -135,6 +135,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
         from popmodel.cli.progress import shown
 
         common = {name: given.pop(name) for name in extra}
+        named = settings.get("from_output", _nothing)(common.get("output"), common["format"])
         force = bool(common.get("force"))
         goal = target(
             ctx.obj,
@@ -142,7 +143,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
             common.get("format"),
             force=force,
             names=names,
-            whole=common["all_"],
+            whole=bool(common.get("all_")),
         )
         conditions = read_conditions(common.get("fail_if") or ())
         values = {
@@ -150,6 +151,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
             for name, text in given.items()
             if text is not None and text != [] and text is not False
         }
+        values |= named
         if "arguments" in defaults:  # what the command line was, for a result that states it
             values["arguments"] = tuple(ctx.obj)
         with shown():
@@ -167,6 +169,10 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     return command
 
 
+def _nothing(*_: str | None) -> dict[str, Any]:
+    return {}
+
+
 _ANY = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
@@ -174,10 +180,12 @@ def _common(names: Sequence[str], *, writes: bool, conditions: bool) -> dict[str
     """The options of all verbs."""
     choices = "|".join(names) if len("|".join(names)) <= _LONGEST else "FORMAT"
     words = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
-    help = f"Output format: {words}. Default: by the suffix of -o, else table."
+    screen = formats.TABLE.name in names
+    help = f"Output format: {words}. Default: by the suffix of -o{', else table' * screen}."
     found = {"format": option(choices, help, complete=names)}
     if writes:
-        where = f"Write to FILE ({formats.suffixes(names)}). Default: standard output (-)."
+        default = " Default: standard output (-)." if screen else ""
+        where = f"Write to FILE ({formats.suffixes(names)}).{default}"
         found["output"] = option("FILE", where, short="-o")
         found["force"] = flag("Overwrite FILE if it exists.")
     if conditions:
@@ -188,7 +196,8 @@ def _common(names: Sequence[str], *, writes: bool, conditions: bool) -> dict[str
             several=True,
             complete=("runtime", metric_ids),
         )
-    found["all_"] = flag("Show everything; default: the answer, on 25 lines.", name="--all")
+    if screen:
+        found["all_"] = flag("Show everything; default: the answer, on 25 lines.", name="--all")
     return found
 
 

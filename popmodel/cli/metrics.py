@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.base.plain import document
@@ -27,14 +27,16 @@ from popmodel.reports.formats import DRAWN
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
-    from popmodel.api.breakdown import By, RuntimeBreakdown
     from popmodel.api.inputs import TraceLike
     from popmodel.efficiency.family import FamilyEvaluation
-    from popmodel.efficiency.measure import MeasuredRun
+    from popmodel.efficiency.measure import MeasuredRun, Processes, RegionRun
     from popmodel.efficiency.observables import OutsideMPI
     from popmodel.efficiency.scaling import Scaling
     from popmodel.reports.views import Views
-    from popmodel.traces.selection import Foa, Window
+    from popmodel.traces import Trace
+    from popmodel.traces.selection import Foa, TracePart, Window
+
+By: TypeAlias = Literal["process", "region"]
 
 EXAMPLES = (
     "popmodel metrics run.prv",
@@ -49,6 +51,14 @@ CONDITIONS = True
 RENAMED = {"--fail-under": "--fail-if 'METRIC < VALUE'"}
 ABOUT_MPI = ("mpi", "mpi-additive")
 """Families whose advice would mislead where there is no MPI: all loss reads as communication."""
+
+
+class RuntimeBreakdown(NamedTuple):
+    """The requested breakdown of a run."""
+
+    processes: Processes | None = None
+    # Each region with all families except scaling; empty where nothing could be measured.
+    regions: tuple[tuple[RegionRun, Mapping[str, FamilyEvaluation]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,13 +114,9 @@ class Metrics(Result):
     @property
     def views(self) -> Views:
         """How the document is shown: with processes or regions if requested."""
-        if self.by is None:
-            from popmodel.reports.metrics import VIEWS
+        from popmodel.reports import by_process, by_region, metrics
 
-            return VIEWS
-        from popmodel.api.breakdown import VIEWS as BREAKDOWNS
-
-        return BREAKDOWNS[self.by]
+        return {"process": by_process, "region": by_region}.get(str(self.by), metrics).VIEWS
 
     def shown_document(self) -> dict[str, Any]:
         """The document with the families that the screen shows."""
@@ -251,8 +257,6 @@ def metrics(
     ['family', 'metric', 'value', 'absent']
     >>> picture = found.plot()  # picture.save("efficiencies.svg")
     """
-    from popmodel.api.breakdown import VIEWS as BREAKDOWNS
-    from popmodel.api.breakdown import break_down
     from popmodel.api.inputs import choices, path_of, several, trace_of
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.efficiency.measure import analyse
@@ -270,8 +274,8 @@ def metrics(
         raise UsageError("no trace given", "name at least one")
     names = run_names(paths)
     compared_with = None if reference is None else _index(str(reference), paths, names)
-    if by is not None and by not in BREAKDOWNS:
-        raise UsageError(f"by: unknown value {by!r}", f"one of {', '.join(BREAKDOWNS)}")
+    if by not in (None, "process", "region"):
+        raise UsageError(f"by: unknown value {by!r}", "one of process, region")
     if by == "region" and region is not None:
         raise UsageError("one region cannot be broken down by region", "leave one of them out")
     runs, warnings, breakdowns = [], [], []
@@ -280,7 +284,7 @@ def metrics(
         with _named(path):
             part = part_of_run(asked, trace)
             runs.append(analyse(trace, part=part))
-            breakdowns.append(break_down(by, trace, runs[-1], part, outside_mpi))
+            breakdowns.append(_broken_down(by, trace, runs[-1], part, outside_mpi))
         warnings.append(as_data((*trace.warnings, *trace.call_warnings())))
     mode: Any = None if scaling == "auto" else scaling
     comparable = [
@@ -324,17 +328,27 @@ _LAST_NAME = re.compile(r"::|_mp_|_MOD_")
 _HOUSEKEEPING = re.compile(r"MPI_(Comm|Cart|Group|Type|Init|Finalize|Wtime|Barrier|Bcast)[a-z_]*$")
 
 
-def of_run(run: MeasuredRun) -> Metrics:
-    """The efficiencies of a run that was measured already, compared with no other."""
-    from popmodel.api.breakdown import RuntimeBreakdown
+def _broken_down(
+    by: By | None, trace: Trace, run: MeasuredRun, part: TracePart, outside_mpi: OutsideMPI
+) -> RuntimeBreakdown:
+    """The processes of a run, or its regions analysed each as a run that has no other."""
+    from popmodel.efficiency.measure import by_process, by_region
     from popmodel.efficiency.scaling import Comparable, evaluate_all, scale
-    from popmodel.reports.names import run_names
 
-    (name,) = run_names([run.trace])
-    own = Comparable(name, run.observables.aggregates(), run.observables.absent)
-    alone = scale([own])
-    found = evaluate_all(own, alone, 0)
-    return Metrics((name,), (run,), (found,), alone, ([],), "everywhere", (RuntimeBreakdown(),))
+    if by is None:
+        return RuntimeBreakdown()
+    if by == "process":
+        return RuntimeBreakdown(by_process(run.observables))
+    regions = []
+    for region in by_region(trace, part):
+        evaluated = {}
+        if region.run is not None:
+            observed = region.run.observables
+            own = Comparable(region.name, observed.aggregates(outside_mpi), observed.absent)
+            evaluated = evaluate_all(own, scale([own]), 0)
+            del evaluated["scaling"]
+        regions.append((region, evaluated))
+    return RuntimeBreakdown(None, tuple(regions))
 
 
 @contextmanager
@@ -385,7 +399,13 @@ def metrics_document(
         for index, (run, families, told) in enumerate(zip(runs, evaluations, warnings, strict=True))
     ]
     for entry, run, families, parts in zip(entries, runs, evaluations, breakdowns, strict=False):
-        entry |= parts.facts(families, run.caveats)
+        if parts.processes is not None:
+            entry["by_process"] = process_rows(parts.processes)
+        elif parts.regions:
+            entry["by_region"] = [
+                _region_row(region, {name: found[name] for name in families if name in found}, run)
+                for region, found in parts.regions
+            ]
     return document(
         "popmodel/metrics/1",
         runs=entries,
@@ -397,6 +417,44 @@ def metrics_document(
         },
         advice=advice_data(advise(runs, evaluations, scaling, names), names),
     )
+
+
+def process_rows(processes: Processes) -> list[dict[str, Any]]:
+    """A row for each process; times in seconds, None for what is absent."""
+    from popmodel.efficiency.measure import UNITS
+
+    columns = {
+        name: [None if value != value else value for value in values.tolist()]
+        for name, values in processes.values.items()
+    }
+    return [
+        {
+            "process": process,
+            "node": processes.node[process],
+            "threads": processes.threads[process],
+            **{name: columns[name][process] if name in columns else None for name in UNITS},
+        }
+        for process in range(len(processes.threads))
+    ]
+
+
+def _region_row(
+    region: RegionRun, families: Mapping[str, FamilyEvaluation], whole: MeasuredRun
+) -> dict[str, Any]:
+    """A region; times in seconds."""
+    run = region.run
+    ideal = run.observables.absent.get("ideal_runtime") if run else region.problem
+    return {
+        "region": region.name,
+        "problem": region.problem or None,
+        "window": None if run is None else run.window,
+        "caveats": [] if run is None else [one for one in run.caveats if one not in whole.caveats],
+        "notes": [] if run is None else run.notes,
+        "runtime": None if run is None else float(run.observables.runtime),
+        "ideal_runtime": None if run is None or ideal else run.observables.ideal_runtime,
+        "metrics": {name: evaluation.values for name, evaluation in families.items()},
+        "absent": {name: evaluation.absent for name, evaluation in families.items()},
+    }
 
 
 def _run(

@@ -87,7 +87,7 @@ class OutputTarget:
 
             return load
         if self.format is formats.HTML or (self.format is formats.JSON and kind in SHOWN):
-            from popmodel.api.report_inputs import saved_report
+            from popmodel.reports.saved_reports import saved_report
 
             return lambda path: saved_report(os.fspath(path))
         return None

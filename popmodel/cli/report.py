@@ -1,109 +1,374 @@
-"""``popmodel report``."""
+"""``popmodel report``: everything that is known of some runs, as one page."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
-import typer
-
-from popmodel.base.errors import UsageError
-from popmodel.cli.options import (
-    FoaOption,
-    ForceOption,
-    FromStartOption,
-    RegionOption,
-    SetOption,
-    WindowOption,
-    format_option,
-    output_option,
-    settings,
-    whole_numbers,
-)
+from popmodel.base.errors import PopmodelError, UsageError
+from popmodel.base.units import plural
+from popmodel.base.values import cut, dataclass
+from popmodel.cli.command import argument, option
+from popmodel.cli.parameters import CORES, FOA, FROM_START, REGION, SET, WINDOW
 from popmodel.reports import formats
+from popmodel.reports.result import Result, save_text
 
-FORMATS = (formats.HTML.name, formats.JSON.name)
+if TYPE_CHECKING:
+    from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
+    from popmodel.reports.html.contents import Contents
+    from popmodel.reports.views import Document, Views
+    from popmodel.timeline.timeline import Timeline
+    from popmodel.traces import Trace
+    from popmodel.traces.selection import Foa, TracePart, Window
+
+    ReportInput: TypeAlias = TraceLike | SignatureLike | Result
+
+PictureName: TypeAlias = Literal["tree", "timeline", "matrix"]
+
 EXAMPLES = (
     "popmodel report run.prv -o report.html",
     "popmodel report run_*.prv -o scaling.html",
-    "popmodel report run.prv sweep.json validate.json -o report.html",
+    "popmodel report run.prv splits.json validate.json -o report.html",
     "popmodel report app.toml --machine machine.json --cores 64 -o splits.html",
     "popmodel report run.prv -o timeline.svg",
     "popmodel report report.html --format json",
 )
+FORMATS = (formats.HTML.name, formats.JSON.name, formats.SVG.name)
+PICTURES: tuple[PictureName, ...] = ("tree", "timeline", "matrix")
+_PROFILE = "popmodel/machine/1"
+_NAMED = 3  # inputs whose names a title has
 
 
-def command(
-    ctx: typer.Context,
+def from_output(output: str | None, format: str | None) -> dict[str, Any]:
+    """What the name of the file says: which picture an SVG file is."""
+    is_picture = format == "svg" or str(output).lower().endswith(".svg")
+    if output in (None, "-") and (format is None or is_picture):
+        example = "tree.svg" if is_picture else "report.html"
+        raise UsageError("-o is missing: the file to write", f"try -o {example}")
+    name = Path(str(output)).stem.lower()
+    if is_picture and name not in PICTURES:
+        known = ", ".join(f"{one}.svg" for one in PICTURES)
+        raise UsageError(f"-o {output}: no picture of that name", f"known: {known}")
+    return {"picture": name} if is_picture else {}
+
+
+@dataclass(frozen=True)
+class Report(Result):
+    """A report, as returned by `report`."""
+
+    contents: Contents  # What its page shows
+    files: tuple[str, ...]  # The files that were read
+    picture: PictureName = "tree"  # What `plot` draws
+
+    def __repr__(self) -> str:
+        made = plural(len(self.contents.documents), "result")
+        return cut(f"<Report of {made}: {self.contents.title}>")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report, schema ``popmodel/report/1``; a saved one has its provenance."""
+        return dict(self.contents.document)
+
+    def page(self) -> str:
+        """Return the page: HTML that needs no network."""
+        from popmodel.reports.html.page import page
+
+        saved = "provenance" in self.contents.document
+        return page(self.contents if saved else self.contents.with_(self._stamped()))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page, replacing an existing file."""
+        from popmodel.reports.saved_reports import saved_report
+
+        save_text(path, self.page(), lambda page: saved_report(os.fspath(page)))
+
+    @property
+    def views(self) -> Views:
+        """How the report is shown; its page has what is drawn of traces as well."""
+        from popmodel.reports.report_screen import VIEWS
+
+        return replace(VIEWS, contents=self.contents.with_, picture=self._picture)
+
+    def _picture(self, document: Document) -> Any:
+        if self.picture == "timeline":
+            from popmodel.reports.timeline_plot import picture as timeline_picture
+
+            return timeline_picture(self.contents.timelines[0])
+        if self.picture == "matrix":
+            from popmodel.reports.communication_matrix import picture as matrix_picture
+
+            return matrix_picture(self.contents.of("communication")[0])
+        from popmodel.reports.tree_plot import picture as tree_picture
+
+        return tree_picture(document)
+
+
+def report(
     inputs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT",
-            help="Traces; results saved as .json; reports (.html); signatures (.toml, or the name "
-            "of a bundled one).",
+        ReportInput | Iterable[ReportInput],
+        argument(
+            "INPUT",
+            "Traces; results saved as .json; reports (.html); signatures (.toml, or the name of a "
+            "bundled one).",
+            several=True,
         ),
     ],
+    *,
     machine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Machine profile: its network is that of the what-if, and signatures are "
-            "predicted on it. May stand among the inputs.",
+        ProfileLike | None,
+        option(
+            "FILE",
+            "Machine profile: its network is that of the what-if, and signatures are predicted on "
+            "it. May stand among the inputs.",
         ),
     ] = None,
-    cores: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N[,N...]", help="Of signatures: cores to split into processes and threads."
-        ),
-    ] = None,
-    set_: SetOption = None,
-    format: Annotated[
-        str | None, format_option(FORMATS, "Output format. Default: by the suffix of -o.")
-    ] = None,
-    output: Annotated[
-        str | None,
-        output_option(
-            f"Write to FILE ({formats.suffixes(FORMATS)}). timeline.svg, matrix.svg and tree.svg "
-            "are pictures of traces, without the page."
-        ),
-    ] = None,
-    force: ForceOption = False,
-    window: WindowOption = None,
-    region: RegionOption = None,
-    from_start: FromStartOption = False,
-    foa: FoaOption = None,
-) -> None:
-    """Write a report as one HTML file, which needs no network.
+    cores: Annotated[int | Sequence[int] | None, CORES] = None,
+    settings: Annotated[Mapping[str, float] | None, SET] = None,
+    window: Annotated[Window | None, WINDOW] = None,
+    region: Annotated[str | None, REGION] = None,
+    from_start: Annotated[bool, FROM_START] = False,
+    foa: Annotated[Foa | None, FOA] = None,
+    picture: PictureName | None = None,
+) -> Report:
+    """Write what is known of some runs as one HTML file, which needs no network.
 
     Shows the efficiencies of runs and what they cost, each run over time above its replay on an
     ideal network, what another network or CPU would change, regions and messages; and what saved
     results hold: predictions, splits, validations. The results stand in the file as JSON, which
-    --format json takes out of it again.
-    """
-    from popmodel.api.make_report import make_report
-    from popmodel.cli.output import target
-    from popmodel.cli.report_pictures import draw
+    --format json takes out of it again. -o tree.svg, timeline.svg and matrix.svg are pictures of
+    traces, without the page.
 
-    if output in (None, "-") and format is None:
-        raise UsageError("-o is missing: the file to write", "try -o report.html")
-    asked: dict[str, Any] = {
-        "window": window,
-        "region": region,
-        "from_start": from_start,
-        "foa": foa,
-    }
-    if output is not None and output.lower().endswith(".svg"):
-        for name, value in (("--machine", machine), ("--cores", cores), ("--set", set_)):
-            if value:
-                raise UsageError(f"{name}: a picture is of traces alone", "leave it out")
-        draw(ctx.obj, inputs, output, asked, force)
+    Parameters
+    ----------
+    inputs : path, Trace, Signature or Result, or several of them
+        Traces; results of other functions, or saved as JSON; pages, whose results are taken;
+        signatures.
+    machine : str or Profile, optional
+        Machine profile: its network is that of the what-if, and signatures are predicted on it.
+    cores : int or several, optional
+        Numbers of cores whose splits are predicted, of signatures.
+    settings : mapping of str to float, optional
+        Parameters of the signature.
+    window, region, from_start, foa
+        The part of the traces; as for `popmodel.metrics`.
+    picture : {"tree", "timeline", "matrix"}, optional
+        Only what this picture shows, for ``plot()``.
+
+    Raises
+    ------
+    FileError
+        If an input cannot be read, or is nothing that a report shows.
+    UsageError
+        If there is no input, or options contradict each other or fit none of the inputs.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.report("examples/traces/stencil3d.2x2.prv.gz")
+    >>> [one["schema"] for one in found.to_dict()["documents"]]
+    ['popmodel/metrics/1', 'popmodel/sensitivity/1', 'popmodel/communication/1']
+    >>> found.page().startswith("<!doctype html>")
+    True
+    """
+    from popmodel.api.inputs import several, trace_of
+    from popmodel.base.plain import document
+    from popmodel.reports.html.contents import SCHEMA, Contents
+    from popmodel.reports.saved_reports import saved_report
+    from popmodel.traces.selection import TracePart
+
+    given = _sorted_out(several(inputs))
+    if picture is not None:
+        options = {"machine": machine, "cores": cores, "set": settings}
+        _refuse(options, "a picture is of traces alone")
+        if picture != "tree" and len(given.traces) != 1:
+            raise UsageError(
+                f"-o {picture}.svg: of one trace, not {len(given.traces)}", "name one trace"
+            )
+        if picture == "matrix":
+            _refuse({"from_start": from_start}, "a matrix is of the whole run")
+    if given.signatures and cores is None:
+        raise UsageError("cores: missing, to predict the splits of a signature", "try --cores 64")
+    if not given.signatures:
+        _refuse({"cores": cores, "settings": settings}, "there is no signature to predict")
+    asked = {"window": window, "region": region, "from_start": from_start, "foa": foa}
+    if not given.traces:
+        _refuse(asked, "there is no trace")
+    saved = {path: saved_report(path) for path in given.saved}
+    if saved and len(given.names) == 1 and picture is None:
+        (only,) = saved.values()
+        return Report(Contents(only, saved=saved), given.files)
+    left_out: list[dict[str, Any]] = []
+    traces = [trace_of(one) for one in given.traces]
+    profile = given.profile if machine is None else machine
+    parts = _PARTS if picture is None else (picture,)
+    found = [
+        *_of_traces(traces, asked, profile, parts, left_out),
+        *_of_signatures(given.signatures, profile, cores, settings),
+        *(_stamped(one) for one in given.results),
+        *(one for each in saved.values() for one in each["documents"]),
+    ]
+    drawn: tuple[Timeline, ...] = ()
+    if "timeline" in parts:
+        part = TracePart.of(window, region, from_start, foa)
+        drawn = tuple(_timelines(traces, part, left_out, strict=picture is not None))
+    more = len(given.names) - _NAMED
+    title = ", ".join([*given.names[:_NAMED], *([f"{more} more"] if more > 0 else [])])
+    made = document(SCHEMA, title=title, documents=found, left_out=left_out)
+    return Report(Contents(made, drawn, saved), given.files, picture or "tree")
+
+
+_PARTS = ("tree", "sensitivity", "matrix", "timeline")
+
+
+def _refuse(options: Mapping[str, Any], why: str) -> None:
+    for name, value in options.items():
+        if value:
+            raise UsageError(f"{name.replace('_', ' ')}: {why}", "leave it out")
+
+
+def _of_traces(
+    traces: Sequence[Trace],
+    asked: Mapping[str, Any],
+    machine: ProfileLike | None,
+    parts: Sequence[str],
+    left_out: list[dict[str, Any]],
+) -> Iterator[Document]:
+    """Efficiencies of all runs; of each what it depends on, and who talks to whom."""
+    from popmodel.api.communication import communication
+    from popmodel.api.sensitivity import sensitivity
+    from popmodel.cli.metrics import metrics
+
+    if not traces:
         return
-    goal = target(ctx.obj, output, format, force=force, names=FORMATS)
-    found = make_report(
-        inputs,
-        machine=machine,
-        cores=None if cores is None else whole_numbers("--cores", cores),
-        settings=settings(set_ or []) or None,
-        **asked,
+    if "tree" in parts:
+        yield _stamped(metrics(traces, **asked))
+    makers: Mapping[str, Callable[[Trace], Result]] = {
+        "sensitivity": lambda one: sensitivity(one, machine=machine, **asked),
+        "matrix": lambda one: communication(one, **asked),
+    }
+    for trace in traces:
+        for what in makers.keys() & set(parts) if len(parts) == 1 else makers:
+            try:
+                yield _stamped(makers[what](trace))
+            except PopmodelError as error:  # the rest of the report is worth having, and says so
+                if len(parts) == 1:
+                    raise
+                left_out.append({"trace": trace.path, "what": what, "why": error.message})
+
+
+def _timelines(
+    traces: Sequence[Trace], asked: TracePart, left_out: list[dict[str, Any]], *, strict: bool
+) -> Iterator[Timeline]:
+    """What every thread does over time, of each run that has measured times."""
+    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.timeline.timeline import LIMITS, timeline
+    from popmodel.traces.selection import focused
+
+    limits = LIMITS
+    if strict:
+        from popmodel.reports.timeline_plot import COLUMNS, ROWS
+
+        limits = replace(LIMITS, rows=ROWS, columns=COLUMNS)
+    for trace in traces:
+        try:
+            yield timeline(focused(trace, part_of_run(asked, trace))[0], limits=limits)
+        except PopmodelError as error:  # as above
+            if strict:
+                raise
+            left_out.append({"trace": trace.path, "what": "timeline", "why": error.message})
+
+
+def _of_signatures(
+    given: Sequence[SignatureLike],
+    machine: ProfileLike | None,
+    cores: int | Sequence[int] | None,
+    settings: Mapping[str, float] | None,
+) -> Iterator[Document]:
+    """The splits of each signature on the machine."""
+    if not given:
+        return
+    from popmodel.api.sweep import sweep  # a tenth of what reports of traces would take
+
+    for one in given:
+        yield _stamped(sweep(one, machine, cores, settings))
+
+
+def _stamped(result: Result) -> Document:
+    """The document of a result, with the files that it rests on."""
+    from popmodel.base import provenance
+    from popmodel.reports.html.contents import verb_of
+
+    found = result.to_dict()
+    made = provenance.stamped(found, (), filter(os.path.isfile, result.files))
+    command = f"popmodel {verb_of(found)}, as a part of popmodel report"
+    return {**made, "provenance": {**made["provenance"], "command": command}}
+
+
+class _GivenInputs(NamedTuple):
+    """Inputs by what they are."""
+
+    traces: tuple[TraceLike, ...]
+    signatures: tuple[SignatureLike, ...]
+    results: tuple[Result, ...]  # of other functions
+    saved: tuple[str, ...]  # paths of results and pages
+    profile: ProfileLike | None  # a machine profile
+    names: tuple[str, ...]  # a short name of each input, in order
+    files: tuple[str, ...]  # those that are files
+
+
+def _sorted_out(inputs: Sequence[Any]) -> _GivenInputs:
+    """Tell what each input is, by its type or its suffix."""
+    from popmodel.machines.profile import presets
+    from popmodel.model.signature.program import Signature
+    from popmodel.model.signatures import bundled
+    from popmodel.reports.names import run_names
+    from popmodel.reports.saved_reports import parsed
+    from popmodel.traces import Trace
+
+    if not inputs:
+        raise UsageError("no input given", "name a trace, a saved result (.json) or a signature")
+    traces: list[TraceLike] = []
+    signatures: list[SignatureLike] = []
+    results: list[Result] = []
+    saved: list[str] = []
+    profiles: list[str] = []
+    for one in inputs:
+        if isinstance(one, Trace):
+            traces.append(one)
+        elif isinstance(one, Signature):
+            signatures.append(one)
+        elif isinstance(one, Result):
+            results.append(one)
+        elif not isinstance(one, str | os.PathLike):
+            known = "a path, a trace, a signature or a result"
+            raise UsageError(f"inputs: must be {known}, not {type(one).__name__}")
+        elif (path := os.fspath(one)) in bundled() or path.lower().endswith(".toml"):
+            signatures.append(one)
+        elif path in presets():
+            profiles.append(path)
+        elif path.lower().endswith(".html"):
+            saved.append(path)
+        elif path.lower().endswith(".json"):
+            (profiles if parsed(path).get("schema") == _PROFILE else saved).append(path)
+        else:
+            traces.append(one)
+    if len(profiles) > 1:
+        raise UsageError(f"{profiles[1]}: a second machine profile", "leave one of them out")
+    named = [one for one in inputs if one not in profiles] or list(inputs)
+    return _GivenInputs(
+        tuple(traces),
+        tuple(signatures),
+        tuple(results),
+        tuple(saved),
+        profiles[0] if profiles else None,
+        tuple(run_names([_path(one) for one in named])),
+        tuple(path for path in (_path(one) for one in inputs) if Path(path).is_file()),
     )
-    goal.write(found.to_dict(), found.views, found.files)
+
+
+def _path(one: Any) -> str:
+    if isinstance(one, Result):
+        return next(iter(one.files), type(one).__name__.lower())
+    return os.fspath(one) if isinstance(one, str | os.PathLike) else str(one.path)

@@ -101,7 +101,7 @@ def results(path: Path, window: str) -> dict[str, Any]:
             made = verb(str(path), **options)  # type: ignore[operator]
             found[f"{verb.__name__} {part}"] = made if isinstance(made, dict) else made.to_dict()
     found["structure"] = popmodel.find_structure(str(path)).to_dict()
-    report = popmodel.make_report(str(path))
+    report = popmodel.report(str(path))
     found["report"] = report.to_dict()
     found["signature"] = popmodel.signature_from(str(path)).text
     for form in ("ti", "goal", "perfetto.json", "svg"):

@@ -13,7 +13,6 @@ from popmodel.api.inputs import number, several, whole_number
 from popmodel.base.errors import UsageError
 from popmodel.base.units import parse_time
 from popmodel.cli.metrics import Metrics
-from popmodel.simulator import Execution
 
 from .conftest import CG, HYBRID, RUNS
 
@@ -61,19 +60,10 @@ def test_families_that_were_asked_for_are_shown() -> None:
 
 @pytest.mark.parametrize("part", [{}, {"from_start": True}, {"window": (0.46, "480ms")}])
 def test_all_functions_take_the_same_part_of_a_trace(part: dict[str, Any]) -> None:
-    run = popmodel.analyse(CG, **part)
+    (run,) = popmodel.metrics(CG, **part).runs
     assert run.window is not None
-    assert run.observables.runtime == popmodel.metrics(CG, **part).runs[0].observables.runtime
     assert popmodel.replay(CG, **part).measured == run.observables.runtime
-    assert popmodel.analyse(popmodel.read(CG), **part).window == run.window
-
-
-def test_the_ideal_runtime_is_that_on_the_given_network() -> None:
-    named = popmodel.analyse(CG, "dimemas").observables.ideal_runtime
-    replayed = popmodel.replay(CG, "dimemas").outcomes[0].found
-    assert isinstance(replayed, Execution)
-    assert named == replayed.runtime
-    assert named != popmodel.analyse(CG).observables.ideal_runtime
+    assert popmodel.metrics(popmodel.read(CG), **part).runs[0].window == run.window
 
 
 def test_weak_scaling_compares_with_another_problem_size() -> None:
@@ -207,11 +197,6 @@ def test_one_thing_is_a_list_of_one() -> None:
             lambda: popmodel.validate("stencil3d", RUNS, nodes=0),
             "nodes=0: must be a whole number, at least 1",
             "try nodes=4",
-        ),
-        (
-            lambda: popmodel.analyse(CG, "idel"),
-            "unknown network 'idel'",
-            None,
         ),
         (lambda: popmodel.metrics([]), "no trace given", "name at least one"),
         (

@@ -25,7 +25,7 @@ from popmodel.cli.metrics import Metrics
 from popmodel.reports.result import Drawing, Result
 from popmodel.simulator import from_trace
 
-from ..report.balanced import parsed
+from ..reports.balanced import parsed
 from .conftest import CG, HYBRID, RUNS, VM
 
 LINES = 5
@@ -56,13 +56,12 @@ def test_print_shows_the_screen_of_the_command(
 
 
 OTHERS: dict[str, Callable[[], Result]] = {
-    "analyse": lambda: popmodel.analyse(HYBRID),
     "sensitivity": lambda: popmodel.sensitivity(HYBRID),
     "communication": lambda: popmodel.communication(CG),
     "find_structure": lambda: popmodel.find_structure(CG),
     "find_phases": lambda: popmodel.find_phases(CG),
     "project": lambda: popmodel.project([CG, CG], procs=[8]),
-    "make_report": lambda: popmodel.make_report([HYBRID]),
+    "report": lambda: popmodel.report([HYBRID]),
 }
 """Functions that return a result, other than those of `result`."""
 
@@ -88,14 +87,6 @@ def test_a_notebook_shows_what_a_page_shows_without_scripts(result: Result) -> N
 
 def test_results_of_one_notebook_share_no_ids(result: Result) -> None:
     assert re.findall(r'\s(?:id|for|aria-[a-z]+by|href)="#?', result._repr_html_()) == []
-
-
-def test_a_measured_run_shows_its_efficiencies() -> None:
-    run = popmodel.analyse(HYBRID)
-    assert run.to_dict() == popmodel.metrics(HYBRID).to_dict()
-    assert "Thread efficiency" in run._repr_html_()
-    assert set(run.to_dataframe().family) >= {"mpi", "hybrid-additive"}
-    assert repr(run).startswith("<Run ")
 
 
 def test_documents_are_those_of_the_command(result: Result) -> None:
@@ -178,7 +169,7 @@ def test_a_drawing_that_cannot_be_saved_says_so(tmp_path: Path) -> None:
 
 def _objects() -> list[Any]:
     trace = popmodel.read(HYBRID)
-    run = popmodel.analyse(trace)
+    (run,) = popmodel.metrics(trace).runs
     family = popmodel.load_families()["hybrid-additive"]
     program = from_trace(trace)
     replays = popmodel.replay(trace)

@@ -198,5 +198,5 @@ def timeline_page(run_page: Path, open_page: Open) -> Open:
 def written(folders: pytest.TempPathFactory, *inputs: Any) -> Path:
     """A report of some inputs, in a file."""
     path = folders.mktemp("page") / "report.html"
-    popmodel.make_report(inputs).save(path)
+    popmodel.report(inputs).save(path)
     return path

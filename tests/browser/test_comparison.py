@@ -21,7 +21,7 @@ COMD = ROOT / "tests" / "data" / "comd.4.prv.gz"
 
 @pytest.fixture(scope="module")
 def report() -> Any:
-    return popmodel.make_report([BT_MZ, STENCIL, COMD])
+    return popmodel.report([BT_MZ, STENCIL, COMD])
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,7 @@ def made(rows: int, columns: int, *, names: str = "push", step: int = 1000) -> S
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    return {**popmodel.make_report(STENCIL).contents.document}
+    return {**popmodel.report(STENCIL).contents.document}
 
 
 @pytest.fixture

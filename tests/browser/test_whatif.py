@@ -31,7 +31,7 @@ def cg() -> popmodel.Sensitivity:
 @pytest.fixture(scope="module")
 def cg_page(cg: popmodel.Sensitivity, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whatif") / "cg.html"
-    popmodel.make_report([cg, popmodel.sensitivity(DATA / "comd.4.prv.gz")]).save(path)
+    popmodel.report([cg, popmodel.sensitivity(DATA / "comd.4.prv.gz")]).save(path)
     return path
 
 
@@ -124,7 +124,7 @@ def test_parts_add_up_on_a_machine_whose_sizes_differ_in_latency(
 ) -> None:
     path = tmp_path / "machine.html"
     found = popmodel.sensitivity(DATA / "bt-mz.S.2x2.prv.gz", machine="sandybridge-fdr")
-    popmodel.make_report(found).save(path)
+    popmodel.report(found).save(path)
     page = open_page(path, "whatif-latency=0.00008")
     shares = page.locator("[data-share]").all_inner_texts()
     assert sum(float(one.removesuffix(" %")) for one in shares) == pytest.approx(100, abs=0.21)

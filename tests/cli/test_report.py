@@ -103,11 +103,11 @@ def test_a_picture_is_drawn_without_the_page(name: str, popmodel: Call, trace: s
         (("two.prv", "two.prv", "-o", "matrix.svg"), "-o matrix.svg: of one trace, not 2"),
         (
             ("two.prv", "--from-start", "-o", "matrix.svg"),
-            "--from-start: a matrix is of the whole run",
+            "from start: a matrix is of the whole run",
         ),
         (
             ("two.prv", "--cores", "4", "-o", "tree.svg"),
-            "--cores: a picture is of traces alone",
+            "cores: a picture is of traces alone",
         ),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.api.breakdown import RuntimeBreakdown
+from popmodel.cli.metrics import process_rows
 from popmodel.efficiency.measure import Processes
 from popmodel.reports import by_process
 from popmodel.reports.renderers.tables import Style
@@ -19,7 +19,7 @@ def document(processes: Processes, *, runtime: float, threads: int = 1) -> dict[
         "caveats": [],
         "runtime": runtime,
         "threads": threads,
-        **RuntimeBreakdown(processes).facts({}, ()),
+        "by_process": process_rows(processes),
     }
     return {"runs": [run]}
 

@@ -63,13 +63,13 @@ def test_a_prediction_has_its_intervals() -> None:
 
 def test_a_report_has_the_runs_of_all_its_results() -> None:
     both = [popmodel.metrics(HYBRID), popmodel.predict(procs=4, threads=2, draws=10)]
-    shown = drawn(popmodel.make_report(both).to_dict())
+    shown = drawn(popmodel.report(both).to_dict())
     assert [head[1] for head in shown.heads] == ["2 x 2, measured", "4 x 2, predicted"]
 
 
 def test_a_metric_that_a_run_lacks_is_a_dash() -> None:
     both = [popmodel.metrics(CG, family="mpi"), popmodel.metrics(HYBRID)]
-    shown = drawn(popmodel.make_report(both).to_dict())
+    shown = drawn(popmodel.report(both).to_dict())
     assert figures(shown)["Global efficiency"][1] == Figure("-")
 
 

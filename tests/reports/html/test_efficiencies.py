@@ -25,7 +25,7 @@ HYBRID, CG = DATA / "bt-mz.S.2x2.prv.gz", DATA / "cg.S.2.prv.gz"
 
 
 def contents(*inputs: Any) -> Contents:
-    return popmodel.make_report(inputs).contents
+    return popmodel.report(inputs).contents
 
 
 @pytest.fixture(scope="module")

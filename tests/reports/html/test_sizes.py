@@ -10,7 +10,7 @@ import pytest
 from synthetic import programs, run
 
 import popmodel
-from popmodel.api.make_report import Report
+from popmodel.cli.report import Report
 from popmodel.reports.html.contents import alone
 from popmodel.reports.html.page import page
 
@@ -20,7 +20,7 @@ Find = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def sixteen(real_trace: Find) -> Report:
-    return popmodel.make_report(real_trace("epoch_16proc"))
+    return popmodel.report(real_trace("epoch_16proc"))
 
 
 @pytest.mark.long
@@ -31,7 +31,7 @@ def test_a_report_of_sixteen_processes_over_time_is_small(sixteen: Report) -> No
 def test_a_report_without_a_timeline_is_smaller(sixteen: Report, tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_text(json.dumps(sixteen._stamped()))
-    assert len(popmodel.make_report(path).page()) <= 150 * KB
+    assert len(popmodel.report(path).page()) <= 150 * KB
 
 
 @pytest.mark.long(after=1)
@@ -45,4 +45,4 @@ def test_the_page_of_one_result_is_small(verb: str, real_trace: Find) -> None:
 def test_a_report_of_a_thousand_processes_can_be_sent(tmp_path: Path) -> None:
     path = tmp_path / "run.prv"
     run(programs.jacobi((10, 10, 10), 5), persistent=0.1, transient=0.05).write(path)
-    assert len(popmodel.make_report(path).page()) <= 1500 * KB
+    assert len(popmodel.report(path).page()) <= 1500 * KB

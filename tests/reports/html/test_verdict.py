@@ -24,7 +24,7 @@ STENCIL = ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz"
 
 
 def contents(*inputs: Any) -> Contents:
-    return popmodel.make_report(inputs).contents
+    return popmodel.report(inputs).contents
 
 
 def context(of: Contents) -> dict[str, Any]:

@@ -18,7 +18,7 @@ BT_MZ = ROOT / "tests" / "data" / "bt-mz.S.2x2.prv.gz"
 
 
 def schemas(*inputs: Any, **options: Any) -> list[str]:
-    documents = popmodel.make_report(inputs, **options).to_dict()["documents"]
+    documents = popmodel.report(inputs, **options).to_dict()["documents"]
     return [one["schema"].split("/")[1] for one in documents]
 
 
@@ -29,7 +29,7 @@ def saved(tmp_path: Path, document: dict[str, Any], name: str = "saved.json") ->
 
 
 def test_traces_are_measured_together_and_looked_at_one_by_one() -> None:
-    found = popmodel.make_report([STENCIL, BT_MZ])
+    found = popmodel.report([STENCIL, BT_MZ])
     documents = found.to_dict()["documents"]
     assert [one["schema"].split("/")[1] for one in documents] == [
         "metrics",
@@ -41,15 +41,15 @@ def test_traces_are_measured_together_and_looked_at_one_by_one() -> None:
 
 def test_many_inputs_have_a_short_title() -> None:
     sweep = popmodel.sweep("stencil3d", cores=4)
-    assert popmodel.make_report([sweep] * 5).contents.title.endswith(", 2 more")
+    assert popmodel.report([sweep] * 5).contents.title.endswith(", 2 more")
 
 
 def test_what_a_trace_does_not_give_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: Any, **__: Any) -> None:
         raise PopmodelError("the replay stopped")
 
-    monkeypatch.setattr("popmodel.api.make_report.sensitivity", stopped)
-    found = popmodel.make_report(STENCIL).to_dict()
+    monkeypatch.setattr("popmodel.api.sensitivity.sensitivity", stopped)
+    found = popmodel.report(STENCIL).to_dict()
     assert found["left_out"] == [
         {"trace": str(STENCIL), "what": "sensitivity", "why": "the replay stopped"}
     ]
@@ -58,7 +58,7 @@ def test_what_a_trace_does_not_give_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_signature_is_predicted_on_the_machine_that_stands_beside_it() -> None:
     machine = ROOT / "examples" / "profiles" / "two-core-vm.json"
     signature = ROOT / "examples" / "traces" / "stencil3d.2x2.toml"
-    found = popmodel.make_report([signature, machine], cores=2).to_dict()["documents"]
+    found = popmodel.report([signature, machine], cores=2).to_dict()["documents"]
     assert [one["schema"] for one in found] == ["popmodel/sweep/1"]
     assert str(machine) in [one["path"] for one in found[0]["provenance"]["inputs"]]
 
@@ -67,28 +67,28 @@ def test_saved_results_and_reports_are_taken_as_they_are(tmp_path: Path) -> None
     sweep = popmodel.sweep("stencil3d", cores=8).to_dict()
     path = saved(tmp_path, sweep)
     page = tmp_path / "report.html"
-    popmodel.make_report([path, STENCIL]).save(page)
+    popmodel.report([path, STENCIL]).save(page)
     assert schemas(page, path) == ["metrics", "sensitivity", "communication", "sweep", "sweep"]
     document = json.loads(path.read_text())
-    assert popmodel.make_report(path).to_dict()["documents"] == [document]
+    assert popmodel.report(path).to_dict()["documents"] == [document]
 
 
 def test_a_report_alone_stays_what_it_was(tmp_path: Path) -> None:
     first, second = tmp_path / "a.html", tmp_path / "b.html"
-    popmodel.make_report(popmodel.sweep("stencil3d", cores=8)).save(first)
-    popmodel.make_report(first).save(second)
+    popmodel.report(popmodel.sweep("stencil3d", cores=8)).save(first)
+    popmodel.report(first).save(second)
     assert first.read_text() == second.read_text()
 
 
 def test_a_trace_that_was_read_and_its_window_are_taken() -> None:
     trace = popmodel.read(STENCIL)
-    found = popmodel.make_report(trace, window="0.2s:0.4s").to_dict()["documents"]
+    found = popmodel.report(trace, window="0.2s:0.4s").to_dict()["documents"]
     assert found[0]["runs"][0]["window"]["duration"] == pytest.approx(0.2)
     assert found[1]["window"]["duration"] == pytest.approx(0.2)
 
 
 def test_the_repr_is_a_line() -> None:
-    found = popmodel.make_report(popmodel.sweep("stencil3d", cores=8))
+    found = popmodel.report(popmodel.sweep("stencil3d", cores=8))
     assert repr(found).startswith("<Report of 1 result: ")
     assert "popmodel sweep" in str(found)
 
@@ -105,20 +105,20 @@ def test_the_repr_is_a_line() -> None:
 )
 def test_wrong_usage_is_told(inputs: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        popmodel.make_report(inputs, **options)
+        popmodel.report(inputs, **options)
     assert caught.value.message == message
 
 
 def test_a_part_of_a_trace_needs_a_trace(tmp_path: Path) -> None:
     path = saved(tmp_path, popmodel.sweep("stencil3d", cores=8).to_dict())
     with pytest.raises(UsageError, match="from start: there is no trace"):
-        popmodel.make_report(path, from_start=True)
+        popmodel.report(path, from_start=True)
 
 
 def test_two_profiles_are_one_too_many() -> None:
     machine = ROOT / "examples" / "profiles" / "two-core-vm.json"
     with pytest.raises(UsageError, match="a second machine profile"):
-        popmodel.make_report([STENCIL, machine, machine])
+        popmodel.report([STENCIL, machine, machine])
 
 
 REPORT = '{"schema": "popmodel/report/1", "title": "t", "left_out": [], "documents": [%s]}'
@@ -143,7 +143,7 @@ def test_a_file_that_holds_no_result_is_refused(text: str, message: str, tmp_pat
     path = tmp_path / "x.json"
     path.write_text(text)
     with pytest.raises(FileError) as caught:
-        popmodel.make_report(path)
+        popmodel.report(path)
     assert message in caught.value.message
 
 
@@ -151,7 +151,7 @@ def test_a_page_of_somebody_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.html"
     path.write_text("<html></html>")
     with pytest.raises(FileError, match="holds no results of popmodel"):
-        popmodel.make_report(path)
+        popmodel.report(path)
 
 
 def test_a_page_whose_results_are_damaged_is_refused(tmp_path: Path) -> None:
@@ -159,4 +159,4 @@ def test_a_page_whose_results_are_damaged_is_refused(tmp_path: Path) -> None:
     damaged = '{"deflate_base64":"eJwxx"}'
     path.write_text(f'<script type="application/json" id="document">{damaged}</script>')
     with pytest.raises(FileError, match="its results are damaged"):
-        popmodel.make_report(path)
+        popmodel.report(path)

@@ -1,0 +1,67 @@
+"""Results and pages that were saved, read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from popmodel.base.document_schemas import check
+from popmodel.base.documents import parse_json, read_text, shown
+from popmodel.base.errors import FileError
+from popmodel.reports.html.contents import SCHEMA, alone
+from popmodel.reports.registry import SHOWN
+from popmodel.traces.source import HEAD, foreign_file
+
+if TYPE_CHECKING:
+    from popmodel.reports.views import Document
+
+
+def saved_report(path: str) -> dict[str, Any]:
+    """The report in a file; a result alone as a report of its own."""
+    found = parsed(path)
+    if found.get("schema") != SCHEMA:
+        _require_shown(found, path)
+    check(found, path)
+    documents = found["documents"] if found["schema"] == SCHEMA else [found]
+    if not documents:
+        raise FileError(path, "is a report without results", hint="make it again")
+    for document in documents:
+        _require_shown(document, path)
+        if "provenance" not in document:
+            raise FileError(path, "provenance is missing", hint="save the result again")
+    return found if found["schema"] == SCHEMA else dict(alone(found).document)
+
+
+def parsed(path: str) -> dict[str, Any]:
+    """The JSON of a file, or that which a page holds."""
+    text = read_text(path)
+    if path.lower().endswith(".html"):
+        from popmodel.reports.html.page import held
+
+        hint = "name a page that popmodel wrote"
+        try:
+            inside = held(text)
+        except ValueError as error:
+            raise FileError(path, f"its results are damaged: {error}", hint=hint) from error
+        if inside is None:
+            raise FileError(path, "holds no results of popmodel", hint=hint)
+        text = inside
+    found = parse_json(text, path)
+    foreign = foreign_file(Path(path), text[:HEAD].encode())
+    if foreign and not (isinstance(found, dict) and "schema" in found):
+        raise FileError(path, f"is {foreign.name}", hint=foreign.advice)
+    if not isinstance(found, dict):
+        raise FileError(path, "is no result: the JSON document must be a table")
+    return found
+
+
+def _require_shown(document: Document, path: str) -> None:
+    """Refuse what no report shows."""
+    schema = document.get("schema")
+    parts = schema.split("/") if isinstance(schema, str) else []
+    if len(parts) != 3 or parts[0] != "popmodel" or parts[1] not in SHOWN:
+        raise FileError(
+            path,
+            f"is nothing that a report shows: its schema is {shown(schema)}",
+            hint=f"save a result with --format json: of {', '.join(sorted(SHOWN))}",
+        )
