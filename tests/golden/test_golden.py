@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from golden.transcript import differences, names, run, stored
+
+BRIEF: tuple[str, ...] = ()
+"""Transcripts of verbs whose screens have at most `LINES` lines."""
+LINES = 25
+
+
+@pytest.mark.parametrize("name", BRIEF)
+def test_a_screen_has_25_lines(name: str) -> None:
+    long = {
+        case.command: len(lines)
+        for case in stored(name)
+        if not re.search(r" (--all|--format|-o|--output|--help)\b", case.command)
+        and len(lines := [line for line in case.text.splitlines() if line[:2] not in ("! ", "? ")])
+        > LINES
+    }
+    assert long == {}
 
 
 @pytest.mark.parametrize("name", names())
