@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from console import ROOT
 
 from popmodel.base.units import format_time
-from popmodel.efficiency.advice import GOOD, POP
 from popmodel.efficiency.explain import Definition, explain
 from popmodel.efficiency.family import AGGREGATES, Family
 from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.verdict import GOOD, POP
 from popmodel.traces.caveats import MEASURABLE
 
 PAGE = ROOT / "popmodel" / "docs" / "metrics.md"

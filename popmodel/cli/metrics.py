@@ -386,7 +386,7 @@ def metrics_document(
     breakdowns: Sequence[RuntimeBreakdown] = (),
 ) -> dict[str, Any]:
     """Put measured runs into a document."""
-    from popmodel.efficiency.advice import advice_data, advise
+    from popmodel.efficiency.verdict import advice_data, advise
     from popmodel.reports.names import run_names
 
     names = run_names([run.trace for run in runs])
@@ -415,7 +415,7 @@ def metrics_document(
             "why": scaling.why,
             "notes": scaling.doubts,
         },
-        advice=advice_data(advise(runs, evaluations, scaling, names), names),
+        advice=advice_data(advise(runs, evaluations, scaling, names), runs, names),
     )
 
 

@@ -3,6 +3,6 @@
 ``measure``, ``regions``  a traced run to ``observables``, and scalars that formulas use
 ``families/``  the metrics as data, read by ``hierarchy``; ``family`` is what one says
 ``evaluation``, ``scaling``  values of the metrics, of one run and against a reference run
-``advice``, ``loss_causes``, ``evidence``  which losses to work on, why, and what to do
+``verdict``, ``loss_causes``, ``evidence``  which losses to work on, why, and what to do
 ``explain``  a metric in words
 """

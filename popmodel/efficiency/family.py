@@ -36,7 +36,7 @@ CAUSES = (
     "ipc",
     "frequency",
 )
-"""What a low metric can be blamed on: `popmodel.efficiency.advice` looks for it in the run."""
+"""What a low metric can be blamed on: `popmodel.efficiency.loss_causes` looks for it in the run."""
 
 
 class IdentityError(AssertionError):

@@ -22,11 +22,34 @@ if TYPE_CHECKING:
 # What can be said about one loss of one run, and how numbers are written in it.
 
 
+BOUND = 0.1
+"""Share of the runtime from which on it is called bound by something."""
+
+
+class NetworkCosts(NamedTuple):
+    """What a network would cost a run, as shares of its runtime."""
+
+    network: str  # In words
+    latency: float
+    bandwidth: float
+
+    @property
+    def bound(self) -> str:
+        """What bounds the run: ``latency``, ``bandwidth``, both in words, or empty for neither."""
+        large, small = sorted((self.latency, self.bandwidth), reverse=True)
+        if large < BOUND:
+            return ""
+        if large <= _CLEARLY * small:
+            return "latency and bandwidth"
+        return "latency" if self.latency > self.bandwidth else "bandwidth"
+
+
 class Remark(NamedTuple):
     """Why time is lost, and what to do; whole sentences, empty where nothing is known."""
 
     why: str
     remedy: str
+    network: NetworkCosts | None = None  # What the remedy rests on, where it is about a network
 
 
 @dataclass(frozen=True)
@@ -239,37 +262,51 @@ def transfer(loss: RemarkLoss) -> Remark:
         return Remark(why, "This is I/O: use collective calls, larger blocks and fewer writers.")
     if site.waiting is None:
         return Remark(why, "The replay does not model this call: waiting in it counts as transfer.")
-    return Remark(why, _network(loss))
+    return _network(why, loss)
 
 
-def _network(loss: RemarkLoss) -> str:
-    """What to do about latency or bandwidth, whichever costs more on a usual network."""
+def _network(why: str, loss: RemarkLoss) -> Remark:
+    """What to do about messages, by what they cost on a usual network."""
     if crowd_doubt(loss.run) or network_doubt(loss.run):
-        return ""  # that comes first
-    networks, ideal = loss.run.evidence.networks, loss.run.observables.ideal_runtime
-    if networks is None or ideal is None:
-        return loss.advice
+        return Remark(why, "")  # that comes first
+    networks, observed = loss.run.evidence.networks, loss.run.observables
+    if networks is None or observed.ideal_runtime is None:
+        return Remark(why, loss.advice)
     if networks.at_once is not None and networks.at_once < _WORTH * networks.bandwidth:
-        return (
+        remedy = (
             "Send and receive at once (MPI_Sendrecv, or MPI_Isend): at "
             f"{format_bandwidth(USUAL.bandwidth)} the replay then takes "
             f"{format_time(networks.at_once, digits=3)} instead of "
             f"{format_time(networks.bandwidth, digits=3)}."
         )
-    latency, volume = networks.latency - ideal, networks.bandwidth - ideal
-    if latency > _CLEARLY * volume:
-        return (
-            "Latency costs more than volume: aggregate small messages, use fewer collectives, or "
-            "fewer processes with more threads."
-        )
-    if volume > _CLEARLY * latency:
-        return (
-            "Volume costs more than latency: send less, overlap communication with computation, "
-            "keep neighbours on one node."
-        )
-    return (
-        "Number and volume of messages cost about the same: aggregate messages, overlap them with "
-        "computation, keep neighbours on one node."
+        return Remark(why, remedy)
+    latency, bandwidth = (
+        max(runtime - observed.ideal_runtime, 0.0) / observed.runtime
+        for runtime in (networks.latency, networks.bandwidth)
+    )
+    name = f"{format_time(USUAL.latency, trim=True)} and {format_bandwidth(USUAL.bandwidth)}"
+    costs = NetworkCosts(f"a network of {name}", latency, bandwidth)
+    return Remark(why, network_remedy(costs), costs)
+
+
+def network_remedy(costs: NetworkCosts) -> str:
+    """What to do about messages, or that they are not what to work on."""
+    latency, bandwidth = percent(costs.latency), percent(costs.bandwidth)
+    told = {
+        "latency": f"Latency costs {latency} of the runtime on {costs.network}, volume "
+        f"{bandwidth}: aggregate small messages, use fewer collectives, or fewer processes with "
+        "more threads.",
+        "bandwidth": f"Volume costs {bandwidth} of the runtime on {costs.network}, latency "
+        f"{latency}: send less, overlap communication with computation, keep neighbours on one "
+        "node.",
+        "latency and bandwidth": f"Latency costs {latency} of the runtime on {costs.network}, "
+        f"volume {bandwidth}: aggregate messages, overlap them with computation, keep neighbours "
+        "on one node.",
+    }
+    return told.get(
+        costs.bound,
+        f"Neither bounds the run on {costs.network}: latency would cost {latency} of the runtime, "
+        f"volume {bandwidth}. Check which network was used, and where the processes ran.",
     )
 
 
@@ -290,9 +327,10 @@ def communication(loss: RemarkLoss) -> Remark:
     text = f"{site.name} takes {percent(_in_mpi(loss, site))} of the time in MPI"
     if site.waiting is None:
         return Remark(f"{text}. {unknown}".strip(), loss.advice)
-    remark = Remark(f"{text}, {_waits(site)}.", "")
-    other = waiting(loss) if 2 * _waited(site) > site.time else None
-    return remark._replace(remedy=other.remedy if other else _network(loss))
+    why = f"{text}, {_waits(site)}."
+    if 2 * _waited(site) > site.time:
+        return waiting(loss)._replace(why=why)
+    return _network(why, loss)
 
 
 def _waited(site: CallSite) -> float:
@@ -408,7 +446,7 @@ def outside_regions(loss: RemarkLoss) -> Remark:
         return serial_code(loss)
     said = communication(loss)
     why = f"Threads idle mostly while their master is in MPI. {said.why}".strip()
-    return Remark(why, said.remedy)
+    return said._replace(why=why)
 
 
 # Losses of the computation itself against the reference run.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from popmodel.base.units import count, format_time
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
-from popmodel.reports.advice import advised, fall_text
+from popmodel.efficiency.verdict import verdict
 from popmodel.reports.blocks import (
     NoteBlock,
     Role,
@@ -28,6 +28,7 @@ from popmodel.reports.names import run_names
 from popmodel.reports.places import placed
 from popmodel.reports.reasons import Reasons
 from popmodel.reports.trees import efficiency, lifted, tree_rows
+from popmodel.reports.verdict_blocks import verdict_section
 from popmodel.reports.views import Document, Record, Views
 from popmodel.reports.warnings import warned
 
@@ -78,7 +79,7 @@ def _last(document: Document, names: Sequence[str]) -> list[Section]:
     """What to look at: advice, regions and calls, notes and warnings."""
     runs = document["runs"]
     return [
-        advised(document["advice"]),
+        verdict_section(verdict([document])),
         placed(runs, names, _in_detail(document, names)),
         titled("notes", joint_notes(runs, names)),
         warned(joint_warnings(runs, names)),
@@ -193,9 +194,8 @@ def _in_detail(document: Document, names: Sequence[str]) -> int:
 
 
 def _scaling_words(document: Document) -> list[str]:
-    """How the runs were compared, where they fall most, and doubts about it."""
-    scaling, fall = document["scaling"], document["advice"]["steepest_fall"]
-    return [f"{scaling['why']}", *([fall_text(fall)] if fall else []), *scaling["notes"]]
+    """How the runs were compared, and doubts about it."""
+    return [document["scaling"]["why"], *document["scaling"]["notes"]]
 
 
 def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> tuple[TableRow, ...]:

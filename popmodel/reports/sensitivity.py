@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.base.units import count, format_bandwidth, format_time, plural
+from popmodel.efficiency.verdict import network_costs, network_sentence, region_sentence
 from popmodel.reports import sensitivity_path, sensitivity_regions
 from popmodel.reports.blocks import (
     BarBlock,
@@ -26,7 +27,6 @@ from popmodel.reports.networks import properties
 from popmodel.reports.sensitivity_plot import picture
 from popmodel.reports.views import Document, Record, Views
 
-LITTLE = 0.01  # of the runtime: not worth a remedy
 _ROWS = 8  # of a curve on a screen
 _ROUNDING = 1e-9
 _UNLIKE = 1.1  # measured over replayed runtime: another network than the one of the run
@@ -40,7 +40,7 @@ def blocks(document: Document) -> list[Section]:
         notes(document["caveats"]),
         (
             NoteBlock(conclusion(document), Role.VERDICT),
-            NoteBlock(sensitivity_regions.verdict(document), Role.VERDICT),
+            NoteBlock(region_sentence(document), Role.VERDICT),
         ),
         (Facts(tuple(_facts(document))),),
         (_made_of(document), *_explained(document)),
@@ -55,17 +55,13 @@ def blocks(document: Document) -> list[Section]:
 
 def conclusion(document: Document) -> str:
     """In one sentence: what bounds the run, and how much of it the run tolerates."""
-    runtime, shares = document["runtime"], document["shares"]
+    costs = network_costs(document)
+    said = network_sentence(document)
     if not document["operations"]:
-        return "nothing to gain from a network: the run does not communicate"
-    latency, bandwidth = (shares[name] / runtime for name in ("latency", "bandwidth"))
-    more, less = sorted((("latency", latency), ("bandwidth", bandwidth)), key=lambda one: -one[1])
-    told = f"{_share(more[1])} of the runtime is {more[0]}, {_share(less[1])} {less[0]}"
-    if not more[1]:
-        return f"neither latency nor bandwidth costs anything; {_both(document)}"
-    if more[1] < LITTLE:
-        return f"neither latency nor bandwidth matters: {told}; {_both(document)}"
-    return f"{more[0]}-bound: {told}; {_tolerated(document, more[0])}"
+        return said
+    if costs.bound in ("latency", "bandwidth"):
+        return f"{said}; {_tolerated(document, costs.bound)}"
+    return f"{said}; {_both(document)}"
 
 
 def _tolerated(document: Document, name: str) -> str:
@@ -365,11 +361,6 @@ def _write(name: str, value: float) -> str:
 
 def _slowdown(one: Mapping[str, Any]) -> str:
     return f"{100 * one['slowdown']:g} %"
-
-
-def _share(fraction: float) -> str:
-    percent = 100 * fraction
-    return f"{percent:.1f} %" if percent >= 0.05 or percent == 0 else "below 0.1 %"
 
 
 VIEWS = Views(blocks, records, picture)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.base.units import format_time, plural
+from popmodel.efficiency.verdict import SMALL, region_gain
 from popmodel.reports.blocks import Listing, NoteBlock, Role, Section, TableCell, TableRow, texts
 from popmodel.reports.figures import percent
 from popmodel.reports.views import Document, Record
@@ -15,40 +16,11 @@ Region = Mapping[str, Any]
 _SHOWN = 8
 _FASTER = (0.1, 0.5)
 """Shares taken away that a screen shows; documents have more."""
-SMALL = 5e-4
-"""Share of the runtime that is printed as 0.1 % at least; less counts as nothing."""
-_LARGE = 0.05
-"""Share of the runtime from which a region that does not pay is worth a word."""
-_HIDES = 0.2
-"""A region hides if less than this part of what is taken away is gained."""
 _LEGEND = (
     "self %: computing in it, mean over ranks; path %: its part of the critical path; -10 %, "
     "-50 %: how much shorter the run is if it takes that much less time; one: -50 % on its slowest "
     "rank only; even: if all its ranks take equally long; all in % of the runtime"
 )
-
-
-def verdict(document: Document) -> str:
-    """Say in a sentence which region pays, and which one does not."""
-    runtime, found = document["runtime"], document["regions"]
-    if not found or not runtime:
-        return "nothing is computed, so that no faster region can help"
-    best = max(found, key=lambda one: gain_of(one, 0.1, runtime))
-    gain = gain_of(best, 0.1, runtime)
-    if gain < SMALL:
-        said = "no region pays: 10 % less time in any of them saves less than 0.1 % of the runtime"
-    else:
-        said = f"{_made_faster(best)} saves {percent(gain)} % of the runtime"
-    hidden = [one for one in found if one is not best and hides(one, runtime)]
-    if hidden:
-        one = max(hidden, key=lambda one: float(one["share"]))
-        saved = gain_of(one, 0.1, runtime)
-        pays = "nothing" if saved < SMALL else f"only {percent(saved)} %"
-        share = percent(one["share"])
-        said += (
-            f"; {_subject(one)} has {share} % of the time and pays {pays}: it hides behind waiting"
-        )
-    return said
 
 
 def regions(document: Document) -> Section:
@@ -138,7 +110,7 @@ def records(document: Document) -> list[Record]:
 def _figures(one: Region, runtime: float) -> list[str]:
     """Figures of a region: its shares, and what is gained, in per cent of the runtime."""
     gains = [
-        *(gain_of(one, faster, runtime) for faster in _FASTER),
+        *(region_gain(one, runtime, faster) for faster in _FASTER),
         1 - _at(one["slowest"]["gain"], 0.5) / runtime,
         1 - one["balanced"] / runtime,
     ]
@@ -151,26 +123,5 @@ def _clean(gain: float) -> float:
     return 0.0 if abs(gain) < SMALL else gain
 
 
-def gain_of(one: Region, faster: float, runtime: float) -> float:
-    """What is gained of the runtime if a region takes less time on all ranks."""
-    return 1 - _at(one["gain"], faster) / runtime
-
-
 def _at(gains: Sequence[Mapping[str, float]], faster: float) -> float:
     return next(one["runtime"] for one in gains if one["faster"] == faster)
-
-
-def hides(one: Region, runtime: float) -> bool:
-    """Whether a region has much time, little of which a faster one would gain."""
-    share = float(one["share"])
-    return share >= _LARGE and gain_of(one, 0.1, runtime) < _HIDES * 0.1 * share
-
-
-def _subject(one: Region) -> str:
-    return f"computing {one['name']}" if one["kind"] == "phase" else str(one["name"])
-
-
-def _made_faster(one: Region) -> str:
-    if one["kind"] == "phase":
-        return f"10 % less computing {one['name']}"
-    return f"making {one['name']} 10 % faster"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from popmodel.base.plain import document
+from popmodel.efficiency.verdict import region_sentence
 from popmodel.reports import sensitivity_regions
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
@@ -50,8 +51,8 @@ def lines(section, width: int = 80) -> list[str]:
 
 def test_the_sentence_names_what_pays_and_what_hides() -> None:
     run = found(region("solve", 0.7, 0.72), region("exchange", 0.12, 0.0))
-    assert sensitivity_regions.verdict(run) == (
-        "making solve 10 % faster saves 7.2 % of the runtime; exchange has 12.0 % of the time and "
+    assert region_sentence(run) == (
+        "10 % less time in solve saves 7.2 % of the runtime; exchange has 12.0 % of the time and "
         "pays nothing: it hides behind waiting"
     )
 
@@ -61,27 +62,27 @@ def test_a_phase_is_called_by_what_is_computed() -> None:
         region("before MPI_Send in main", 0.4, 0.3, kind="phase"),
         region("before MPI_Wait", 0.3, 0.02, kind="phase"),
     )
-    assert sensitivity_regions.verdict(run) == (
-        "10 % less computing before MPI_Send in main saves 3.0 % of the runtime; computing before "
-        "MPI_Wait has 30.0 % of the time and pays only 0.2 %: it hides behind waiting"
+    assert region_sentence(run) == (
+        "10 % less time computing before MPI_Send in main saves 3.0 % of the runtime; computing "
+        "before MPI_Wait has 30.0 % of the time and pays only 0.2 %: it hides behind waiting"
     )
 
 
 def test_where_nothing_pays_the_sentence_says_so() -> None:
     run = found(region("solve", 0.02, 0.001))
-    assert sensitivity_regions.verdict(run) == (
+    assert region_sentence(run) == (
         "no region pays: 10 % less time in any of them saves less than 0.1 % of the runtime"
     )
 
 
 def test_a_small_region_that_does_not_pay_is_not_worth_a_word() -> None:
     run = found(region("solve", 0.7, 0.7), region("setup", 0.04, 0.0))
-    assert "setup" not in sensitivity_regions.verdict(run)
+    assert "setup" not in region_sentence(run)
 
 
 def test_without_computing_there_is_nothing_to_say() -> None:
     assert sensitivity_regions.regions(found()) == ()
-    assert sensitivity_regions.verdict(found()).startswith("nothing is computed")
+    assert region_sentence(found()).startswith("nothing is computed")
 
 
 def test_the_table_has_shares_and_gains() -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from popmodel.base.units import format_time, plural
+from popmodel.efficiency.verdict import SMALL, hides, region_gain, region_sentence
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.section import Section
 from popmodel.reports.names import run_names
-from popmodel.reports.sensitivity_regions import SMALL, gain_of, hides, verdict
 from popmodel.reports.views import Document
 
 FASTER = (0.1, 0.25, 0.5)
@@ -29,7 +29,7 @@ def section(contents: Contents) -> Section | None:
 def _told(document: Document) -> dict[str, Any]:
     runtime, rest = document["runtime"], document["other_regions"]
     return {
-        "verdict": verdict(document),
+        "verdict": region_sentence(document),
         "rows": [_row(one, runtime) for one in document["regions"]],
         "rest": _rest(rest, runtime) if rest["regions"] else "",
     }
@@ -44,7 +44,7 @@ def _row(one: Mapping[str, Any], runtime: float) -> dict[str, Any]:
         "time": one["time"],
         "share": one["share"],
         "critical": one["critical"] / runtime,
-        "gains": [_clean(gain_of(one, faster, runtime)) for faster in FASTER],
+        "gains": [_clean(region_gain(one, runtime, faster)) for faster in FASTER],
         "slowest": _clean(1 - half / runtime),
         "rank": slowest["rank"],
         "balanced": _clean(1 - one["balanced"] / runtime),

@@ -1,4 +1,7 @@
-"""Decides which losses to name: of which run, in which order, or none.
+"""The verdict on a result, made once: facts become sentences here, for every place that shows them.
+
+Doubt comes before advice: where a run is doubtful nothing judges it, and no remedy rests on what
+the doubt is about. A network bounds a run only if it costs a tenth of the runtime (`NetworkCosts`).
 
 The run with the lowest global efficiency leads. Its losses are ranked by the core time that they
 cost (`costs`), those of one family only, so that families do not repeat each other. Nothing is
@@ -8,15 +11,17 @@ little was measured. POP takes efficiencies below `POP` for worth attention.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import AdviceCost, costs, efficiency
 from popmodel.efficiency.loss_causes import (
+    NetworkCosts,
     Remark,
     RemarkLoss,
     communication,
@@ -26,6 +31,7 @@ from popmodel.efficiency.loss_causes import (
     imbalance,
     instructions,
     ipc,
+    network_remedy,
     outside_regions,
     percent,
     regions,
@@ -51,6 +57,10 @@ POP = 0.8
 _EVENTS = "MPI calls and parallel regions"
 _WORTH = 0.05  # share of the core time from which on a second cause is named
 _MOST = 3
+SMALL = 5e-4
+"""Share of the runtime that is printed as 0.1 % at least; less counts as nothing."""
+_LARGE = 0.05  # share of the time from which on a region that does not pay is named
+_HIDES = 0.2  # a region hides if less than this part of what is taken away is gained
 _FELL = 0.01  # by which efficiency has to fall for the fall to be named
 
 _OF_MPI = ("mpi", "mpi-additive")
@@ -85,6 +95,7 @@ class Advice:
     cost: float  # Share of the core time (threads times runtime) of the run that is lost to it
     why: str  # What the run says about the cause; empty where it says nothing
     remedy: str  # What to do; empty where a doubt has to be settled first
+    network: NetworkCosts | None = None  # What the remedy rests on, where it is about a network
 
 
 @dataclass(frozen=True)
@@ -153,7 +164,7 @@ def advise(
         for cost in chosen
     )
     if doubtful:  # no remedy rests on doubtful times
-        advice = tuple(replace(each, remedy="") for each in advice)
+        advice = tuple(replace(each, remedy="", network=None) for each in advice)
     name = names[worst] if len(runs) > 1 else None
     verdict = _verdict(totals[worst], name, compared, judged=not doubtful)
     if short := [names[index] for index in useful if index not in long]:
@@ -240,12 +251,12 @@ def _advice(run: int, loss: RemarkLoss) -> Advice:
         if part in cost.evaluation.absent
     )
     if metric.cause is not None:
-        why, remedy = _EXPLAIN[metric.cause](loss)
+        remark = _EXPLAIN[metric.cause](loss)
     elif reasons:
-        why, remedy = f"Its parts are unknown: {'; '.join(reasons)}.", ""
+        remark = Remark(f"Its parts are unknown: {'; '.join(reasons)}.", "")
     else:
-        why, remedy = "", metric.advice
-    return Advice(run, family.id, metric.id, metric.name, cost.value, cost.cost, why, remedy)
+        remark = Remark("", metric.advice)
+    return Advice(run, family.id, metric.id, metric.name, cost.value, cost.cost, *remark)
 
 
 def _steepest(
@@ -289,20 +300,172 @@ def _verdict(total: float, name: str | None, compared: bool, *, judged: bool) ->
     return f"{what} {where}, {side} the {percent(POP)} that POP considers good."
 
 
-def advice_data(advised: Advised, runs: Sequence[str]) -> dict[str, Any]:
-    """The advice for JSON; `runs` are what to call the runs."""
+def advice_data(
+    advised: Advised, runs: Sequence[MeasuredRun], names: Sequence[str]
+) -> dict[str, Any]:
+    """The advice for JSON; `names` are what to call the runs."""
     fall = advised.fall
     return {
         "good": GOOD,
         "verdict": advised.verdict,
         "doubts": list(advised.doubts),
-        "causes": [{**vars(each), "run": runs[each.run]} for each in advised.advice],
+        "causes": [
+            {
+                **vars(each),
+                "run": names[each.run],
+                "trace": runs[each.run].trace,
+                "network": None if each.network is None else each.network._asdict(),
+            }
+            for each in advised.advice
+        ],
         "steepest_fall": None
         if fall is None
         else {
             **vars(fall),
-            "before": runs[fall.before],
-            "after": runs[fall.after],
+            "before": names[fall.before],
+            "after": names[fall.after],
             "values": list(fall.values),
         },
     }
+
+
+# From the facts of documents to the sentences that are shown.
+
+
+class Verdict(NamedTuple):
+    """What a reader in a hurry has to know: sentences, in the order in which they are shown."""
+
+    doubts: tuple[str, ...] = ()  # First: what they are about is neither judged nor advised on
+    statements: tuple[str, ...] = ()  # How the runs did, what bounds them
+    causes: tuple[str, ...] = ()  # The losses, numbered, with what to do about them
+    steps: tuple[str, ...] = ()  # What else would help
+
+
+def verdict(
+    metrics: Sequence[Mapping[str, Any]], sensitivities: Sequence[Mapping[str, Any]] = ()
+) -> Verdict:
+    """The verdict on runs: from documents with efficiencies, and with what runtimes depend on.
+
+    What is known of the network of a run decides all sentences on it. Raises nothing: a document
+    that says nothing adds nothing.
+    """
+    costs = {one["trace"]: network_costs(one) for one in sensitivities if one["runtime"]}
+    doubts: list[str] = []
+    statements: list[str] = []
+    causes: list[str] = []
+    doubtful: set[str] = set()
+    for document in metrics:
+        advice = document["advice"]
+        if advice["doubts"]:
+            doubts += advice["doubts"]
+            doubtful |= {run["trace"] for run in document["runs"]}
+        statements.append(advice["verdict"])
+        if advice["steepest_fall"]:
+            statements.append(fall_sentence(advice["steepest_fall"]))
+        causes += _causes(advice["causes"], costs)
+    steps: list[str] = []
+    for one in sensitivities:
+        if one["trace"] not in doubtful and one["trace"] in costs:
+            of = f"{PurePath(one['trace']).name}: " if len(sensitivities) > 1 else ""
+            statements.append(_sentence(of + network_sentence(one)))
+            steps.append(_sentence(of + region_sentence(one)))
+    return Verdict(tuple(doubts), tuple(statements), tuple(causes), tuple(steps))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _causes(
+    causes: Sequence[Mapping[str, Any]], costs: Mapping[str, NetworkCosts]
+) -> Iterator[str]:
+    """The losses, numbered; the first explains what their costs are shares of."""
+    for number, cause in enumerate(causes, start=1):
+        unit = "the core time" if number > 1 else "the core time (threads x runtime)"
+        remedy = cause["remedy"]
+        if cause.get("network"):
+            known = costs.get(cause["trace"]) or NetworkCosts(**cause["network"])
+            remedy = network_remedy(known)
+        head = (
+            f"{number}. {cause['name']} {_size(cause['family'], cause['value'])} costs "
+            f"{100 * cause['cost']:.1f} % of {unit}."
+        )
+        yield " ".join(part for part in (head, cause["why"], remedy) if part)
+
+
+def fall_sentence(fall: Mapping[str, Any]) -> str:
+    """The steepest fall and the efficiency that falls with it."""
+    high, low = (_size(fall["family"], value) for value in fall["values"])
+    return (
+        f"Global efficiency falls most from {fall['before']} to {fall['after']}: "
+        f"{100 * fall['high']:.1f} to {100 * fall['low']:.1f} %, mostly {fall['name'].lower()} "
+        f"({high} to {low})."
+    )
+
+
+def _size(family: str, value: float) -> str:
+    return f"{value:.3f}" if family == SCALING else f"{100 * value:.1f} %"
+
+
+def network_costs(sensitivity: Mapping[str, Any]) -> NetworkCosts:
+    """What the network of a sensitivity costs the run."""
+    runtime, parts = sensitivity["runtime"], sensitivity["shares"]
+    latency, bandwidth = (parts[name] / runtime for name in ("latency", "bandwidth"))
+    return NetworkCosts(sensitivity["network"]["name"], latency, bandwidth)
+
+
+def network_sentence(sensitivity: Mapping[str, Any]) -> str:
+    """What of the network bounds a run, or that nothing does."""
+    if not sensitivity["operations"]:
+        return "nothing to gain from a network: the run does not communicate"
+    costs = network_costs(sensitivity)
+    parts = {"latency": costs.latency, "bandwidth": costs.bandwidth}
+    large, small = sorted(parts, key=parts.__getitem__, reverse=True)
+    told = f"{_share(parts[large])} of the runtime is {large}, {_share(parts[small])} {small}"
+    if costs.bound:
+        return f"bound by {costs.bound}: {told}"
+    if not parts[large]:
+        return "neither latency nor bandwidth costs anything"
+    return f"not bound by the network: {told}"
+
+
+def region_sentence(sensitivity: Mapping[str, Any]) -> str:
+    """Which region pays, and which one does not though it takes long."""
+    runtime, regions = sensitivity["runtime"], sensitivity["regions"]
+    if not regions or not runtime:
+        return "nothing is computed, so that no faster region can help"
+    best = max(regions, key=lambda region: region_gain(region, runtime))
+    gain = region_gain(best, runtime)
+    if gain < SMALL:
+        text = "no region pays: 10 % less time in any of them saves less than 0.1 % of the runtime"
+    else:
+        what = "computing" if best["kind"] == "phase" else "in"
+        text = f"10 % less time {what} {best['name']} saves {100 * gain:.1f} % of the runtime"
+    hidden = [region for region in regions if region is not best and hides(region, runtime)]
+    if hidden:
+        region = max(hidden, key=lambda region: float(region["share"]))
+        saved = region_gain(region, runtime)
+        pays = "nothing" if saved < SMALL else f"only {100 * saved:.1f} %"
+        computing = "computing " if region["kind"] == "phase" else ""
+        text += (
+            f"; {computing}{region['name']} has {100 * region['share']:.1f} % of the time and pays "
+            f"{pays}: it hides behind waiting"
+        )
+    return text
+
+
+def region_gain(region: Mapping[str, Any], runtime: float, faster: float = 0.1) -> float:
+    """What is gained of the runtime if a region takes less time on all ranks."""
+    after = next(one["runtime"] for one in region["gain"] if one["faster"] == faster)
+    return 1 - float(after) / runtime
+
+
+def hides(region: Mapping[str, Any], runtime: float) -> bool:
+    """Whether a region has much time, little of which a faster one would gain."""
+    share = float(region["share"])
+    return share >= _LARGE and region_gain(region, runtime) < _HIDES * 0.1 * share
+
+
+def _share(fraction: float) -> str:
+    percent = 100 * fraction
+    return f"{percent:.1f} %" if percent >= 0.05 or percent == 0 else "below 0.1 %"

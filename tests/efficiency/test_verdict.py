@@ -1,4 +1,4 @@
-"""What is advised: of which run, in which order, with which causes, or nothing."""
+"""The verdict: of which run, in which order, with which causes, or none; never two opinions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from efficiency.builders import observables, runs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.efficiency.advice import Advised, advise
 from popmodel.efficiency.evidence import CallSite, Crowd, Evidence, OtherNetworks, SerialCode
 from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.loss_causes import BOUND, NetworkCosts, network_remedy
 from popmodel.efficiency.measure import MeasuredRun
 from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.efficiency.scaling import Comparable, scale
+from popmodel.efficiency.verdict import Advised, advice_data, advise, network_costs, verdict
 
 ENOUGH = Evidence(calls=1000)
 
@@ -244,9 +245,22 @@ def transferring(slow: float, latency: float, bandwidth: float, *sites: CallSite
 @pytest.mark.parametrize(
     ("latency", "bandwidth", "said"),
     [
-        (9.0, 7.1, "Latency costs more than volume"),
-        (7.1, 9.0, "Volume costs more than latency"),
-        (8.0, 8.0, "Number and volume of messages cost about the same"),
+        (
+            9.0,
+            7.1,
+            "Latency costs 20 % of the runtime on a network of 2 us and 10 GB/s",
+        ),
+        (7.1, 9.0, "Volume costs 20 % of the runtime on a network of 2 us and 10 GB/s, latency"),
+        (
+            8.2,
+            8.2,
+            "Latency costs 12 % of the runtime on a network of 2 us and 10 GB/s",
+        ),
+        (
+            7.3,
+            7.1,
+            "Neither bounds the run on a network of 2 us and 10 GB/s: latency",
+        ),
     ],
 )
 def test_transfer_names_the_call_and_what_of_the_network_it_needs(
@@ -404,3 +418,61 @@ def test_other_families_find_the_same_causes(family: str) -> None:
     serial = run([[8, 2]], 8.0, omp_useful=[[2, 2]], in_openmp=[2], **idle)
     text = only(serial, families=[family])
     assert text.startswith("Serial code takes 75 % of the runtime")
+
+
+SHARES = st.floats(0, 0.5)
+
+
+@given(
+    measured=st.tuples(SHARES, SHARES),
+    replayed=st.none() | st.tuples(SHARES, SHARES),
+    doubtful=st.booleans(),
+)
+def test_all_sentences_of_one_result_rest_on_the_same_facts(
+    measured: tuple[float, float], replayed: tuple[float, float] | None, doubtful: bool
+) -> None:
+    """Efficiencies and what the runtime depends on, of one run: doubt first, one opinion."""
+    one = transferring(9.9, 7 + 10 * measured[0], 7 + 10 * measured[1], REDUCE)
+    if doubtful:
+        one = replace(one, evidence=replace(one.evidence, crowd=Crowd(1, 2, 1)))
+    found = advised(one)
+    document = {
+        "runs": [{"trace": one.trace}],
+        "advice": advice_data(found, [one], ["a"]),
+    }
+    sensitivities = []
+    if replayed is not None:
+        shares = {"latency": replayed[0], "bandwidth": replayed[1]}
+        region = {"kind": "region", "name": "solve", "share": 0.4, "gain": [GAIN]}
+        sensitivities.append(
+            {
+                "trace": one.trace,
+                "runtime": 1.0,
+                "operations": 9,
+                "shares": shares,
+                "network": {"name": "fast"},
+                "regions": [region],
+            }
+        )
+    told = verdict([document], sensitivities)
+    assert bool(told.doubts) == doubtful
+    said = " ".join((*told.statements, *told.causes, *told.steps))
+    if doubtful:  # neither judged, nor bound by anything, nor advised on
+        assert "POP" not in said and "ound" not in said
+        assert not told.steps and not any(text in said for text in REMEDIES)
+        return
+    costs = None if replayed is None else network_costs(sensitivities[0])
+    parts = measured if costs is None else (costs.latency, costs.bandwidth)
+    known = costs or NetworkCosts("a network of 2 us and 10 GB/s", *parts)
+    assert network_remedy(known) in said
+    assert sum(text in said for text in REMEDIES) == 1
+    assert ("Neither bounds" in said) == (max(parts) < BOUND) == (not known.bound)
+    if replayed is not None:
+        assert ("not bound by the network" in said.lower() or "costs anything" in said) == (
+            not known.bound
+        )
+        assert not known.bound or f"bound by {known.bound}:" in said.lower()
+
+
+GAIN = {"faster": 0.1, "runtime": 0.9}
+REMEDIES = ("aggregate small messages", "send less", "aggregate messages", "Neither bounds")
