@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from popmodel.api.sweep import sweep
     from popmodel.api.validate import validate
     from popmodel.base.errors import PopmodelError
+    from popmodel.cli.docs import docs
     from popmodel.cli.metrics import metrics
     from popmodel.cli.report import report
     from popmodel.efficiency.hierarchy import load_families
@@ -49,6 +50,7 @@ _HOMES = {
     "calibrate": "popmodel.api.calibrate.calibrate",
     "communication": "popmodel.api.communication.communication",
     "convert": "popmodel.api.convert.convert",
+    "docs": "popmodel.cli.docs.docs",
     "find_phases": "popmodel.api.find_phases.find_phases",
     "find_structure": "popmodel.api.find_structure.find_structure",
     "load_families": "popmodel.efficiency.hierarchy.load_families",
@@ -74,6 +76,7 @@ __all__ = [
     "calibrate",
     "communication",
     "convert",
+    "docs",
     "find_phases",
     "find_structure",
     "load_families",

@@ -18,8 +18,8 @@ PAGE = ROOT / "popmodel" / "docs" / "metrics.md"
 HEAD = """\
 # Every efficiency: formula, meaning, advice
 
-Generated from the families of metrics by `tests/update_documents.py`. `popmodel explain METRIC`
-shows one metric, `popmodel explain FAMILY` a family, `popmodel metrics TRACE --family NAMES`
+Generated from the families of metrics by `tests/update_documents.py`. `popmodel docs METRIC`
+shows one metric, `popmodel docs FAMILY` a family, `popmodel metrics TRACE --family NAMES`
 computes them.
 
 An efficiency is a fraction of 1; screens show per cent. In an additive family the losses

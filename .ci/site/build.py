@@ -16,7 +16,7 @@ from pathlib import Path
 from sphinx.cmd.build import main as sphinx
 
 import popmodel
-from popmodel.api.docs import pages
+from popmodel.cli.docs import pages
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

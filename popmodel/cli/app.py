@@ -32,7 +32,6 @@ VERBS = (
     "calibrate",
     "validate",
     "report",
-    "explain",
     "trace",
     "convert",
     "bench",
@@ -51,7 +50,9 @@ there is none if `DEFAULT` says so; with `EXAMPLES`, `SUMMARY` beside ACTIONS, a
 options of earlier versions with what they are called now.
 """
 
-RENAMED: dict[str, str] = {}
+RENAMED: dict[str, str] = {
+    "explain": "popmodel docs NAME",
+}
 """Verbs of earlier versions, and what they are called now."""
 
 HELP_WIDTH = 80

@@ -54,6 +54,8 @@ class OutputTarget:
             document = stamped(document, self.arguments, inputs)
         text = self.format.render(document, views, self._style())
         if self.path is None:
+            if views.is_manual and self.format is formats.TABLE and _paged(text):
+                return
             try:
                 write_out(text)
                 flush_out()
@@ -96,6 +98,22 @@ class OutputTarget:
         if self.path is not None:
             return Style(whole=True)
         return replace(terminal_style(sys.stdout), whole=self.whole)
+
+
+def _paged(text: str) -> bool:
+    """Show a text by the user's pager, if it is longer than the terminal; false if it is not."""
+    if not sys.stdout.isatty() or text.count("\n") < shutil.get_terminal_size().lines:
+        return False
+    import subprocess
+
+    pager = os.environ.get("PAGER", "less")
+    # -R shows colours, -F and -X leave the text on the screen; as git calls less.
+    environment = {"LESS": "FRX", **os.environ}
+    ended = subprocess.run(["sh", "-c", pager], input=text, text=True, env=environment, check=False)
+    return bool(pager.strip()) and ended.returncode not in _NOT_STARTED
+
+
+_NOT_STARTED = (126, 127)  # what a shell returns for a command that cannot be run or is not there
 
 
 def target(

@@ -38,7 +38,7 @@ def parse(text: str, families: Mapping[str, Family], option: str = "--fail-under
         for known in member.metrics
     )
     if metric not in ids:
-        hint = did_you_mean(metric, ids, "popmodel explain lists the metrics")
+        hint = did_you_mean(metric, ids, "popmodel docs --all lists the metrics")
         raise UsageError(f"{where}: unknown metric '{metric}'", hint)
     return Threshold(text, family or None, metric, limit)
 

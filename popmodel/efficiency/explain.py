@@ -91,7 +91,7 @@ def _find(wanted: str, families: Mapping[str, Family]) -> str:
         return by_name[plain(wanted)]
     hint = near_names(wanted, by_name | {plain(family): family for family in families})
     raise UsageError(
-        f"unknown metric {wanted!r}", hint or "popmodel explain lists families and metrics"
+        f"unknown metric {wanted!r}", hint or "popmodel docs --all lists families and metrics"
     )
 
 

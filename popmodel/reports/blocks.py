@@ -168,6 +168,14 @@ class Code:
 
 
 @dataclass(frozen=True)
+class MarkdownBlock:
+    """A text in Markdown: as it is, and with links as commands, for a terminal."""
+
+    text: str
+    shown: str
+
+
+@dataclass(frozen=True)
 class Strip:
     """Values over time, each from 0 to 1, of equal steps."""
 
@@ -257,6 +265,7 @@ Block: TypeAlias = (
     | Listing
     | CommandBlock
     | Code
+    | MarkdownBlock
     | Strips
     | EquationBlock
     | SymbolBlock

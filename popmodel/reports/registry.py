@@ -36,7 +36,7 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "calibrate": "calibrate.VIEWS",
     "communication": "communication.VIEWS",
     "doctor": "doctor.VIEWS",
-    "explain": "explain.VIEWS",
+    "docs": "explanations.VIEWS",
     "extraction": "extraction.VIEWS",
     "formula": "formula.VIEWS",
     "info": "info.VIEWS",

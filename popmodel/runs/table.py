@@ -140,7 +140,7 @@ def column(head: str, parameters: Iterable[str], place: Place) -> Column:
     if own in known:
         return meant("metric", own, ("%", "1"), family or MAIN_FAMILY)
     if family in members:
-        hint = did_you_mean(own, known, "popmodel explain lists them")
+        hint = did_you_mean(own, known, "popmodel docs --all lists them")
         raise place.error(f"column {head!r}: {family} has no {own!r}", hint)
     return Column(head, "nothing", head)
 
@@ -374,7 +374,7 @@ def _measurement(columns: Sequence[Column], row: Row) -> MeasuredRow:
 def _check_parts(metrics: Mapping[str, Mapping[str, float]], place: Place) -> None:
     """Refuse metrics that are no product, or sum of losses, of their parts: of another family."""
     families = load_families() if metrics else {}
-    hint = "check of which family the metrics are: popmodel explain FAMILY"
+    hint = "check of which family the metrics are: popmodel docs FAMILY"
     for name, values in metrics.items():
         known = families[name].metrics
         for each in families[name].decompositions:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.api.explain import explain
+import popmodel
 from popmodel.base.errors import UsageError
 from popmodel.cli import main
 from popmodel.cli.output import OutputTarget
@@ -120,7 +120,7 @@ def test_every_label_can_be_explained(
         if any(name in text for name in data) or any(one.fullmatch(text) for one in figures):
             continue
         try:
-            explain(text)
+            popmodel.docs(text)
         except UsageError:
             unknown.append(label)
     assert not unknown, "\n".join(["cannot be explained:", *unknown])

@@ -19,7 +19,7 @@ from pathlib import Path
 ROUNDS = 9
 LIMITS = {
     "popmodel --help": 0.9,
-    "popmodel explain": 1.5,
+    "popmodel docs": 1.5,
     "popmodel machine show": 1.3,
     "popmodel predict": 6.4,
     "popmodel sweep": 7.1,
@@ -49,7 +49,7 @@ def main() -> int:
         "python -c 'import numpy'": [*python, "-c", "import numpy"],
         "popmodel --help": [*popmodel, "--help"],
         "popmodel metrics": [*popmodel, "metrics", trace],
-        "popmodel explain": [*popmodel, "explain", "load_balance"],
+        "popmodel docs": [*popmodel, "docs", "load_balance"],
         "popmodel machine show": [*popmodel, "machine", "show"],
         "popmodel predict": [*popmodel, "predict", "--procs", "16", "--threads", "4"],
         "popmodel sweep": [*popmodel, "sweep", "--cores", "64"],

@@ -111,7 +111,7 @@ SAVED = (
     ("predict", "cannon", "--procs", "16", "--formula", "runtime"),
     ("sweep", "cannon", "--cores", "16"),
     ("signature", "from", TRACE),
-    ("explain", "load_balance"),
+    ("docs", "load_balance"),
 )
 
 

@@ -67,14 +67,14 @@ def test_the_help_fits_the_terminal(
 def test_wrong_usage_without_a_hint_of_its_own_leads_to_the_help(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(name: str | None) -> None:  # noqa: ARG001
+    def refuse() -> None:
         raise UsageError("this is not possible")
 
-    monkeypatch.setattr("popmodel.api.explain.explain", refuse)
-    assert popmodel("explain") == (
+    monkeypatch.setattr("popmodel.cli.docs.pages", refuse)
+    assert popmodel("docs") == (
         2,
         "",
-        "popmodel: error: this is not possible\nhint: see popmodel explain --help\n",
+        "popmodel: error: this is not possible\nhint: see popmodel docs --help\n",
     )
 
 
@@ -358,10 +358,10 @@ ROOMS = ("popmodel.efficiency", "popmodel.machines", "popmodel.model")
         (["machine", "check"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
         (["predict", "--procs", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "pandas")),
         (["sweep", "--cores", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "email")),
-        (["explain", "load_balance"], (*HEAVY, "popmodel.model.kinds")),
-        (["explain", "expected loss"], (*HEAVY, "popmodel.model.kinds")),
-        (["explain", "memory.bsat"], (*HEAVY, "popmodel.model.kinds")),
-        (["explain", "parallel.trip"], ("sympy", "scipy", "pandas", "pydantic")),
+        (["docs", "load_balance"], (*HEAVY, "popmodel.model.kinds")),
+        (["docs", "expected loss"], (*HEAVY, "popmodel.model.kinds")),
+        (["docs", "memory.bsat"], (*HEAVY, "popmodel.model.kinds")),
+        (["docs", "parallel.trip"], ("sympy", "scipy", "pandas", "pydantic")),
     ],
 )
 def test_only_what_is_needed_is_loaded(

@@ -348,7 +348,7 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
         (
             ["--fail-under", "xyzzy=0.8"],
             "--fail-under xyzzy=0.8: unknown metric 'xyzzy'\n"
-            "hint: popmodel explain lists the metrics",
+            "hint: popmodel docs --all lists the metrics",
         ),
         (
             ["--fail-under", "pop.load_balance=0.8"],

@@ -162,7 +162,7 @@ def test_a_study_ends_with_a_validated_recommendation(
     assert max(map(len, out.splitlines())) <= 80
     for label in ("directory", "role", "spread", "learnt from", "check"):
         assert f"{label}" in out
-        assert popmodel("explain", label)[0] == 0
+        assert popmodel("docs", label)[0] == 0
     # The command again shows the same, without any of the work.
     status, again, err = popmodel(*call[:1], "--format", "json", *call[1:])
     assert (status, err) == (0, "")

@@ -43,8 +43,8 @@ def test_an_update_replaces_outputs_and_nothing_else() -> None:
 
 @pytest.mark.long
 def test_a_command_that_fails_is_reported() -> None:
-    with pytest.raises(RuntimeError, match=r"popmodel explain nothing: exit status 2: .*'nothing'"):
-        printed("popmodel explain nothing")
+    with pytest.raises(RuntimeError, match=r"popmodel docs nothing: exit status 2: .*'nothing'"):
+        printed("popmodel docs nothing")
 
 
 def test_steps_are_the_commands_of_a_document(tmp_path: Path) -> None:

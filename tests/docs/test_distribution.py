@@ -7,7 +7,7 @@ import tomllib
 
 from console import ROOT
 
-from popmodel.api.docs import pages
+from popmodel.cli.docs import pages
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ADVICE = re.compile(r"pip install\s+(?:-e\s+)?'?([\w.-]+)(?:\[[\w,]+\])?'?")

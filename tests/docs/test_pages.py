@@ -59,7 +59,7 @@ def test_the_tutorial_uses_the_verbs_that_it_promises() -> None:
     commands = [shlex.split(line) for line in tutorial.script().replace("\\\n", " ").splitlines()]
     verbs = {words[words.index("popmodel") + 1] for words in commands if "popmodel" in words}
     assert verbs >= {
-        *("trace", "info", "metrics", "explain", "replay", "signature"),
+        *("trace", "info", "metrics", "replay", "signature"),
         *("doctor", "bench", "machine", "predict", "sweep", "validate"),
     }
 

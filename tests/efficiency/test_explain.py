@@ -91,8 +91,8 @@ def test_every_metric_of_every_family_can_be_explained() -> None:
     ("wanted", "message", "hint"),
     [
         ("load_balanse", "unknown metric 'load_balanse'", "did you mean load_balance"),
-        ("xyzzy", "unknown metric 'xyzzy'", "popmodel explain lists fam"),
-        ("talp.speedup", "unknown metric 'speedup'", "popmodel explain lists fam"),
+        ("xyzzy", "unknown metric 'xyzzy'", "popmodel docs --all lists fam"),
+        ("talp.speedup", "unknown metric 'speedup'", "popmodel docs --all lists fam"),
         ("mpi-aditive", "unknown metric 'mpi-aditive'", "did you mean mpi-additive"),
         ("tulp.speedup", "unknown family 'tulp'", "families: mpi, mpi-additive"),
     ],

@@ -161,7 +161,7 @@ def _time(seconds: float) -> str:
 
 
 def _explained(family: Family, metric: str) -> dict[str, Any]:
-    """A metric as ``popmodel explain`` tells of it; the tree shows its parts."""
+    """A metric as ``popmodel docs`` tells of it; the tree shows its parts."""
     (known,) = explain(f"{family.id}.{metric}", {family.id: family}).definitions
     told = ("name", "meaning", "advice", "formula", "source")
     symbols = [(one.symbol, _with_unit(one.meaning, one.unit)) for one in known.terms]

@@ -21,6 +21,7 @@ from popmodel.reports.blocks import (
     Further,
     Heading,
     Listing,
+    MarkdownBlock,
     NoteBlock,
     Role,
     Section,
@@ -128,6 +129,8 @@ def _block(block: Block, heading: int, below: int) -> Markup:
             return _command(texts, comment)
         case Code(lines):
             return element("pre", "\n".join(lines), **_box("Text to copy"))
+        case MarkdownBlock(_, shown):
+            return element("pre", shown, **_box("Page"))
         case Strips():
             return html_strips(block)
         case Checks(rows):

@@ -21,6 +21,7 @@ from popmodel.reports.blocks import (
     Further,
     Heading,
     Listing,
+    MarkdownBlock,
     NoteBlock,
     Role,
     Section,
@@ -50,7 +51,8 @@ def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG0
     """A document as Markdown, with where it comes from at the end."""
     from popmodel.reports.views import footer
 
-    lines = markdown_lines([*views.blocks(document), *footer(document)])
+    below = [] if views.is_manual else footer(document)
+    lines = markdown_lines([*views.blocks(document), *below])
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -94,6 +96,8 @@ def _block(block: Block) -> Iterable[str]:
             return _commands(texts, comment)
         case Code(lines):
             return _fenced(lines)
+        case MarkdownBlock(text):
+            return text.rstrip("\n").split("\n")
         case Strips():
             return _fenced(strip_lines(block, _WIDTH))
         case Title(left, rights):

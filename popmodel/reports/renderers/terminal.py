@@ -20,6 +20,7 @@ from popmodel.reports.blocks import (
     Further,
     Heading,
     Listing,
+    MarkdownBlock,
     NoteBlock,
     Role,
     Section,
@@ -85,7 +86,9 @@ def render(document: Document, views: Views, style: Style) -> str:
     from popmodel.reports.views import footer, short_footer
 
     sections = views.blocks(document)
-    if style.whole:
+    if views.is_manual:
+        below = []
+    elif style.whole:
         below = footer(document)
     else:
         below = [short_footer(document, more=any(map(_has_more, sections)))]
@@ -103,7 +106,7 @@ def block_lines(sections: Iterable[Section], style: Style) -> list[str]:
     What a report takes from a trace or another file may hold anything.
     """
     shown = [section for section in _chosen(sections, style) if section]
-    return [_harmless(line) for line in _lines(shown, style, _Groups(shown))]
+    return list(_lines(shown, style, _Groups(shown)))
 
 
 def _has_more(section: Section) -> bool:
@@ -156,7 +159,9 @@ def _lines(sections: Sequence[Section], style: Style, groups: _Groups) -> Iterat
             if isinstance(section[0], Heading) and section[0].is_part:
                 yield ""
         for block in section:
-            yield from _block(block, style, groups)
+            lines = _block(block, style, groups)
+            # Pages of the documentation hold nothing of others, and all colours of their renderer.
+            yield from lines if isinstance(block, MarkdownBlock) else map(_harmless, lines)
 
 
 def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
@@ -180,6 +185,10 @@ def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
             return _command(texts, comment, " " * (2 * depth), width)
         case Code(lines):
             return lines
+        case MarkdownBlock(_, shown):
+            from popmodel.reports.renderers.manual import page_lines
+
+            return page_lines(shown, style)
         case Strips():
             return strip_lines(block, width)
         case Title(left, rights):

@@ -6,7 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from popmodel.reports.blocks import Facts, Heading, NoteBlock, Role, Section, notes
+from popmodel.reports.blocks import (
+    Brief,
+    Facts,
+    Further,
+    Heading,
+    MarkdownBlock,
+    NoteBlock,
+    Role,
+    Section,
+    notes,
+)
 from popmodel.reports.views import Document, Record, Views
 
 Entry: TypeAlias = Mapping[str, Any]
@@ -14,22 +24,42 @@ Entry: TypeAlias = Mapping[str, Any]
 
 def blocks(document: Document) -> Sequence[Section]:
     """One name in each of its meanings, or one family, or the list of all."""
+    if "pages" in document:
+        return _list(document)
     if "families" in document:
-        (one, *others) = document["families"]
-        return _list(document) if others else _family(one)
+        return _family(document["families"][0])
     metric = document["metric"]
-    return [
-        (Heading(f"{one['name']} ({one['family']}.{metric})"), Facts(tuple(_facts(one)), margin=1))
-        for one in document["definitions"]
-    ] + [
-        (Heading(f"{word['name']} ({word['topic']})"), Facts(tuple(_word_facts(word)), margin=1))
-        for word in document["words"]
+    meanings = [
+        (f"{one['family']}.{metric}", _definition(metric, one)) for one in document["definitions"]
     ]
+    meanings += [(word["name"], _word(word)) for word in document["words"]]
+    sections = [section for _, section in meanings]
+    shown = 1 if metric else 2 if len(sections) > 3 else 3
+    if len(sections) <= shown:
+        return sections
+    others = ", ".join(dict.fromkeys(name for name, _ in meanings[shown:]))
+    brief = (NoteBlock(f"other meanings: {others}"),)
+    return [*sections[:shown], (Brief(tuple(sections[shown:]), (brief,)),)]
+
+
+def _definition(metric: str, definition: Entry) -> Section:
+    head = Heading(f"{definition['name']} ({definition['family']}.{metric})")
+    facts = _facts(definition)
+    brief = [(name, text) for name, text in facts if name not in ("source", "family")]
+    whole = (head, Facts(tuple(facts), margin=1))
+    return (Brief((whole,), ((head, Facts(tuple(brief), margin=1)),)),)
+
+
+def _word(word: Entry) -> Section:
+    return (Heading(f"{word['name']} ({word['topic']})"), Facts(tuple(_word_facts(word)), margin=1))
 
 
 def records(document: Document) -> list[Record]:
     """One line per metric and word of the list, or per family that defines the metric."""
     words: list[Record] = [
+        {"family": "", "metric": "", "name": page["page"], "meaning": page["title"], "unit": ""}
+        for page in document.get("pages", ())
+    ] + [
         {
             "family": "",
             "metric": "",
@@ -56,6 +86,8 @@ def records(document: Document) -> list[Record]:
 
 
 def _list(document: Document) -> list[Section]:
+    """The pages; with everything also families and terms."""
+    pages = Facts(tuple((page["page"], page["title"]) for page in document["pages"]))
     families: list[Section] = [
         (
             Heading(f"{family['family']}: {family['title']}"),
@@ -71,27 +103,25 @@ def _list(document: Document) -> list[Section]:
         )
         for topic, words in _by_topic(document).items()
     ]
-    more = (
-        "popmodel explain NAME explains a family, a metric or a term",
-        "popmodel docs grammar: the keys of signatures",
-    )
-    return [*families, *terms, notes(more)]
+    keys = "popmodel docs grammar: the keys of signatures"
+    return [
+        (NoteBlock("popmodel docs NAME shows a page or explains a name on a screen:"), pages),
+        (Further((*families, *terms, notes((keys,)))),),
+    ]
 
 
 def _family(family: Entry) -> list[Section]:
-    """When to use a family, and its tree with a short meaning of each metric."""
+    """When to use a family, and its tree; with everything a short meaning of each metric."""
+    head, use = Heading(f"{family['family']}: {family['title']}"), ("use", family["use"])
+    whole = (head, Facts((use, ("source", family["source"]))))
+    meanings = tuple(
+        NoteBlock(f"{one['metric']}: {_first_sentence(one['meaning'])}", Role.TERM, one["depth"])
+        for one in family["metrics"]
+    )
+    names = tuple(NoteBlock(one["metric"], Role.TERM, one["depth"]) for one in family["metrics"])
     return [
-        (
-            Heading(f"{family['family']}: {family['title']}"),
-            Facts((("use", family["use"]), ("source", family["source"]))),
-        ),
-        tuple(
-            NoteBlock(
-                f"{one['metric']}: {_first_sentence(one['meaning'])}", Role.TERM, one["depth"]
-            )
-            for one in family["metrics"]
-        ),
-        (NoteBlock(f"popmodel explain {family['family']}.METRIC explains a metric"),),
+        (Brief((whole, meanings), ((head, Facts((use,))), names)),),
+        (NoteBlock(f"popmodel docs {family['family']}.METRIC explains a metric"),),
     ]
 
 
@@ -148,3 +178,17 @@ def _unit(unit: str) -> str:
 
 
 VIEWS = Views(blocks, records)
+
+
+def _page_blocks(document: Document) -> list[Section]:
+    """A page, below what else its name means."""
+    words = [_word(word) for word in document["words"]]
+    return [*words, (MarkdownBlock(document["text"], document["shown"]),)]
+
+
+def _page_records(document: Document) -> list[Record]:
+    return [{name: document[name] for name in ("page", "title", "text")}]
+
+
+MANUAL = Views(_page_blocks, _page_records, is_manual=True)
+"""How a page of the documentation is shown."""

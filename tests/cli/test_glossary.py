@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from popmodel.api import glossary
-from popmodel.api.explain import explain
+import popmodel
 from popmodel.base.documents import Items, NamedShape, Optional, Shape, TableShape
 from popmodel.base.errors import UsageError
+from popmodel.cli import glossary
 from popmodel.efficiency.explain import plain
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
@@ -24,8 +25,13 @@ from popmodel.prediction.derivation import WORK
 FREE = {"core.freq": "16", "openmp": "barrier", "memory.latency": "L2", "noise": "fwq"}
 
 
+def explain(name: str) -> dict[str, Any]:
+    """The document of a name."""
+    return popmodel.docs(name).to_dict()
+
+
 def meanings(name: str) -> list[str]:
-    """What `explain` says of a name."""
+    """What it says of a name."""
     found = explain(name)
     words = [word["meaning"] for word in found["words"]]
     return words + [one["meaning"] for one in found.get("definitions", [])]
