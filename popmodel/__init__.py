@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from popmodel.api.replay import replay
     from popmodel.api.sensitivity import sensitivity
     from popmodel.api.sweep import sweep
-    from popmodel.api.validate import validate
     from popmodel.base.errors import PopmodelError
     from popmodel.cli.docs import docs
     from popmodel.cli.metrics import metrics
     from popmodel.cli.report import report
+    from popmodel.cli.validate import validate
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.machines.profile import load as load_machine
     from popmodel.model.signatures import load as load_signature
@@ -66,7 +66,7 @@ _HOMES = {
     "signature_from": "popmodel.api.extraction.signature_from",
     "signature_from_source": "popmodel.api.from_source.signature_from_source",
     "sweep": "popmodel.api.sweep.sweep",
-    "validate": "popmodel.api.validate.validate",
+    "validate": "popmodel.cli.validate.validate",
 }
 
 __all__ = [

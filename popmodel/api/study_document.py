@@ -9,10 +9,10 @@ from typing import Any
 
 from popmodel.api.inputs import profile_of, signature_of
 from popmodel.api.predict import predict
-from popmodel.api.validate import Validation, validate
 from popmodel.base import provenance, shell
 from popmodel.base.errors import PopmodelError
 from popmodel.base.plain import plain
+from popmodel.cli.validate import Validation, validate
 from popmodel.machines.profile import MissingQuantity, Profile
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.split_sweep import SplitSweep, sweep

@@ -48,7 +48,7 @@ class UsageError(PopmodelError):
 
 
 class ThresholdError(PopmodelError):
-    """A threshold set by ``--fail-under`` or ``--fail-over`` was missed."""
+    """A condition of ``--fail-if`` was met."""
 
     exit_status = 3
 

@@ -50,7 +50,7 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "structure": "structure.VIEWS",
     "study": "study.VIEWS",
     "sweep": "sweep.VIEWS",
-    "validate": _of_families("validate"),
+    "validate": _of_families("validation_tables"),
 }
 """The views, or what finds them, by the name in the schema (``metrics`` of ``popmodel/metrics/1``).
 

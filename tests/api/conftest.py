@@ -10,8 +10,8 @@ import popmodel
 from popmodel.api.predict import Prediction
 from popmodel.api.replay import Replays
 from popmodel.api.sweep import Sweep
-from popmodel.api.validate import Validation
 from popmodel.cli.metrics import Metrics
+from popmodel.cli.validate import Validation
 from popmodel.reports.result import Result
 
 ROOT = Path(__file__).parent.parent.parent

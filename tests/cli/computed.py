@@ -13,10 +13,7 @@ import pytest
 
 COMPUTED: Mapping[str, Sequence[str]] = {
     "predict": ("predict.predict", "signature.formula"),
-    **{
-        verb: (f"{verb}.{verb}",)
-        for verb in ("sweep", "validate", "calibrate", "sensitivity", "project")
-    },
+    **{verb: (f"{verb}.{verb}",) for verb in ("sweep", "calibrate", "sensitivity", "project")},
 }
 """By verb: what of the library computes its result."""
 

@@ -18,11 +18,19 @@ from popmodel.reports.pictures import Charts
 from popmodel.reports.renderers.html import html
 from popmodel.reports.splits import described, name, varied
 from popmodel.reports.trees import lifted, tree_rows
-from popmodel.reports.validate import caveats, legend, places, remarks, subject
-from popmodel.reports.validate_choice import choices
-from popmodel.reports.validate_errors import beside, metric_errors, regions
 from popmodel.reports.validate_plot import is_outside, mark_of, picture
-from popmodel.reports.validate_terms import errors as term_errors
+from popmodel.reports.validation_tables import (
+    caveats,
+    choices,
+    extrapolations,
+    legend,
+    metric_errors,
+    places,
+    regions,
+    remarks,
+    subject,
+    term_errors,
+)
 from popmodel.reports.views import Document
 
 _MOST_ROWS = 40  # of the table of efficiencies: the largest errors; all are further below
@@ -59,7 +67,7 @@ def _validation(document: Document, id: str) -> Mapping[str, Any]:
         **_runtimes(document),
         "regions": _regions(document),
         "decisions": html([tuple(choices(document))]),
-        "baselines": html([tuple(beside(document))]),
+        "baselines": html([tuple(extrapolations(document))]),
         "terms": html([(term_errors(document["by_term"]),)]) if document["by_term"] else "",
         "metrics": html([tuple(metric_errors(document, [FAMILY]))]) if len(splits) > 1 else "",
         "by_split": html([_by_split(splits)]),
