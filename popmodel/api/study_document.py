@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from popmodel.api.inputs import profile_of, signature_of
-from popmodel.api.predict import predict
 from popmodel.base import provenance, shell
 from popmodel.base.errors import PopmodelError
 from popmodel.base.plain import plain
 from popmodel.cli.validate import Validation, validate
 from popmodel.machines.profile import MissingQuantity, Profile
 from popmodel.model.signature.program import Signature
+from popmodel.prediction.prediction import predict, trust
 from popmodel.prediction.split_sweep import SplitSweep, sweep
 from popmodel.studies import executor, learning, machine
 from popmodel.studies.executor import step_of, trace_of, undisturbed
@@ -100,7 +100,8 @@ def _doubted(
     learnt = content.get("learnt") or {"doubts": [], "next_run": next_run, "runs": []}
     # what says of each run that its threads waited is said of all of them
     others = [doubt for doubt in learnt["doubts"] if "waited for CPUs" not in doubt]
-    return {**content, "learnt": {**learnt, "doubts": [*doubts, *others]}}
+    every = [*doubts, *others]
+    return {**content, "learnt": {**learnt, "doubts": every}, "trust": trust(every)}
 
 
 def _target(request: StudyRequest, here: Profile, folder: Path) -> machine.TargetMachine:
@@ -229,7 +230,7 @@ def _commands(state: Manifest, made: Mapping[PlannedRun, StudyStep]) -> list[dic
 
 
 def _sweep_command(folder: Path, request: StudyRequest, there: machine.TargetMachine) -> str:
-    words = ["popmodel", "sweep", str(folder / learning.SIGNATURE), "--machine", there.file]
+    words = ["popmodel", "predict", str(folder / learning.SIGNATURE), "--machine", there.file]
     words += ["--cores", ",".join(map(str, request.cores))]
     return shell.join([*words, *_set(request.target)])
 

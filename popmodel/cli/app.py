@@ -26,9 +26,7 @@ VERBS = (
     "communication",
     "replay",
     "sensitivity",
-    "project",
     "predict",
-    "sweep",
     "calibrate",
     "validate",
     "report",
@@ -52,6 +50,8 @@ options of earlier versions with what they are called now.
 
 RENAMED: dict[str, str] = {
     "explain": "popmodel docs NAME",
+    "project": "popmodel predict RUN... --procs P",
+    "sweep": "popmodel predict --cores N",
 }
 """Verbs of earlier versions, and what they are called now."""
 

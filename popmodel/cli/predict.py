@@ -1,137 +1,693 @@
-"""``popmodel predict``."""
+"""``popmodel predict``: a run, or all splits of some cores, with intervals."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import typer
-
-from popmodel.base.errors import UsageError
-from popmodel.cli.options import (
-    DRAWN,
-    AppArgument,
-    BindOption,
-    CoresPerNodeOption,
-    DrawnFormatOption,
-    DrawnOutputOption,
-    ForceOption,
-    ImbalanceOption,
-    MachineOption,
-    NodesOption,
-    PredictedFamilyOption,
-    SetOption,
-    binding,
-    families,
-    optional_number,
-    settings,
-    split_and_settings,
-    spreads,
-    whole_number,
+from popmodel.base.errors import PopmodelError, UsageError, did_you_mean
+from popmodel.base.units import count, format_time, parse_size, plural
+from popmodel.base.values import cut, dataclass
+from popmodel.cli.command import argument, option
+from popmodel.cli.completion import (
+    TABLES,
+    TRACES,
+    bundled_signatures,
+    family_names,
+    metric_ids,
+    what_if_factors,
 )
+from popmodel.cli.options import choice, fraction, number_of, split_and_settings, whole_number
+from popmodel.cli.parameters import (
+    BIND,
+    CORES,
+    CORES_PER_NODE,
+    FOA,
+    FROM_START,
+    IMBALANCE,
+    MACHINE,
+    MAX_MEMORY,
+    NODES,
+    REGION,
+    SCALING,
+    SET,
+    WINDOW,
+)
+from popmodel.reports.formats import DRAWN
+from popmodel.reports.result import Result, ResultValue
+
+if TYPE_CHECKING:
+    from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
+    from popmodel.model.run.placement import Allocation
+    from popmodel.model.signature.program import Signature
+    from popmodel.prediction.derivation import Formula
+    from popmodel.prediction.prediction import PredictedRun, ReferenceRun
+    from popmodel.prediction.projected_runs import ProjectedRuns
+    from popmodel.prediction.split_sweep import SplitSweep
+    from popmodel.reports.views import Document, Views
+    from popmodel.traces.selection import Foa, Window
+
+    Input: TypeAlias = SignatureLike | TraceLike
+    Reference: TypeAlias = int | tuple[int, int] | tuple[int, int, Mapping[str, float]]
 
 EXAMPLES = (
     "popmodel predict --procs 16 --threads 4",
-    "popmodel predict cannon --procs 16 --threads 4 --set N=8192",
-    "popmodel predict app.toml --machine m.json --procs 64 --nodes 8",
-    "popmodel predict --procs 16 --threads 4 --family scaling --reference 1x4",
-    "popmodel predict --procs 16 --threads 4 -o prediction.json",
+    "popmodel predict cannon --cores 16,64 --set N=4096",
+    "popmodel predict app.toml --machine m.json --efficiency 0.8",
+    "popmodel predict --cores 64 --what-if latency=0.5x,bandwidth=2x",
+    "popmodel predict run_4.prv run_8.prv --procs 64",
     "popmodel predict --procs 16 --threads 4 --formula runtime",
 )
+FORMATS = DRAWN
+CONDITIONS = True
+LAWS = ("auto", "structural", "amdahl", "pipe", "linear")
+_OF_SIGNATURES = ("machine", "settings", "nodes", "cores_per_node", "imbalance", "formula")
+_OF_SPLITS = ("what_if", "max_memory")
+_OF_RUNS = ("window", "region", "from_start", "foa")
 
 
-def command(
-    ctx: typer.Context,
-    app: AppArgument = None,
-    procs: Annotated[
-        str | None, typer.Option(metavar="P", help="Number of processes (required).")
+@dataclass(frozen=True)
+class Prediction(Result):
+    """A predicted run, all splits of some cores, or a formula, as returned by `predict`.
+
+    It has the attributes of what it holds, such as ``runtime`` and ``metrics`` of a run
+    (`popmodel.prediction.prediction.PredictedRun`), or ``candidates`` and ``choices`` of splits
+    (`popmodel.prediction.split_sweep.SplitSweep`).
+    """
+
+    predicted: PredictedRun | SplitSweep | ProjectedRuns | Formula
+    files: tuple[str, ...]  # The files that the result rests on
+    families: tuple[str, ...] | None = None  # On the screen; None: the one that fits the run
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.predicted, name)
+
+    def __repr__(self) -> str:
+        document = self.to_dict()
+        return cut(f"<Prediction {_subject(document)}: {'; '.join(_figures(document))}>")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of the command (``--format json``) without provenance."""
+        return self.predicted.to_dict()  # type: ignore[union-attr]
+
+    @property
+    def views(self) -> Views:
+        """How the document is shown."""
+        from popmodel.reports import registry
+
+        document = self.to_dict()
+        if "metrics" not in document:  # splits, or a formula
+            return registry.views_of(document)
+        if "projection" in document:
+            from popmodel.reports.projection_tables import views
+
+            return views(self.families)
+        from popmodel.prediction.prediction import MAIN_FAMILY
+        from popmodel.reports.prediction_tables import views as of_run
+
+        return of_run(self.families or (MAIN_FAMILY,), brief=self.families is None)
+
+    def values(self) -> list[ResultValue]:
+        """Runtime and efficiencies of a run; of splits those of the best of each number of cores."""
+        document = self.to_dict()
+        if "candidates" in document:
+            return [value for best in _best(document) for value in _of_split(best)]
+        if "metrics" not in document:
+            return []
+        found = [_value("runtime", document["runtime"])]
+        order = sorted(document["metrics"], key=lambda name: name != "hybrid-additive")
+        for family in order:
+            values, absent = document["metrics"][family], document["absent"][family]
+            found += [_value(f"{family}.{id}", estimate) for id, estimate in values.items()]
+            found += [ResultValue(f"{family}.{id}", None, "", why) for id, why in absent.items()]
+        return found
+
+    def failure(self) -> PopmodelError | None:
+        """Numbers of cores that have no split."""
+        impossible = getattr(self.predicted, "impossible", ())
+        if not impossible:
+            return None
+        first, *others = impossible
+        more = f"; {', '.join(str(one.cores) for one in others)} cores are not possible either"
+        return PopmodelError(first.why + (more if others else ""), first.hint)
+
+
+def _subject(document: Document) -> str:
+    if "application" not in document:
+        return f"from {plural(len(document['projection']['runs']), 'run')}"
+    return f"{document['application']['name']} on {document['machine']['name']}"
+
+
+def _figures(document: Document) -> list[str]:
+    """What a prediction says, in a few words each."""
+    if "candidates" in document:
+        best = [
+            f"{count(one['processes'] * one['threads'])} cores: {_size(one)}, {_estimate(one)}"
+            for one in _best(document)
+        ]
+        shown = [*best[:_SHOWN], "..."] if len(best) > _SHOWN else best
+        return [f"{plural(len(document['candidates']), 'split')}", *shown]
+    if "metrics" not in document:
+        return [f"formula of {document['metric']}"]
+    figures = f"{_size(document)}, runtime {_estimate(document)}"
+    for family in document["metrics"].values():
+        if "parallel_efficiency" in family:
+            value = family["parallel_efficiency"]["value"]
+            return [f"{figures}, parallel efficiency {100 * value:.1f} %"]
+    return [figures]
+
+
+_SHOWN = 3
+
+
+def _size(one: Document) -> str:
+    return f"{one['processes']} x {one['threads']}"
+
+
+def _estimate(one: Document) -> str:
+    """A predicted runtime with its interval: ``1.382 s (90 %: 1.26 s .. 1.42 s)``."""
+    runtime = one["runtime"]
+    if runtime["value"] is None:
+        return "unknown"
+    text = format_time(runtime["value"])
+    if runtime["low"] is None:
+        return text
+    low, high = (format_time(runtime[end], digits=3) for end in ("low", "high"))
+    return f"{text} (90 %: {low} .. {high})"
+
+
+def _best(document: Document) -> list[Document]:
+    """The split to take of each number of cores: the first of those that are as good."""
+    candidates = {(one["processes"], one["threads"]): one for one in document["candidates"]}
+    first: dict[int, Document] = {}
+    for processes, threads in document["best"]:
+        first.setdefault(processes * threads, candidates[processes, threads])
+    return list(first.values())
+
+
+def _of_split(one: Document) -> list[ResultValue]:
+    where = plural(one["processes"] * one["threads"], "core")
+    ids = ("runtime", "parallel_efficiency")
+    return [_value(id, one[id], where) for id in ids]
+
+
+def _value(id: str, estimate: Mapping[str, Any], where: str = "") -> ResultValue:
+    return ResultValue(id, estimate["value"], where, estimate.get("why", ""))
+
+
+def _count(name: str, text: str) -> int:
+    """Read one number; several are numbers of cores."""
+    if "," in text:
+        raise UsageError(f"{name}: must be one number, not '{text}'", f"try --cores {text}")
+    return whole_number(name, text)
+
+
+def _fraction(name: str, text: str) -> float:
+    """Read a fraction above 0 and at most 1, or a percentage."""
+    value = fraction(text)
+    if not 0 < value <= 1:
+        raise UsageError(
+            f"{name}: must be above 0 and at most 1, not '{text}'",
+            f"try {name} 0.8 or {name} 80%",
+        )
+    return value
+
+
+def _changes(name: str, text: str) -> dict[str, float]:
+    """Read the factors that ``--what-if`` gives."""
+    changes: dict[str, float] = {}
+    for part in text.split(","):
+        what, _, factor = (word.strip() for word in part.partition("="))
+        if what in changes:
+            raise UsageError(f"{name} {part}: {what} is given twice", "leave one of them out")
+        changes[what] = number_of(factor.removesuffix("x"))
+        _check_change(what, changes[what], f"{name} {part}")
+    return changes
+
+
+def _check_change(name: str, factor: float, given: str) -> None:
+    """Refuse a what-if change of something unknown, and one by no factor."""
+    from popmodel.model.scale_factors import WHAT_IF
+
+    if name not in WHAT_IF:
+        hint = did_you_mean(name, WHAT_IF, f"known: {', '.join(WHAT_IF)}")
+        raise UsageError(f"{given}: unknown name {name!r}", hint)
+    if not 0 < factor < math.inf:
+        raise UsageError(f"{given}: must be a factor above 0", "0.5 halves, 2 doubles")
+
+
+def _law(name: str, text: str) -> str:
+    return choice(name, text, LAWS)
+
+
+def _reference(name: str, text: str) -> int | tuple[int, int, dict[str, float]]:
+    """Read the number of a measured run, or ``PxT[,NAME=VALUE]``."""
+    return int(text) if text.isdecimal() else split_and_settings(name, text)
+
+
+def predict(
+    inputs: Annotated[
+        Input | Iterable[Input],
+        argument(
+            "[INPUT]",
+            "What is known: a signature (.toml) or the name of a bundled one; or measured runs: "
+            "traces and tables (.csv, .json, .jsonl, .txt). Default: stencil3d.",
+            several=True,
+            complete=(bundled_signatures, ".toml", *TRACES, *TABLES),
+        ),
+    ] = (),
+    *,
+    procs: Annotated[int | None, option("P", "Processes of the run.", _count)] = None,
+    threads: Annotated[
+        int | None,
+        option("T", "Threads per process. Default: 1; of measured runs, as most have.", _count),
     ] = None,
-    threads: Annotated[str, typer.Option(metavar="T", help="Threads per process.")] = "1",
-    machine: MachineOption = None,
-    nodes: NodesOption = None,
-    cores_per_node: CoresPerNodeOption = None,
-    bind: BindOption = "close",
-    set_: SetOption = None,
-    imbalance: ImbalanceOption = None,
-    family: PredictedFamilyOption = None,
+    cores: Annotated[int | Iterable[int] | None, CORES] = None,
+    efficiency: Annotated[
+        float | None,
+        option(
+            "E",
+            "Find the largest number of cores with at least this parallel efficiency, such as 0.8.",
+            _fraction,
+        ),
+    ] = None,
+    machine: Annotated[ProfileLike | None, MACHINE] = None,
+    nodes: Annotated[int | None, NODES] = None,
+    cores_per_node: Annotated[int | None, CORES_PER_NODE] = None,
+    bind: Annotated[str, BIND] = "close",
+    settings: Annotated[Mapping[str, float] | None, SET] = None,
+    imbalance: Annotated[Mapping[str, float] | None, IMBALANCE] = None,
+    what_if: Annotated[
+        Mapping[str, float] | None,
+        option(
+            "NAME=FACTORx,...",
+            "With --cores or --efficiency: scale latency, bandwidth, memory (bandwidth), clock, "
+            "openmp (overhead) or imbalance.",
+            _changes,
+            complete=(what_if_factors,),
+        ),
+    ] = None,
+    max_memory: Annotated[float | str | None, MAX_MEMORY] = None,
+    family: Annotated[
+        str | Sequence[str] | None,
+        option(
+            "NAMES",
+            "Families of metrics in the table, separated by commas, or all. Default: the one that "
+            "fits; other formats contain all.",
+            complete=(family_names,),
+        ),
+    ] = None,
     reference: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PxT[,NAME=VALUE]",
-            help="Reference run of the family scaling, such as 1x4 or 1x4,N=256 (another problem "
-            "size: weak scaling). Default: 1x1, or the smallest possible part of the run.",
+        Reference | None,
+        option(
+            "PxT[,NAME=VALUE]|RUN",
+            "Reference run of the family scaling, such as 1x4 or 1x4,N=256 (another problem size: "
+            "weak scaling); of measured runs its number, from 1. Default: 1x1 or the smallest "
+            "possible part of the run; the run on the fewest cores.",
+            _reference,
         ),
     ] = None,
     formula: Annotated[
         str | None,
-        typer.Option(
-            metavar="METRIC",
-            help="Print the formula of a metric, or of the runtime (METRIC = runtime), and the "
-            "effect of each input on it; LaTeX with --format markdown.",
+        option(
+            "METRIC",
+            "Print the formula of a metric, or of the runtime (METRIC = runtime), and the effect "
+            "of each input on it; LaTeX with --format markdown.",
+            complete=("runtime", metric_ids),
         ),
     ] = None,
-    format: DrawnFormatOption = None,
-    output: DrawnOutputOption = None,
-    force: ForceOption = False,
-) -> None:
-    """Predict the runtime and the efficiencies of a run.
+    law: Annotated[
+        str,
+        option(
+            "LAW",
+            "Law of the efficiencies of measured runs: structural, amdahl, pipe or linear. auto: "
+            "for each factor the one that best foretells runs left out, if there are three sizes "
+            "or more; else structural.",
+            _law,
+            complete=LAWS,
+        ),
+    ] = "auto",
+    scaling: Annotated[str, SCALING] = "auto",
+    window: Annotated[Window | None, WINDOW] = None,
+    region: Annotated[str | None, REGION] = None,
+    from_start: Annotated[bool, FROM_START] = False,
+    foa: Annotated[Foa | None, FOA] = None,
+    draws: int | None = None,
+    seed: int = 0,
+) -> Prediction:
+    """Predict a run, or all splits of some cores, with 90 % intervals.
 
-    From the signature of an application and the profile of a machine: runtime and efficiencies with
-    90 % intervals, where the time goes, what would help, and how to launch the run.
+    From a signature and the profile of a machine: runtime and efficiencies, where the time goes,
+    what would help, and how to launch it. From measured runs alone: each factor of the efficiency
+    is carried to other sizes by a law.
+
+    --procs and --threads ask for a run; --cores for every split of so many cores into processes and
+    threads, the best of them, and what the usual defaults would cost; --efficiency for the largest
+    number of cores that is worth its cost. Numbers of cores that have no split are named; the exit
+    status is then 1.
+
+    Parameters
+    ----------
+    inputs : str, path, Signature or Trace, or several of them, optional
+        A signature: a file, the name of a bundled one, or a loaded one; default: ``stencil3d``. Or
+        measured runs: traces and tables.
+    procs, threads : int, optional
+        Processes and threads per process of a run; default: one thread, of measured runs as many as
+        most have.
+    cores : int or iterable of int, optional
+        Numbers of cores of which all splits are predicted.
+    efficiency : float, optional
+        Parallel efficiency that the largest number of cores is to keep.
+    machine : str, path or Profile, optional
+        A machine profile: a file, the name of a preset, or a loaded one; default:
+        ``sandybridge-fdr``.
+    nodes, cores_per_node : int, optional
+        Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
+    bind : {'close', 'spread', 'none'}, optional
+        Where the threads of a process are: next to each other, as far apart as the cores of the
+        process allow, or wherever the system puts them.
+    settings : mapping of str to float, optional
+        Parameters of the application that replace those of the signature.
+    imbalance : mapping of str to float, optional
+        Spreads of the work of processes that replace those of the signature: ``persistent`` (the
+        same process is slow in every step) and ``transient`` (another one in every step), as
+        coefficients of variation.
+    what_if : mapping of str to float, optional
+        Factors on ``latency``, ``bandwidth``, ``memory``, ``clock``, ``openmp``, ``imbalance``, for
+        splits.
+    max_memory : float or str, optional
+        Memory limit per process of splits: bytes, or text such as ``"2GiB"``.
+    family : str or sequence of str, optional
+        Families of metrics on the screen; documents have all.
+    reference : (int, int), (int, int, mapping of str to float) or int, optional
+        Processes and threads of the run that the scaling metrics compare with, and its parameters
+        that differ (weak scaling); of measured runs its number from 1.
+    formula : str, optional
+        Derive the formula of this metric, or of ``"runtime"``, for a run.
+    law : {"auto", "structural", "amdahl", "pipe", "linear"}
+        The law of all factors of measured runs; by default for each the one that foretells runs
+        that are left out best, if there are three sizes or more, else the structural one.
+    scaling : {"auto", "strong", "weak"}
+        Whether all measured runs do the same work.
+    window, region, from_start, foa
+        The part of each trace, as for `popmodel.metrics`.
+    draws, seed : int, optional
+        Number of Monte Carlo draws of the uncertain inputs, and their seed.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read.
+    UsageError
+        If a parameter is unknown, or the application, the machine or the measured runs do not allow
+        this size; the hint names what is possible.
+    MissingQuantity
+        If the machine profile lacks a value that the application needs.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> run = popmodel.predict("stencil3d", procs=16, threads=4, settings={"N": 512})
+    >>> run.runtime.low < run["runtime"] < run.runtime.high
+    True
+    >>> run["parallel_efficiency"] > 0.7
+    True
+    >>> splits = popmodel.predict("stencil3d", cores=64)
+    >>> [one.split for one in splits.candidates]
+    [(64, 1), (32, 2), (16, 4), (8, 8), (4, 16)]
+    >>> table = splits.to_dataframe()[["processes", "threads", "runtime_value"]]
+    >>> carried = popmodel.predict("tests/data/cg.S.2.prv.gz", procs=8)
+    >>> carried.to_dict()["trust"]["ok"]
+    False
     """
-    from popmodel.api.predict import predict
-    from popmodel.cli.output import target
-    from popmodel.efficiency.hierarchy import load_families
-    from popmodel.prediction.prediction import MAIN_FAMILY
-    from popmodel.reports.predict import views
+    given = {
+        name: value for name, value in locals().items() if value is not None and value is not False
+    }
+    from popmodel.api.inputs import several
 
-    goal = target(ctx.obj, output, format, force=force, names=DRAWN)
-    if procs is None:
-        raise UsageError("--procs is missing", "try --procs 16")
-    processes = whole_number("--procs", procs)
-    per_process = whole_number("--threads", threads)
-    on_nodes = optional_number("--nodes", nodes)
-    on_cores = optional_number("--cores-per-node", cores_per_node)
-    bound = binding(bind)
-    changed = settings(set_ or [])
-    spread = spreads(imbalance)
-    if formula is not None:
-        for option, given in (("--family", family), ("--reference", reference)):
-            if given is not None:
-                raise UsageError(f"--formula and {option} cannot be combined", _ALONE[option])
-        from popmodel.api.signature import formula as derive
-        from popmodel.reports.formula import VIEWS
+    _check_size(given)
+    signatures, runs = _kinds(several(inputs))
+    if runs:
+        _refuse(given, (*_OF_SIGNATURES, *_OF_SPLITS), "needs a signature", "leave it out")
+        if signatures:
+            raise UsageError(
+                f"a signature and measured runs together: {runs[0]}",
+                "fit it first: popmodel signature from SIGNATURE RUN... -o fitted.toml",
+            )
+        return _project(runs, given)
+    _refuse(given, _OF_RUNS, "there are no measured runs", "leave it out, or name a trace")
+    if len(signatures) > 1:
+        raise UsageError(f"{len(signatures)} signatures are given", "predict one at a time")
+    return _predict(signatures[0] if signatures else None, given)
 
-        derived = derive(
-            app,
-            machine,
-            processes,
-            per_process,
-            formula,
-            changed,
-            nodes=on_nodes,
-            cores_per_node=on_cores,
-            bind=bound,
-            imbalance=spread,
+
+def _check_size(given: Mapping[str, Any]) -> None:
+    """Refuse a call without a size, and one with two."""
+    asked = [name for name in ("procs", "cores", "efficiency") if name in given]
+    if not asked:
+        what = "--procs is missing" if "threads" in given else "say what to predict"
+        raise UsageError(
+            what, "try --procs 16 --threads 4 for a run, or --cores 64 for all of its splits"
         )
-        goal.write(derived.to_dict(), VIEWS, (derived.signature.path, derived.profile.path))
-        return
-    shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
-    found = predict(
-        app,
-        machine,
-        processes,
-        per_process,
-        changed,
-        nodes=on_nodes,
-        cores_per_node=on_cores,
-        bind=bound,
-        imbalance=spread,
-        reference=None if reference is None else split_and_settings("--reference", reference),
+    if len(asked) > 1:
+        one, other = (f"--{name}" for name in asked[:2])
+        raise UsageError(f"{one} and {other} cannot be combined", "leave one of them out")
+    if asked != ["procs"]:
+        for name in ("threads", "formula", "reference"):
+            if name in given and not (name == "reference" and isinstance(given[name], int)):
+                raise UsageError(f"--{name} is about one run", f"say --procs, not --{asked[0]}")
+
+
+def _refuse(given: Mapping[str, Any], names: Iterable[str], why: str, hint: str) -> None:
+    for name in names:
+        if name in given:
+            shown = "--set" if name == "settings" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"{shown}: {why}", hint)
+
+
+def _kinds(inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Signatures, and measured runs."""
+    from popmodel.model.signature.program import Signature
+    from popmodel.model.signatures import bundled
+
+    signatures, runs = [], []
+    for one in inputs:
+        path = os.fspath(one) if isinstance(one, str | os.PathLike) else ""
+        name = os.path.basename(path)  # noqa: PTH119 (names of files may hold anything)
+        is_signature = (
+            isinstance(one, Signature)
+            or path in bundled()
+            or path.lower().endswith(".toml")
+            or (bool(path) and "." not in name and not os.path.exists(path))  # noqa: PTH110
+        )
+        (signatures if is_signature else runs).append(one)
+    return signatures, runs
+
+
+# -- from a signature
+
+
+def _predict(signature: SignatureLike | None, given: Mapping[str, Any]) -> Prediction:
+    from popmodel.api.inputs import allocation_of, choices, numbers, profile_of, signature_of
+    from popmodel.api.inputs import whole_number as whole
+    from popmodel.efficiency.hierarchy import load_families
+    from popmodel.model.uncertainty import DEFAULT_COUNT
+
+    imbalance = numbers("imbalance", given.get("imbalance"))
+    program = signature_of(signature).with_imbalance(imbalance)
+    profile = profile_of(given.get("machine"))
+    files = (program.path, profile.path)
+    drawn = whole("draws", given.get("draws", DEFAULT_COUNT), 0), whole("seed", given["seed"], 0)
+    settings = numbers("settings", given.get("settings"))
+    allocation = allocation_of(given.get("nodes"), given.get("cores_per_node"), given["bind"])
+    if "procs" not in given:
+        return Prediction(_splits(program, profile, settings, allocation, drawn, given), files)
+    _refuse(given, _OF_SPLITS, "is about splits", "say --cores, not --procs")
+    size = whole("procs", given["procs"]), whole("threads", given.get("threads", 1))
+    if "formula" in given:
+        for name in ("family", "reference"):
+            if name in given:
+                raise UsageError(f"--formula and --{name} cannot be combined", _ALONE[name])
+        from popmodel.prediction import derivation
+
+        derived = derivation.formula(
+            program, profile, *size, given["formula"], settings, allocation=allocation
+        )
+        return Prediction(derived, files)
+    families = choices(given.get("family"), tuple(load_families()))
+    from popmodel.prediction import prediction
+
+    predicted = prediction.predict(
+        program,
+        profile,
+        *size,
+        settings,
+        reference=_reference_run(given["reference"]) if "reference" in given else None,
+        allocation=allocation,
+        draws=drawn[0],
+        seed=drawn[1],
     )
-    goal.write(found.to_dict(), views(shown, brief=family is None), found.files)
+    return Prediction(predicted, files, families)
 
 
 _ALONE = {
-    "--family": "write --formula FAMILY.METRIC",
-    "--reference": "a formula describes one run: leave one of them out",
+    "family": "write --formula FAMILY.METRIC",
+    "reference": "a formula describes one run: leave one of them out",
 }
+
+
+def _splits(
+    program: Signature,
+    profile: Any,
+    settings: Mapping[str, float],
+    allocation: Allocation,
+    drawn: tuple[int, int],
+    given: Mapping[str, Any],
+) -> SplitSweep:
+    from popmodel.api.inputs import number, numbers
+    from popmodel.cli.progress import counted
+    from popmodel.prediction.split_sweep import sweep
+
+    changes = numbers("what_if", given.get("what_if"))
+    for name, factor in changes.items():
+        _check_change(name, factor, f"what_if: {name}={factor!r}")
+    limit = None
+    if "max_memory" in given:
+        limit = number("max_memory", given["max_memory"], parse_size)
+        if not limit >= 0:
+            raise UsageError(f"max_memory={limit!r}: must not be negative", "try max_memory='2GiB'")
+    with counted("splits") as step:
+        return sweep(
+            program,
+            profile,
+            _cores(given),
+            settings,
+            what_if=changes,
+            allocation=allocation,
+            max_memory=limit,
+            efficiency=_target(given),
+            draws=drawn[0],
+            seed=drawn[1],
+            step=step,
+        )
+
+
+def _cores(given: Mapping[str, Any]) -> list[int] | None:
+    """The numbers of cores; None where the largest of an efficiency is wanted."""
+    from popmodel.api.inputs import several
+    from popmodel.api.inputs import whole_number as whole
+
+    if "efficiency" in given:
+        return None
+    if not (counts := several(given["cores"])):
+        raise UsageError("the number of cores is missing", "try cores=64")
+    return [whole("cores", number) for number in counts]
+
+
+def _target(given: Mapping[str, Any]) -> float | None:
+    target = given.get("efficiency")
+    if target is not None and not (isinstance(target, Real) and 0 < target <= 1):
+        raise UsageError(
+            f"efficiency={target!r}: must be above 0 and at most 1", "try efficiency=0.8"
+        )
+    return None if target is None else float(target)
+
+
+def _reference_run(given: Reference) -> ReferenceRun:
+    from popmodel.api.inputs import numbers
+    from popmodel.api.inputs import whole_number as whole
+    from popmodel.prediction.prediction import ReferenceRun
+
+    if isinstance(given, str | int) or not isinstance(given, Sequence) or len(given) not in (2, 3):
+        raise UsageError(
+            f"--reference {given}: must be PROCESSESxTHREADS",
+            "try --reference 1x1, or --reference 1x1,N=256 (in Python reference=(1, 1))",
+        )
+    processes, threads, *rest = given
+    return ReferenceRun(
+        whole("reference processes", processes),
+        whole("reference threads", threads),
+        numbers("reference settings", rest[0]) if rest else {},
+    )
+
+
+# -- from measured runs
+
+
+def _project(runs: Sequence[Any], given: Mapping[str, Any]) -> Prediction:
+    from popmodel.api.inputs import whole_number as whole
+    from popmodel.api.measured import read_runs
+    from popmodel.fit.projection import project
+    from popmodel.prediction import projected_runs as projected
+    from popmodel.reports.names import run_names
+    from popmodel.traces.selection import TracePart
+
+    law, mode, reference = given["law"], given["scaling"], given.get("reference")
+    if law not in LAWS:
+        raise UsageError(
+            f"law: unknown value {law!r}",
+            did_you_mean(str(law), LAWS, f"choose one of {', '.join(LAWS)}"),
+        )
+    if given["bind"] != "close":
+        raise UsageError("--bind: needs a signature", "leave it out")
+    asked = TracePart.of(
+        *(given.get(name) for name in _OF_RUNS[:2]),
+        given.get("from_start", False),
+        given.get("foa"),
+    )
+    measured = read_runs(runs, asked=asked)
+    names = run_names([run.place for run in measured.runs])
+    if reference is not None and whole("reference", reference) > len(names):
+        raise UsageError(f"reference {reference}: no such run", f"use 1 to {len(names)}")
+    evaluated, scaled = projected.compare(
+        measured.runs,
+        names,
+        None if mode == "auto" else mode,
+        None if reference is None else reference - 1,
+    )
+    chosen = None if law == projected.AUTO else law
+    refused: list[tuple[int, int, str]] = []
+    counts, target = (), None
+    if "procs" in given:
+        team = given.get("threads", projected.usual_team(measured.runs))
+        sizes = [(whole("procs", given["procs"]), whole("threads", team))]
+    else:
+        counts, target = _cores(given), _target(given)
+        if counts is None:
+            counts = [
+                projected.largest_cores(
+                    measured.runs, scaled.mode, scaled.reference, chosen, target or 0
+                )
+            ]
+        sizes, refused = projected.splits_of(measured.runs, counts)
+    carried = project(measured.runs, sizes, scaled.mode, scaled.reference, chosen)
+    facts = measured.runs, measured.warnings, evaluated, scaled, carried, law
+    result = (
+        projected.ProjectedRun(*facts)
+        if "procs" in given
+        else projected.ProjectedSplits(*facts, tuple(counts), tuple(refused), target)
+    )
+    return Prediction(result, measured.files, _families(given.get("family"), carried))
+
+
+def _families(family: str | Sequence[str] | None, carried: Any) -> tuple[str, ...] | None:
+    """The families that are shown, of those that are projected."""
+    from popmodel.api.inputs import choices
+    from popmodel.efficiency.hierarchy import load_families
+    from popmodel.fit.projection import TIME
+
+    known = tuple(dict.fromkeys(row.family for row in carried.rows if row.family not in ("", TIME)))
+    if family == "all":
+        return known
+    chosen = choices(family, tuple(load_families()))
+    for name in chosen or ():
+        if name not in known:
+            raise UsageError(
+                f"family {name!r} is not projected from these runs", f"families: {', '.join(known)}"
+            )
+    return chosen

@@ -289,10 +289,10 @@ def _of_signatures(
     """The splits of each signature on the machine."""
     if not given:
         return
-    from popmodel.api.sweep import sweep  # a tenth of what reports of traces would take
+    from popmodel.cli.predict import predict  # a tenth of what reports of traces would take
 
     for one in given:
-        yield _stamped(sweep(one, machine, cores, settings))
+        yield _stamped(predict(one, machine=machine, cores=cores, settings=settings))
 
 
 def _stamped(result: Result) -> Document:

@@ -222,13 +222,18 @@ class Family:
 
         Views are not considered. None if no metric has a value.
         """
-        leaves: list[str] = []
-        for start in self.search:
-            self._collect_leaves(start, evaluation.values, leaves)
+        leaves = self.leaves(evaluation.values)
         lowest = min(leaves, key=lambda id: evaluation.values[id], default=None)
         return None if lowest is None else self.metrics[lowest]
 
-    def _collect_leaves(self, metric: str, values: Mapping[str, float], leaves: list[str]) -> None:
+    def leaves(self, values: Mapping[str, Any]) -> list[str]:
+        """The metrics below `search` that no metric with a value explains further."""
+        leaves: list[str] = []
+        for start in self.search:
+            self._collect_leaves(start, values, leaves)
+        return leaves
+
+    def _collect_leaves(self, metric: str, values: Mapping[str, Any], leaves: list[str]) -> None:
         before = len(leaves)
         for part in self.parts(metric):
             self._collect_leaves(part, values, leaves)

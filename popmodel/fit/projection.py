@@ -27,12 +27,15 @@ FAMILIES: Mapping[bool, tuple[str, ...]] = {
     True: ("hybrid-multiplicative", "hybrid-additive"),
 }
 """By whether there are threads: the families that are projected, the one that is shown first."""
+TIME = "time"
+"""Stands for a family in rows that are parts of the runtime, s."""
 DERIVED = "derived"
 """Law of a metric that is computed from projected ones."""
 _LEAST_REACH, _MOST_REACH = 4.0, 16.0
 _TAILS = (5.0, 95.0)
 _SEED = 7
 _DRAWN = 24  # sizes along a curve
+_SEARCHED = 512  # at most, where the largest of some efficiency is wanted
 _WRONG = 2.0  # times: what is off by more at runs that are left out tells nothing of others
 _ENOUGH = 0.5  # of the draws have to have a value
 _MOST_FACTOR = 1e50  # and at least its inverse: products of all factors are numbers
@@ -81,19 +84,42 @@ class Projection:
     rows: tuple[ProjectedRow, ...]  # Metrics of all targets
     # P, T and the runtimes of plain extrapolations of the measured runtimes, s.
     baselines: tuple[tuple[int, int, Mapping[str, float]], ...]
+    draws: Mapping[tuple[int, int], Array] = field(repr=False)  # Runtimes, where there are any
     _home: Mapping[str, float] = field(repr=False)
     _mode: Mode = field(repr=False)
+
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """P and T of all targets."""
+        return list(dict.fromkeys((row.processes, row.threads) for row in self.rows))
+
+    def efficiencies(self, line: ProjectedLine) -> dict[int, float]:
+        """Parallel efficiencies along a line, as far as there are intervals, if they are known."""
+        low, high = math.ceil(line.reach[0]), math.floor(line.reach[1])
+        places = sorted({round(each) for each in np.geomspace(max(low, 1), high, _SEARCHED)})
+        found = {}
+        for place, (rows, _) in zip(
+            places, _rows(line, places, self._home, self._mode), strict=True
+        ):
+            for row in rows:
+                if row.metric == "parallel_efficiency" and row.value is not None and not row.why:
+                    found[place] = row.value
+        return found
 
     def curves(self) -> list[list[ProjectedRow]]:
         """Return for each line its metrics from the smallest to the largest of runs and targets."""
         return [
-            [row for rows in _rows(line, self._drawn(line), self._home, self._mode) for row in rows]
+            [
+                row
+                for rows, _ in _rows(line, self._drawn(line), self._home, self._mode)
+                for row in rows
+            ]
             for line in self.lines
         ]
 
     def _drawn(self, line: ProjectedLine) -> list[int]:
         """Sizes about even on a logarithmic scale, and where intervals end."""
-        sizes = {(row.processes, row.threads) for row in self.rows}
+        sizes = set(self.sizes)
         targets = [p if line.axis == "processes" else t for p, t in sizes]
         own = [place for place in targets if line.configuration(place) in sizes]
         low, high = min(*own, *line.places), max(*own, *line.places)
@@ -115,6 +141,7 @@ def project(
     kept: dict[tuple[Axis, int], ProjectedLine] = {}
     wanted: dict[tuple[Axis, int], list[int]] = {}
     rows: dict[tuple[int, int], list[ProjectedRow]] = {}
+    draws: dict[tuple[int, int], Array] = {}
     for target in dict.fromkeys(targets):
         axis, fixed = _along(runs, *target)
         if (axis, fixed) not in kept:
@@ -122,8 +149,10 @@ def project(
         wanted.setdefault((axis, fixed), []).append(target[axis == "threads"])
     for key, line in kept.items():
         places = wanted[key]
-        for place, found in zip(places, _rows(line, places, home, mode), strict=True):
+        for place, (found, drawn) in zip(places, _rows(line, places, home, mode), strict=True):
             rows[line.configuration(place)] = found
+            if drawn is not None:
+                draws[line.configuration(place)] = drawn
     plain = [
         (*target, _plain(runs, target, mode, home["threads"])) for target in dict.fromkeys(targets)
     ]
@@ -131,6 +160,7 @@ def project(
         tuple(kept.values()),
         tuple(row for target in dict.fromkeys(targets) for row in rows[target]),
         tuple(plain),
+        draws,
         home,
         mode,
     )
@@ -217,8 +247,8 @@ def _lost(factor: FittedFactor) -> str:
 
 def _rows(
     line: ProjectedLine, places: Sequence[int], home: Mapping[str, float], mode: Mode
-) -> list[list[ProjectedRow]]:
-    """Rows of each place along a line."""
+) -> list[tuple[list[ProjectedRow], Array | None]]:
+    """Rows of each place along a line, and its runtimes that were drawn."""
     x = np.array(places, dtype=np.float64)
     generator = np.random.default_rng(_SEED)
     values = {factor.factor.id: factor.values(x) for factor in line.fitted}
@@ -238,7 +268,7 @@ def _at(
     sampled: Mapping[str, Array],
     home: Mapping[str, float],
     mode: Mode,
-) -> list[ProjectedRow]:
+) -> tuple[list[ProjectedRow], Array | None]:
     """Rows of one place, from the values of the factors there and from their draws."""
     processes, threads = line.configuration(place)
     laws = {factor.factor.id: factor.law for factor in line.fitted}
@@ -254,11 +284,11 @@ def _at(
     if line.lost:
         lost, why = "", line.lost
     given = {name: np.array([1.0 if lost is not None else own]) for name, own in values.items()}
-    best = metrics_of(given, home, processes, threads, mode)
+    best = _with_parts(metrics_of(given, home, processes, threads, mode))
     spread: Mapping[tuple[str, str], Array] = {}
     if not why:
         kept = {name: own[able] for name, own in sampled.items()}
-        spread = metrics_of(kept, home, processes, threads, mode)
+        spread = _with_parts(metrics_of(kept, home, processes, threads, mode))
     named = {key: law for name, law in laws.items() for key in FACTORS[name].metrics}
     rows = []
     for key, samples in best.items():
@@ -269,7 +299,7 @@ def _at(
             low, high = min(low, value), max(high, value)
         shown = value if lost is None else None
         rows.append(ProjectedRow(processes, threads, *key, shown, low, high, law, why))
-    return rows
+    return rows, spread.get(RUNTIME)
 
 
 def metrics_of(
@@ -294,6 +324,21 @@ def metrics_of(
     ]
     for family in (*evaluated, scaled):
         metrics |= {(family.family.id, metric): value for metric, value in family.values.items()}
+    return metrics
+
+
+def _with_parts(metrics: dict[tuple[str, str], Array]) -> dict[tuple[str, str], Array]:
+    """Metrics with the parts of the runtime: computing, and what each leaf of the losses costs."""
+    runtime = metrics[RUNTIME]
+    for name in ("hybrid-additive", "mpi-additive"):  # their losses add up
+        own = {metric: value for (family, metric), value in metrics.items() if family == name}
+        if "parallel_efficiency" in own:
+            family = load_families()[name]
+            lost = {
+                (TIME, family.metrics[leaf].name.lower()): runtime * (1 - own[leaf])
+                for leaf in family.leaves(own)
+            }
+            return {**metrics, (TIME, "computation"): runtime * own["parallel_efficiency"], **lost}
     return metrics
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import field, fields, replace
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import RUN_TO_RUN, ModelEvaluation, ReplayAgreement, Study, multithreading
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL, Estimate, estimate, nominal, shares
 from popmodel.prediction.causes import Elasticity, causes, elasticities, remedies
+from popmodel.simulator.program import unmodelled_calls
 
 SCHEMA = "popmodel/predict/1"
 MAIN_FAMILY = FAMILY
@@ -68,6 +69,16 @@ def subject(
             "noisy": list(profile.noisy),
         },
     }
+
+
+def trust(doubts: Sequence[str], basis: str = "") -> dict[str, Any]:
+    """Whether a result is to be trusted, for a document: why not, else what it rests on."""
+    return {"ok": not doubts, "why": "; ".join(doubts) or basis}
+
+
+def doubts_of(signature: Signature, learnt: Mapping[str, Any] | None) -> list[str]:
+    """Why predictions from a signature are not to be trusted."""
+    return [*(learnt or {"doubts": ()})["doubts"], *unmodelled_calls(signature.not_modelled)]
 
 
 def study_of(
@@ -274,6 +285,11 @@ class PredictedRun:
         at = self.placement
         return self.signature.started(at.processes, at.threads, self.settings)
 
+    @property
+    def _doubts(self) -> list[str]:
+        outside = [] if self.validity.has_interval else [self.validity.text]
+        return [*doubts_of(self.signature, self.learnt), *outside]
+
     def without_intervals(self, why: str) -> PredictedRun:
         """Return the same prediction with best estimates only."""
         return replace(
@@ -308,6 +324,7 @@ class PredictedRun:
             e_mp=_optional(self.message_passing_ratio, self.message_passing_absent),
             launch=self.launch,
             launch_mpirun=self.launch_mpirun,
+            trust=trust(self._doubts, self.validity.text),
             **fields_of(self, "inputs", "left_out", "notes"),
             **({} if self.learnt is None else {"learnt": self.learnt}),
             intervals={"level": LEVEL, "include": (*self.included, *run_to_run)},

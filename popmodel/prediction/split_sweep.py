@@ -22,7 +22,7 @@ from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
-from popmodel.prediction.prediction import study_of, subject
+from popmodel.prediction.prediction import doubts_of, study_of, subject, trust
 from popmodel.prediction.split_choice import (
     Impossible,
     Refused,
@@ -37,7 +37,7 @@ from popmodel.prediction.split_choice import (
     ratio,
 )
 
-SCHEMA = "popmodel/sweep/1"
+SCHEMA = "popmodel/splits/1"
 
 Step = Callable[[int, int], None]
 """Told how many splits of how many are done."""
@@ -94,8 +94,15 @@ class SplitSweep:
         at = split.placement
         return self.signature.started(at.processes, at.threads, self.settings)
 
+    @property
+    def _doubts(self) -> list[str]:
+        outside = {
+            one.validity.text: None for one in self.candidates if not one.validity.has_interval
+        }
+        return [*doubts_of(self.signature, self.learnt), *outside]
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/sweep/1``, without provenance."""
+        """Return the document, schema ``popmodel/splits/1``, without provenance."""
         about = subject(self.signature, self.profile, self.settings)
         about["machine"]["cores_per_node"] = self.profile.topology.cores_per_node
         candidates = self.candidates
@@ -118,6 +125,7 @@ class SplitSweep:
             choices=[
                 choice.facts(self._started(choice.taken), self.profile) for choice in self.choices
             ],
+            trust=trust(self._doubts),
             growth=growth(self.choices),
             largest=self.largest,
             assumptions=sorted(

@@ -31,6 +31,18 @@ def _families(document: Document) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row["family"] for row in document["rows"] if row["family"]))
 
 
+def _predicted(document: Document) -> Views:
+    module = "projection_tables" if "projection" in document else "prediction_tables"
+    return _of_families(module)(document)
+
+
+def _splits(document: Document) -> Views:
+    views: Views = _attribute(
+        "projection_tables.SPLITS" if "projection" in document else "split_tables.VIEWS"
+    )
+    return views
+
+
 SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "agreement": "agreement.VIEWS",
     "calibrate": "calibrate.VIEWS",
@@ -42,14 +54,13 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "info": "info.VIEWS",
     "metrics": _metrics,
     "phases": "phases.VIEWS",
-    "predict": _of_families("predict"),
-    "project": _of_families("project"),
+    "predict": _predicted,
     "replay": "replay.VIEWS",
     "sensitivity": "sensitivity.VIEWS",
+    "splits": _splits,
     "source": "source_signature.VIEWS",
     "structure": "structure.VIEWS",
     "study": "study.VIEWS",
-    "sweep": "sweep.VIEWS",
     "validate": _of_families("validation_tables"),
 }
 """The views, or what finds them, by the name in the schema (``metrics`` of ``popmodel/metrics/1``).

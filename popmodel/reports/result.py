@@ -30,7 +30,7 @@ class Drawing:
     Examples
     --------
     >>> import popmodel
-    >>> popmodel.sweep(cores=64).plot()
+    >>> popmodel.predict(cores=64).plot()
     <Drawing: SVG, 788 x ... pixels>
     """
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.base.units import format_time, plural
-from popmodel.reports import sweep
+from popmodel.reports import split_tables
 from popmodel.reports.blocks import (
     CommandBlock,
     Facts,
@@ -36,7 +36,7 @@ _RUN_HEADS = ("runs", "runtime s", "spread", "waited", "role")
 def blocks(document: Document) -> list[Section]:
     """Doubts, all splits and which to take; then what they rest on."""
     told = document["study"]
-    first, *splits = sweep.blocks(document)
+    first, *splits = split_tables.blocks(document)
     return [
         (*first, *further_doubts(document)),
         *splits,
@@ -197,10 +197,10 @@ def commands(told: Told) -> Section:
 
 def records(document: Document) -> list[Record]:
     """One line per split, as of a sweep."""
-    return sweep.records(document)
+    return split_tables.records(document)
 
 
-VIEWS = Views(blocks, records, sweep.VIEWS.picture)
+VIEWS = Views(blocks, records, split_tables.VIEWS.picture)
 
 
 # -- the plan

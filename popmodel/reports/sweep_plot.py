@@ -8,8 +8,8 @@ from popmodel.base.units import plural
 from popmodel.reports.figures import percent
 from popmodel.reports.heading import application
 from popmodel.reports.pictures import Band, Mark, Panel, Picture, PicturePoint, PicturePoints
+from popmodel.reports.split_tables import if_sure, is_sure
 from popmodel.reports.splits import Entry, cores, name, ordered, runs
-from popmodel.reports.sweep_advice import if_sure, is_sure
 from popmodel.reports.uncertainty import INCLUDED
 from popmodel.reports.views import Document
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 import popmodel
-from popmodel.api.predict import Prediction
 from popmodel.api.replay import Replays
-from popmodel.api.sweep import Sweep
 from popmodel.cli.metrics import Metrics
+from popmodel.cli.predict import Prediction
 from popmodel.cli.validate import Validation
 from popmodel.reports.result import Result
 
@@ -38,7 +37,7 @@ def predicted() -> Prediction:
 
 
 @pytest.fixture(scope="session")
-def swept() -> Sweep:
+def swept() -> Prediction:
     return popmodel.sweep(cores=[32, 64])
 
 

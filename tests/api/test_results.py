@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from popmodel.api.sweep import Sweep
 
 import popmodel
 from popmodel.api.replay import Replays
-from popmodel.api.sweep import Sweep
 from popmodel.base.errors import FileError
 from popmodel.base.values import LONGEST
 from popmodel.cli import main

@@ -11,9 +11,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from popmodel.api.project import Projected
 
 import popmodel as package
-from popmodel.api.project import Projected
 
 from .conftest import write_trace
 

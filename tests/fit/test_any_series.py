@@ -9,9 +9,9 @@ from typing import Any, Literal
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from popmodel.api.project import Projected
 
 from popmodel import project
-from popmodel.api.project import Projected
 from popmodel.base.document_schemas import check
 from popmodel.base.errors import UsageError
 from popmodel.fit.efficiency_laws import LAWS

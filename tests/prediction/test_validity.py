@@ -21,12 +21,12 @@ from popmodel.model.run.placement import Allocation, place
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import Validity, assess, predict
 from popmodel.prediction.split_sweep import sweep
-from popmodel.reports.predict import blocks
+from popmodel.reports.prediction_tables import blocks
 from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
-from popmodel.reports.sweep import blocks as sweep_blocks
-from popmodel.reports.sweep import records as sweep_records
+from popmodel.reports.split_tables import blocks as sweep_blocks
+from popmodel.reports.split_tables import records as sweep_records
 
 TWO_CORES = profile.load(Path(__file__).parents[2] / "examples" / "profiles" / "two-core-vm.json")
 LOOP = (

@@ -11,7 +11,7 @@ from popmodel.base.units import format_time
 from popmodel.machines import profile
 from popmodel.model import signatures as signature
 from popmodel.prediction.prediction import ReferenceRun, predict
-from popmodel.reports.predict import blocks
+from popmodel.reports.prediction_tables import blocks
 from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines

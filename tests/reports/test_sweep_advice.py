@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.reports.sweep_advice import advice, growth
+from popmodel.reports.split_tables import advice, growth
 
 
 def grown(speedup: float, low: float | None = None, high: float | None = None) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def columns(contents: Contents) -> tuple[PageColumn, ...]:
         _measured(document, run, name)
         for (document, run), name in zip(measured, names, strict=True)
     ]
-    found += map(_predicted, contents.of("predict"))
+    found += [_predicted(one) for one in contents.of("predict") if "projection" not in one]
     return tuple(_numbered(found))
 
 

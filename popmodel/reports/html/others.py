@@ -19,8 +19,7 @@ DRAWN: tuple[str, ...] = (
     "predict",
     "sensitivity",
     "communication",
-    "sweep",
-    "project",
+    "splits",
     "calibrate",
     "validate",
 )

@@ -13,7 +13,7 @@ from popmodel.reports.heading import application
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.ranges import linear
 from popmodel.reports.html.section import Section
-from popmodel.reports.predict import change, remarks, results, setting, sizes
+from popmodel.reports.prediction_tables import change, remarks, results, setting, sizes
 from popmodel.reports.uncertainty import INCLUDED, about, how_to, main_inputs, named
 from popmodel.reports.views import Document
 
@@ -22,7 +22,7 @@ _ELASTICITIES = 12  # inputs by which the runtime changes most
 
 def section(contents: Contents) -> Section | None:
     """All predicted runs."""
-    found = contents.of("predict")
+    found = [one for one in contents.of("predict") if "projection" not in one]
     if not found:
         return None
     title = "Prediction" if len(found) == 1 else "Predictions"

@@ -17,8 +17,16 @@ from popmodel.reports.html.section import Section
 from popmodel.reports.joint import joint_caveats
 from popmodel.reports.names import run_names
 from popmodel.reports.pictures import Charts
-from popmodel.reports.project import RUNTIME, facts, first_family, is_above, laws, plain, sizes
 from popmodel.reports.project_plot import picture
+from popmodel.reports.projection_tables import (
+    RUNTIME,
+    facts,
+    first_family,
+    is_above,
+    laws,
+    plain,
+    sizes,
+)
 from popmodel.reports.reasons import Reasons
 from popmodel.reports.renderers.html import html
 from popmodel.reports.trees import efficiency, label
@@ -30,7 +38,8 @@ Texts = Callable[[float], str]
 
 def section(contents: Contents) -> Section | None:
     """All projections."""
-    found = contents.of("project")
+    documents = (*contents.of("predict"), *contents.of("splits"))
+    found = [one["projection"] for one in documents if "projection" in one]
     if not found:
         return None
     shown = [_projection(one, f"projection-{n}") for n, one in enumerate(found)]

@@ -22,10 +22,18 @@ from popmodel.reports.html.section import Section
 from popmodel.reports.html.shares import shares
 from popmodel.reports.pictures import Chart, Charts, Mark, PictureAxis, PictureCurve, Spot
 from popmodel.reports.renderers.html import html
+from popmodel.reports.split_tables import (
+    advice,
+    command,
+    cores,
+    facts,
+    growth,
+    if_sure,
+    is_sure,
+    percentage,
+)
 from popmodel.reports.splits import Entry, name, ordered, runs
 from popmodel.reports.splits import cores as cores_of
-from popmodel.reports.sweep import cores, facts
-from popmodel.reports.sweep_advice import advice, command, growth, if_sure, is_sure, percentage
 from popmodel.reports.sweep_plot import split_marks
 from popmodel.reports.trees import lifted, tree_rows
 from popmodel.reports.uncertainty import INCLUDED, how_to
@@ -42,7 +50,7 @@ _ROOM = 0.06  # of an axis, at both ends
 
 def section(contents: Contents) -> Section | None:
     """The splits of all sweeps and studies."""
-    found = contents.of("sweep")
+    found = [one for one in contents.of("splits") if "projection" not in one]
     if not found:
         return None
     return Section(

@@ -15,7 +15,7 @@ from popmodel.reports.views import Document
 
 def section(contents: Contents) -> Section | None:
     """What the studies among the sweeps have beside their splits."""
-    found = [one for one in contents.of("sweep") if "study" in one]
+    found = [one for one in contents.of("splits") if "study" in one]
     if not found:
         return None
     return Section("study", "Study", {"studies": [_study(one) for one in found]})

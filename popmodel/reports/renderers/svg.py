@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from popmodel.base.errors import UsageError
 from popmodel.reports.pictures import Bars, Cells, Charts, HeatMap, Picture, Timelines
 from popmodel.reports.renderers import bars, cells, charts, heatmap, lanes, points
 from popmodel.reports.renderers.sheet import sheet
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (no lines)
     """The drawing of a document that has one."""
     if views.picture is None:
-        raise ValueError(f"{document['schema']} cannot be plotted")
+        raise UsageError("this result has no picture", "use another format, such as -o x.html")
     return draw(views.picture(document), document["provenance"])
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 from typing import Any
 
 from popmodel.base.units import count, format_size, format_time, plural
-from popmodel.efficiency.family import AGGREGATES
+from popmodel.efficiency.family import AGGREGATES, Family, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.symbols import OF_MODEL, not_modelled
 from popmodel.model.uncertainty import group
 from popmodel.prediction.prediction import DEFAULT_REFERENCE, OUTSIDE, Validity
 from popmodel.reports.blocks import (
     BarBlock,
+    Brief,
     CommandBlock,
     Facts,
+    FitBlock,
     NoteBlock,
     Role,
     Section,
@@ -29,7 +33,7 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.figures import percent
+from popmodel.reports.figures import loses, percent
 from popmodel.reports.heading import (
     BOUND,
     application,
@@ -39,31 +43,31 @@ from popmodel.reports.heading import (
     machine,
     omitted,
 )
-from popmodel.reports.predict_plot import picture
-from popmodel.reports.predict_trees import trees
 from popmodel.reports.reasons import Reasons
+from popmodel.reports.trees import efficiency, tree_rows
 from popmodel.reports.uncertainty import INCLUDED, about, main_inputs, measuring, named
 from popmodel.reports.views import Document, Record, Views
 
 REMEDIES_SHOWN = 8
+_NAMED = 2  # remedies that a sentence names
+_WORTH = 0.005  # of the runtime: what brings less is not named
 
 Estimate = Mapping[str, Any]
 
 
 def views(families: Sequence[str], *, brief: bool = False) -> Views:
-    """How a prediction is shown."""
-    return Views(partial(blocks, families=families, brief=brief), records, picture)
+    """How a prediction is shown: the first family on a screen, the others with `--all`."""
+    return Views(partial(blocks, families=families, brief=brief), records)
 
 
 def blocks(document: Document, families: Sequence[str], *, brief: bool = False) -> list[Section]:
     """The prediction, from the setting to the command that launches the run."""
     reasons = Reasons()
     compares = _compares(document, families)
-    return [
-        (*doubted(document), *omitted(document)),
-        (Title(application(document), sizes(document)), Facts(setting(document))),
-        (Facts(results(document)),),
-        *trees(document, families, reasons, brief=brief),
+    title = Title(application(document), sizes(document))
+    first, *others = trees(document, families, reasons, brief=brief)
+    further: list[Section] = [
+        *others,
         (Facts((("reference", _reference(document)),)),) if compares else (),
         reasons.section(),
         (_time(document),),
@@ -71,8 +75,36 @@ def blocks(document: Document, families: Sequence[str], *, brief: bool = False) 
         _remedies(document),
         _uncertainty(document),
         titled("notes", remarks(document)),
-        (CommandBlock((document["launch"], document["launch_mpirun"])),),
     ]
+    in_brief = [reasons.section(), verdict(document)]
+    launch = document["launch"], document["launch_mpirun"]
+    one_node = document["placement"]["nodes"] == 1
+    return [
+        (*doubted(document), *omitted(document)),
+        (
+            Brief(
+                ((title, Facts(setting(document))), (Facts(results(document)),)),
+                ((title, Facts((*_machine_and_place(document), *results(document)[:1]))),),
+            ),
+        ),
+        first,
+        (Brief(tuple(further), tuple(in_brief)),),
+        (Brief(((CommandBlock(launch),),), ((CommandBlock((launch[one_node],)),),)),),
+    ]
+
+
+def verdict(document: Document) -> Section:
+    """What would help most and what is uncertain; nothing where the prediction is doubted."""
+    if not document["trust"]["ok"]:
+        return ()
+    rows = []
+    if gains := [(name, one) for name, one in document["remedies"].items() if one <= -_WORTH]:
+        first = ", ".join(f"{name} {change(one)}" for name, one in gains[:_NAMED])
+        rows.append(("would help", first))
+    if shares := document["doubtful"]:
+        name = next(iter(shares))
+        rows.append(("uncertain", named(name, shares[name], _origins(document, name))))
+    return (Facts(tuple(rows)),) if rows else ()
 
 
 def records(document: Document) -> list[Record]:
@@ -111,6 +143,16 @@ def sizes(document: Document) -> tuple[str, ...]:
 
 def setting(document: Document) -> tuple[tuple[str, str], ...]:
     """The machine and how the run lies on it."""
+    facts = [*calibrated(document), *_machine_and_place(document)]
+    memory = document["memory_per_process"]
+    if memory is not None:
+        facts.append(("memory", f"{format_size(memory, digits=3)} per process"))
+    if not document["application"]["bundled"]:
+        facts.insert(0, ("signature", PurePath(document["application"]["path"]).name))
+    return tuple(facts)
+
+
+def _machine_and_place(document: Document) -> tuple[tuple[str, str], ...]:
     placement = document["placement"]
     place = (
         f"{plural(placement['nodes'], 'node')} x "
@@ -120,13 +162,7 @@ def setting(document: Document) -> tuple[tuple[str, str], ...]:
     if placement["grid"]:
         place += f", grid {'x'.join(str(extent) for extent in placement['grid'])}"
     place += BOUND[placement["bind"]]
-    facts = [*calibrated(document), ("machine", machine(document)), ("place", place)]
-    memory = document["memory_per_process"]
-    if memory is not None:
-        facts.append(("memory", f"{format_size(memory, digits=3)} per process"))
-    if not document["application"]["bundled"]:
-        facts.insert(0, ("signature", PurePath(document["application"]["path"]).name))
-    return tuple(facts)
+    return ("machine", machine(document)), ("place", place)
 
 
 def results(document: Document) -> tuple[tuple[str, str], ...]:
@@ -247,9 +283,8 @@ def _uncertainty(document: Document) -> Section:
         return ()
 
     def told(words: str, name: str) -> NoteBlock:
-        inputs = document["inputs"].items()
-        origins = {value["origin"] for path, value in inputs if group(path) == name} - {OF_MODEL}
-        return NoteBlock(f"{words}: {named(name, shares[name], origins)}", Role.HANGING)
+        text = named(name, shares[name], _origins(document, name))
+        return NoteBlock(f"{words}: {text}", Role.HANGING)
 
     first, measured = main_inputs(shares)
     return (
@@ -258,6 +293,12 @@ def _uncertainty(document: Document) -> Section:
         *([told("largest that a benchmark measures", measured)] if measured else []),
         *measuring(document["measure"], document["machine"]),
     )
+
+
+def _origins(document: Document, name: str) -> set[str]:
+    """Where the values of an uncertain input come from."""
+    inputs = document["inputs"].items()
+    return {value["origin"] for path, value in inputs if group(path) == name} - {OF_MODEL}
 
 
 def remarks(document: Document) -> list[str]:
@@ -316,3 +357,85 @@ def _message_passing(estimate: Estimate, cores: int) -> list[str]:
 def _with_interval(estimate: Estimate) -> str:
     value, low, high = estimate["value"], estimate["low"], estimate["high"]
     return f"{value:.3f}" + ("" if low is None else f" ({low:.3f} .. {high:.3f})")
+
+
+# Efficiencies as trees, with what the largest loss comes from.
+
+SCALING = "scaling"
+_TOLD = 0.05  # of a loss: a smaller cause is not worth a word
+_FUZZ = 1e-6  # of a point: what rounding in the computation may add to 100
+
+
+def trees(
+    document: Document, families: Sequence[str], reasons: Reasons, *, brief: bool
+) -> list[Section]:
+    """The trees of some families; ``brief`` leaves out views of a metric that show no loss."""
+    return [
+        section
+        for family in map(load_families().__getitem__, families)
+        for section in _of_family(document, family, reasons, brief=brief)
+    ]
+
+
+def _of_family(
+    document: Document, family: Family, reasons: Reasons, *, brief: bool
+) -> Iterator[Section]:
+    metrics, absent = document["metrics"][family.id], document["absent"][family.id]
+    ratio = family.id == SCALING
+    worst = document["limits"]
+    marked = worst if worst in metrics and loses(metrics[worst]["value"]) else None
+
+    def cells(line: FamilyLine) -> list[TableCell] | None:
+        estimate = metrics.get(line.metric)
+        if estimate is None:
+            return [TableCell(reasons.mark(absent[line.metric]))]
+        if brief and line.view and not loses(estimate["value"]):
+            return None
+        interval = _interval(estimate, reasons, ratio=ratio)
+        return [efficiency(estimate["value"], ratio=ratio), TableCell(interval)]
+
+    for walk in family.tree():
+        rows = tree_rows(family, walk.rows, cells, marked)
+        causes = _causes(document, marked) if marked in {line.metric for line in walk.rows} else []
+        tree = _tree(walk.heading or family.title, "" if ratio else "%", rows)
+        yield (tree, *notes(causes, Role.CAUSE))
+
+
+def _tree(title: str, unit: str, rows: Sequence[TableRow]) -> FitBlock:
+    """Values and intervals side by side; on a narrow screen the interval is below its metric."""
+    wide = TableBlock(heads((unit, "90 %")), tuple(rows), title=title)
+    narrow = TableBlock(heads((unit,)), tuple(_below(rows)), title=title)
+    return FitBlock((((wide,),), ((narrow,),)))
+
+
+def _causes(document: Document, metric: str) -> list[str]:
+    """What of the program the loss of a metric comes from, the largest shares."""
+    causes = document["causes"].get(metric)
+    if not causes:
+        return []
+    whole = sum(causes.values())
+    told = [
+        f"{name} {format_time(seconds, digits=3)}"
+        for name, seconds in causes.items()
+        if seconds >= _TOLD * whole
+    ]
+    return [f"{format_time(whole, digits=3)} lost: {'; '.join(told)}"]
+
+
+def _interval(estimate: Estimate, reasons: Reasons, *, ratio: bool) -> str:
+    """The interval, rounded outwards: it always holds the value beside it."""
+    low, high = estimate["low"], estimate["high"]
+    if low is None:
+        return reasons.mark(estimate.get("why", "not known"))
+    if ratio:
+        return f"{low:.3f} .. {high:.3f}"
+    return f"{math.floor(100 * low + _FUZZ):.0f} .. {math.ceil(100 * high - _FUZZ):.0f}"
+
+
+def _below(rows: Sequence[TableRow]) -> Iterator[TableRow]:
+    """The rows with their second figure, the interval, on a line of its own."""
+    for row in rows:
+        yield replace(row, cells=row.cells[:1])
+        for interval in row.cells[1:]:
+            if isinstance(interval, TableCell):
+                yield TableRow(f"90 %: {interval.text}", depth=row.depth + 2)

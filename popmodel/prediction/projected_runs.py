@@ -1,0 +1,416 @@
+"""Runs that were measured, carried to other numbers of processes and threads without a signature.
+
+Each factor of the efficiency has a law along the processes, or along the threads
+(`popmodel.fit.projection`); what it makes of a run, or of all splits of some cores, is a document
+of the same shape as one that is predicted from a signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from popmodel.base.errors import PopmodelError, UsageError
+from popmodel.base.plain import document
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
+from popmodel.efficiency.family import FamilyEvaluation
+from popmodel.efficiency.scaling import Comparable, Mode, Scaling, evaluate_all, scale
+from popmodel.fit.efficiency_factors import completed
+from popmodel.fit.efficiency_laws import TESTED, FittedFactor
+from popmodel.fit.projection import TIME, ProjectedLine, ProjectedRow, Projection, project
+from popmodel.prediction import prediction, split_sweep
+from popmodel.prediction.prediction import trust
+from popmodel.prediction.split_choice import LIKELY, WITHIN, divisors
+from popmodel.runs.measurement import MeasuredRow, require_plausible
+
+CONFIDENCE = 0.9
+"""Of the intervals."""
+AUTO = "auto"
+_SEED = 5
+
+
+@dataclass(frozen=True)
+class ProjectedRuns:
+    """Measured runs carried to other sizes."""
+
+    runs: tuple[MeasuredRow, ...]
+    warnings: tuple[str, ...]  # What is doubtful about them
+    evaluations: tuple[Mapping[str, FamilyEvaluation], ...]  # For each run, its families by id
+    scaling: Scaling  # The runs against their reference run
+    # The laws, the projected metrics, and plain extrapolations of the runtime.
+    projection: Projection
+    law: str  # The law that was asked for, or `AUTO`
+
+    def of(self, processes: int, threads: int) -> dict[tuple[str, str], ProjectedRow]:
+        """Return what is projected to one size, by family and metric."""
+        return {
+            (row.family, row.metric): row
+            for row in self.projection.rows
+            if (row.processes, row.threads) == (processes, threads)
+        }
+
+    def doubts(self, processes: int, threads: int) -> list[str]:
+        """Return why the projection to a size is not to be trusted."""
+        row = self.of(processes, threads)["", "runtime"]
+        own = [line for line in self.projection.lines if _reaches(line, processes, threads)]
+        single = [text for line in own for text in _assumed(line) if len(line.places) == 1]
+        disturbed = [
+            f"{run.place}: threads had no CPU of their own" for run in self.runs if run.disturbed
+        ]
+        return [*disturbed, *([row.why] if row.why else []), *single]
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the projection rests on, the laws, and other extrapolations."""
+        rows = [row for row in self.projection.rows if row.family != TIME]
+        named = {(row.processes, row.threads, row.metric): row.value for row in rows}
+        shown = dict.fromkeys(row.family for row in rows if row.family)
+        lines = zip(self.projection.lines, self.projection.curves(), strict=True)
+        return {
+            "law": self.law,
+            "confidence": CONFIDENCE,
+            "runs": [
+                {
+                    "source": run.place,
+                    "processes": run.processes,
+                    "threads": run.threads,
+                    "runtime": run.runtime,
+                    "metrics": {name: families[name].values for name in shown},
+                    "caveats": run.caveats,
+                }
+                for run, families in zip(self.runs, self.evaluations, strict=True)
+            ],
+            "scaling": {
+                "mode": self.scaling.mode,
+                "reference": self.runs[self.scaling.reference].place,
+                "why": self.scaling.why,
+                "notes": self.scaling.doubts,
+            },
+            "lines": [_line(line, curve) for line, curve in lines],
+            "rows": rows,
+            "baselines": [
+                {
+                    "processes": processes,
+                    "threads": threads,
+                    "name": name,
+                    "runtime": value,
+                    "speedup": _speedup(value, named, processes, threads),
+                }
+                for processes, threads, found in self.projection.baselines
+                for name, value in found.items()
+            ],
+            "warnings": [
+                *self.warnings,
+                *(text for line in self.projection.lines for text in _assumed(line)),
+            ],
+        }
+
+
+class ProjectedRun(ProjectedRuns):
+    """Measured runs carried to one size."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Processes and threads."""
+        row = self.projection.rows[0]
+        return row.processes, row.threads
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the run as a document, schema ``popmodel/predict/1``, without provenance."""
+        processes, threads = self.size
+        metrics: dict[str, dict[str, Any]] = {}
+        absent: dict[str, dict[str, str]] = {}
+        time: dict[str, Any] = {}
+        for (family, metric), row in self.of(*self.size).items():
+            if family == TIME:
+                time[metric] = _estimate(row)
+            elif family:
+                absent.setdefault(family, {})
+                metrics.setdefault(family, {})
+                if row.value is None:
+                    absent[family][metric] = row.why
+                else:
+                    metrics[family][metric] = _estimate(row)
+        return document(
+            prediction.SCHEMA,
+            processes=processes,
+            threads=threads,
+            runtime=_estimate(self.of(*self.size)["", "runtime"]),
+            metrics=metrics,
+            absent=absent,
+            time=time,
+            launch=_launch(processes, threads),
+            trust=trust(self.doubts(*self.size)),
+            projection=self.facts(),
+        )
+
+
+@dataclass(frozen=True)
+class ProjectedSplits(ProjectedRuns):
+    """Measured runs carried to all splits of some cores that laws reach."""
+
+    cores: tuple[int, ...]
+    refused: tuple[tuple[int, int, str], ...]  # Splits that no law reaches, and why
+    target: float | None = None  # The parallel efficiency that the cores were searched for
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the splits as a document, schema ``popmodel/splits/1``, without provenance."""
+        candidates, best, doubts = [], [], {}
+        for cores in self.cores:
+            mine = [size for size in self.projection.sizes if size[0] * size[1] == cores]
+            chances = self._chances(mine)
+            some = [self._candidate(size, chances) for size in mine]
+            candidates += some
+            best += _best(some, chances)
+        for size in best:
+            doubts |= dict.fromkeys(self.doubts(*size))
+        return document(
+            split_sweep.SCHEMA,
+            candidates=candidates,
+            refused=[
+                {"processes": processes, "threads": threads, "why": why}
+                for processes, threads, why in self.refused
+            ],
+            best=best,
+            trust=trust([*doubts]),
+            target=self.target,
+            projection=self.facts(),
+        )
+
+    def _candidate(
+        self, size: tuple[int, int], chances: Mapping[tuple[int, int], tuple[float, float]]
+    ) -> dict[str, Any]:
+        processes, threads = size
+        rows = self.of(*size)
+        efficiency = next(
+            (row for (_, metric), row in rows.items() if metric == "parallel_efficiency"), None
+        )
+        missing = {"value": None, "low": None, "high": None, "why": "only runtimes are known"}
+        return {
+            "processes": processes,
+            "threads": threads,
+            "cores": processes * threads,
+            "runtime": _estimate(rows["", "runtime"]),
+            "parallel_efficiency": missing if efficiency is None else _estimate(efficiency),
+            "probability_best": chances[size][0] if size in chances else None,
+            "launch": _launch(processes, threads),
+        }
+
+    def _chances(
+        self, sizes: Sequence[tuple[int, int]]
+    ) -> dict[tuple[int, int], tuple[float, float]]:
+        """Probabilities of being the fastest, and as fast within `WITHIN`, if all are known.
+
+        Splits of the same cores are on lines of their own, whose laws know nothing of each other:
+        draws are combined at random.
+        """
+        drawn = [self.projection.draws.get(size) for size in sizes]
+        if any(one is None for one in drawn):
+            return {}
+        generator = np.random.default_rng(_SEED)
+        number = min(len(one) for one in drawn if one is not None) if drawn else 0
+        times = np.array([generator.permutation(one)[:number] for one in drawn])
+        fastest = times.min(axis=0)
+        sure, near = (times <= fastest), (times <= (1 + WITHIN) * fastest)
+        return {
+            size: (float(sure[at].mean()), float(near[at].mean())) for at, size in enumerate(sizes)
+        }
+
+
+def _best(
+    candidates: Sequence[Mapping[str, Any]], chances: Mapping[tuple[int, int], tuple[float, float]]
+) -> list[tuple[int, int]]:
+    """The fastest split and those that are likely as good."""
+    having = [one for one in candidates if one["runtime"]["value"] is not None]
+    order = sorted(having, key=lambda one: one["runtime"]["value"])
+    sizes = [(one["processes"], one["threads"]) for one in order]
+    return sizes[:1] + [size for size in sizes[1:] if size in chances and chances[size][1] > LIKELY]
+
+
+def _estimate(row: ProjectedRow) -> dict[str, Any]:
+    why = {} if row.low is not None else {"why": row.why}
+    return {"value": row.value, "low": row.low, "high": row.high, **why}
+
+
+def _launch(processes: int, threads: int) -> str:
+    """How to start a program whose name nobody said."""
+    return f"OMP_NUM_THREADS={threads} srun -n {processes} -c {threads} PROGRAM"
+
+
+def _reaches(line: ProjectedLine, processes: int, threads: int) -> bool:
+    return line.fixed == (threads if line.axis == "processes" else processes)
+
+
+def _assumed(line: ProjectedLine) -> list[str]:
+    """What laws rest on that was not measured."""
+    one, what = "process", "processes"
+    if line.axis == "threads":
+        one, what = ("thread per process", "threads per process")
+    told = []
+    if len(line.places) == 1:
+        told.append(
+            f"all runs used here have {plural(line.places[0], one, what)}: how factors change "
+            "with them is assumed, not measured"
+        )
+    elif len(line.places) < TESTED:
+        told.append(
+            f"runs with {len(line.places)} different numbers of {what} cannot tell laws apart: "
+            "structural laws are assumed, intervals allow for the others"
+        )
+    if [fitted.factor.id for fitted in line.fitted] == ["runtime"]:
+        told.append("the efficiencies of some runs are not known: only the runtime is projected")
+    return told
+
+
+def _speedup(
+    value: float, named: Mapping[tuple[int, int, str], float | None], processes: int, threads: int
+) -> float | None:
+    """Speed-up of a baseline, in proportion to that of the projection."""
+    mine = named.get((processes, threads, "speedup"))
+    took = named.get((processes, threads, "runtime"))
+    return None if mine is None or took is None else mine * took / value
+
+
+def _line(line: ProjectedLine, curve: Sequence[ProjectedRow]) -> dict[str, Any]:
+    return {
+        "axis": line.axis,
+        "fixed": line.fixed,
+        "runs": [number + 1 for number in line.runs],
+        "measured": line.places,
+        "reach": {"low": line.reach[0], "high": line.reach[1]},
+        "laws": [_law(fitted) for fitted in line.fitted],
+        "curves": _curves(line, curve),
+    }
+
+
+def _law(fitted: FittedFactor) -> dict[str, Any]:
+    return {
+        "factor": fitted.factor.id,
+        "name": fitted.factor.name,
+        "law": fitted.law,
+        "form": fitted.form,
+        "constants": fitted.constants,
+        "origin": fitted.origin,
+        "points": fitted.points,
+        "tried": fitted.tried,
+    }
+
+
+def _curves(line: ProjectedLine, rows: Sequence[ProjectedRow]) -> list[dict[str, Any]]:
+    """By metric: the values along a line."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        if row.family == TIME:
+            continue
+        curve = found.setdefault(
+            (row.family, row.metric),
+            {"family": row.family, "metric": row.metric, "at": [], "value": [], "low": [],
+             "high": []},
+        )  # fmt: skip
+        curve["at"].append(row.processes if line.axis == "processes" else row.threads)
+        for key in ("value", "low", "high"):
+            curve[key].append(getattr(row, key))
+    return list(found.values())
+
+
+# From measured runs to projections.
+
+
+def compare(
+    runs: Sequence[MeasuredRow], names: Sequence[str], mode: Mode | None, reference: int | None
+) -> tuple[tuple[Mapping[str, FamilyEvaluation], ...], Scaling]:
+    """Evaluate the families of runs and compare these with a reference run, from 0."""
+    if mode is None:
+        _check_problem(runs)
+    comparable = [Comparable(name, completed(run)) for name, run in zip(names, runs, strict=True)]
+    scaled = scale(comparable, mode, reference)
+    evaluated = tuple(evaluate_all(one, scaled, index) for index, one in enumerate(comparable))
+    for run, families in zip(runs, evaluated, strict=True):
+        try:
+            require_plausible({name: one.values for name, one in families.items()})
+        except PopmodelError as reason:
+            raise UsageError(
+                f"{run.place}: against {runs[scaled.reference].place}, {reason}",
+                "give runs of one program and one unit of time, or another --reference",
+            ) from None
+    return evaluated, scaled
+
+
+def splits_of(
+    runs: Sequence[MeasuredRow], cores: Sequence[int]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int, str]]]:
+    """Return the splits of some cores to which measured runs can be carried, and the others."""
+    teams = {run.threads for run in runs}
+    counts: dict[int, set[int]] = {}
+    for run in runs:
+        counts.setdefault(run.processes, set()).add(run.threads)
+    possible: list[tuple[int, int]] = []
+    refused: list[tuple[int, int, str]] = []
+    for number in dict.fromkeys(cores):
+        for threads in divisors(number):
+            processes = number // threads
+            if threads in teams or len(counts.get(processes, ())) > 1:
+                possible.append((processes, threads))
+            else:
+                why = f"no run has {plural(threads, 'thread')} per process"
+                if processes in counts:
+                    why += f", and those of {plural(processes, 'process', 'processes')} have one T"
+                else:
+                    why += f", and none {plural(processes, 'process', 'processes')}"
+                refused.append((processes, threads, why))
+    if not possible:
+        have = ", ".join(f"{p} x {t}" for p, t in sorted({(r.processes, r.threads) for r in runs}))
+        raise UsageError(
+            f"{plural(cores[0], 'core')}: {refused[0][2]}: laws change one of them at a time",
+            f"measured: {have}",
+        )
+    return possible, refused
+
+
+def usual_team(runs: Sequence[MeasuredRow]) -> int:
+    """T of most different numbers of processes, the largest of several."""
+    teams = {run.threads for run in runs}
+    return max(teams, key=lambda t: (len({r.processes for r in runs if r.threads == t}), t))
+
+
+def largest_cores(
+    runs: Sequence[MeasuredRow], mode: Mode, reference: int, law: str | None, target: float
+) -> int:
+    """Return the largest number of cores with a parallel efficiency, as far as intervals reach."""
+    best: tuple[float, int] | None = None
+    keeping = 0
+    for threads in sorted({run.threads for run in runs}):
+        places = [run.processes for run in runs if run.threads == threads]
+        asked = project(runs, [(max(places), threads)], mode, reference, law)
+        line = asked.lines[0]
+        if line.axis != "processes":
+            continue
+        for place, efficiency in asked.efficiencies(line).items():
+            cores = place * threads
+            best = max(best or (efficiency, cores), (efficiency, cores))
+            if efficiency >= target:
+                keeping = max(keeping, cores)
+    if keeping:
+        return keeping
+    if best is None:
+        raise UsageError("the parallel efficiency of these runs is not known", "give traces")
+    raise UsageError(
+        f"no number of cores has a parallel efficiency of {100 * target:g} %",
+        f"the highest is {100 * best[0]:.1f} %, on {plural(best[1], 'core')}",
+    )
+
+
+def _check_problem(runs: Sequence[MeasuredRow]) -> None:
+    """Refuse runs of several problems, unless it is said how these scale."""
+    names = dict.fromkeys(name for run in runs for name in run.parameters)
+    for name in names:
+        values = list(dict.fromkeys(run.parameters.get(name) for run in runs))
+        if len(values) > 1:
+            shown = ", ".join("not known" if each is None else f"{each:g}" for each in values[:3])
+            raise UsageError(
+                f"runs of different problems: {name} is {shown}",
+                "give runs of one problem size, or say --scaling weak if the work grows with "
+                "the cores",
+            )
