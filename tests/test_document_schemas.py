@@ -29,7 +29,7 @@ def documents() -> dict[str, dict[str, Any]]:
     return {
         "metrics": stamped(popmodel.metrics(TRACE)),
         "predict": stamped(popmodel.predict("cannon", procs=16)),
-        "sweep": stamped(popmodel.sweep("cannon", cores=16)),
+        "sweep": stamped(popmodel.predict("cannon", cores=16)),
         "communication": stamped(popmodel.communication(TRACE)),
     }
 

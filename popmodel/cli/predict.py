@@ -113,7 +113,7 @@ class Prediction(Result):
         return of_run(self.families or (MAIN_FAMILY,), brief=self.families is None)
 
     def values(self) -> list[ResultValue]:
-        """Runtime and efficiencies of a run; of splits those of the best of each number of cores."""
+        """Runtime and efficiencies of a run, or of the best split of each number of cores."""
         document = self.to_dict()
         if "candidates" in document:
             return [value for best in _best(document) for value in _of_split(best)]
@@ -450,7 +450,11 @@ def _check_size(given: Mapping[str, Any]) -> None:
     """Refuse a call without a size, and one with two."""
     asked = [name for name in ("procs", "cores", "efficiency") if name in given]
     if not asked:
-        what = "--procs is missing" if "threads" in given else "say what to predict"
+        what = (
+            "--procs is missing"
+            if "threads" in given
+            else "--procs, --cores or --efficiency is missing"
+        )
         raise UsageError(
             what, "try --procs 16 --threads 4 for a run, or --cores 64 for all of its splits"
         )

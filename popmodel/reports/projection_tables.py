@@ -56,7 +56,7 @@ def blocks(document: Document, families: Sequence[str] | None = None) -> list[Se
     shown = list(families or first_family(inner))
     size = document["processes"], document["threads"]
     tables = tuple(_tables(inner, size, shown, reasons))
-    brief = tuple(_in_brief(document, shown[:1]))
+    brief = tuple(section for name in shown[:1] for section in _in_brief(document, name))
     return [
         doubted(document),
         (
@@ -114,38 +114,38 @@ def results(document: Document) -> tuple[tuple[str, str], ...]:
     return ("runtime", text), ("speed-up", f"{speedup['value']:.3g} over {reference}")
 
 
-def _in_brief(document: Document, families: Sequence[str]) -> Iterator[Section]:
-    """The tree beside that of the nearest run, and what costs most."""
-    for name in families:
-        family, metrics = load_families()[name], document["metrics"][name]
-        inner = document["projection"]
-        nearest = max(inner["runs"], key=lambda run: run["processes"] * run["threads"])
-        known = nearest["metrics"][name]
-        has_interval = any(one["low"] is not None for one in metrics.values())
-        values = {id: one["value"] for id, one in metrics.items()}
-        losing = [id for id in family.leaves(values) if loses(values[id])]
-        worst = min(losing, key=values.__getitem__, default=None)
+def _in_brief(document: Document, name: str) -> Iterator[Section]:
+    """The tree of a family beside that of the largest run, and what costs most."""
+    family, metrics, inner = (
+        load_families()[name],
+        document["metrics"][name],
+        document["projection"],
+    )
+    largest = max(inner["runs"], key=lambda run: run["processes"] * run["threads"])
+    has_interval = any(one["low"] is not None for one in metrics.values())
+    values = {id: one["value"] for id, one in metrics.items()}
+    losing = [id for id in family.leaves(values) if loses(values[id])]
+    worst = min(losing, key=values.__getitem__, default=None)
 
-        def cells(line: FamilyLine) -> list[TableCell] | None:
-            one = metrics.get(line.metric)
-            if one is None:
-                return None
-            low, high = one["low"], one["high"]
-            ends = "-" if low is None else f"{percent(low)} .. {percent(high)}"
-            before = known.get(line.metric)
-            return [
-                efficiency(one["value"]),
-                *([TableCell(ends)] if has_interval else []),
-                TableCell("-") if before is None else efficiency(before),
-            ]
+    def cells(line: FamilyLine) -> list[TableCell] | None:
+        if line.metric not in metrics:
+            return None
+        low, high = (metrics[line.metric][end] for end in ("low", "high"))
+        ends = "-" if low is None else f"{percent(low)} .. {percent(high)}"
+        before = largest["metrics"][name].get(line.metric)
+        return [
+            efficiency(values[line.metric]),
+            *([TableCell(ends)] if has_interval else []),
+            TableCell("-") if before is None else efficiency(before),
+        ]
 
-        rows = tree_rows(family, family.tree()[0].rows, cells, worst)
-        columns = ["%", *(["90 %"] if has_interval else []), _size(nearest)]
-        yield (TableBlock(heads(columns), rows, title=family.title),)
-        if worst is not None and document["trust"]["ok"]:
-            law = next(row["law"] for row in inner["rows"] if row["metric"] == worst)
-            text = f"{family.metrics[worst].name} costs most"
-            yield notes([f"{text}; by the law {law}" if law != "derived" else text])
+    rows = tree_rows(family, family.tree()[0].rows, cells, worst)
+    columns = ["%", *(["90 %"] if has_interval else []), _size(largest)]
+    yield (TableBlock(heads(columns), rows, title=family.title),)
+    if worst is not None and document["trust"]["ok"]:
+        law = next(row["law"] for row in inner["rows"] if row["metric"] == worst)
+        text = f"{family.metrics[worst].name} costs most"
+        yield notes([f"{text}; by the law {law}" if law != "derived" else text])
 
 
 def _size(run: Mapping[str, Any]) -> str:

@@ -38,7 +38,7 @@ def predicted() -> Prediction:
 
 @pytest.fixture(scope="session")
 def swept() -> Prediction:
-    return popmodel.sweep(cores=[32, 64])
+    return popmodel.predict(cores=[32, 64])
 
 
 @pytest.fixture(scope="session")

@@ -83,7 +83,7 @@ def test_validation_takes_nodes_and_cores_as_predictions_do() -> None:
 
 def test_a_sweep_tells_how_far_it_is() -> None:
     told: list[tuple[int, int]] = []
-    popmodel.sweep(cores=4, draws=0, step=lambda done, total: told.append((done, total)))
+    popmodel.predict(cores=4, draws=0, step=lambda done, total: told.append((done, total)))
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -119,7 +119,7 @@ def test_one_thing_is_a_list_of_one() -> None:
             "did you mean persistent?",
         ),
         (
-            lambda: popmodel.sweep(cores=4, imbalance={"transient": -1}),
+            lambda: popmodel.predict(cores=4, imbalance={"transient": -1}),
             "imbalance transient must be a number, at least 0, not -1",
             None,
         ),
@@ -129,22 +129,22 @@ def test_one_thing_is_a_list_of_one() -> None:
             "try nodes=4",
         ),
         (
-            lambda: popmodel.sweep(cores=[64, "many"]),  # type: ignore[list-item]
+            lambda: popmodel.predict(cores=[64, "many"]),  # type: ignore[list-item]
             "cores='many': must be a whole number, at least 1",
             "try cores=4",
         ),
         (
-            lambda: popmodel.sweep(cores=64, what_if={"memmory": 2}),
+            lambda: popmodel.predict(cores=64, what_if={"memmory": 2}),
             "what_if: memmory=2: unknown name 'memmory'",
             "did you mean memory?",
         ),
         (
-            lambda: popmodel.sweep(cores=64, what_if={"memory": 0}),
+            lambda: popmodel.predict(cores=64, what_if={"memory": 0}),
             "what_if: memory=0: must be a factor above 0",
             "0.5 halves, 2 doubles",
         ),
         (
-            lambda: popmodel.sweep(cores=64, max_memory="2 cows"),
+            lambda: popmodel.predict(cores=64, max_memory="2 cows"),
             "max_memory: '2 cows'",
             None,
         ),
@@ -174,17 +174,17 @@ def test_one_thing_is_a_list_of_one() -> None:
             "did you mean talp?",
         ),
         (
-            lambda: popmodel.sweep(),
+            lambda: popmodel.predict(),
             "the number of cores is missing",
             "try cores=64",
         ),
         (
-            lambda: popmodel.sweep(cores=64, efficiency=0.8),
+            lambda: popmodel.predict(cores=64, efficiency=0.8),
             "cores and efficiency cannot be combined",
             "leave one of them out",
         ),
         (
-            lambda: popmodel.sweep(efficiency=80),
+            lambda: popmodel.predict(efficiency=80),
             "efficiency=80: must be above 0 and at most 1",
             "try efficiency=0.8",
         ),
@@ -251,12 +251,12 @@ def test_one_thing_is_a_list_of_one() -> None:
             None,
         ),
         (
-            lambda: popmodel.sweep(cores=4, seed=-1),
+            lambda: popmodel.predict(cores=4, seed=-1),
             "seed=-1: must be a whole number, at least 0",
             None,
         ),
         (
-            lambda: popmodel.sweep(cores=4, max_memory=math.nan),
+            lambda: popmodel.predict(cores=4, max_memory=math.nan),
             "max_memory=nan: must not be negative",
             None,
         ),

@@ -40,7 +40,7 @@ def test_traces_are_measured_together_and_looked_at_one_by_one() -> None:
 
 
 def test_many_inputs_have_a_short_title() -> None:
-    sweep = popmodel.sweep("stencil3d", cores=4)
+    sweep = popmodel.predict("stencil3d", cores=4)
     assert popmodel.report([sweep] * 5).contents.title.endswith(", 2 more")
 
 
@@ -64,7 +64,7 @@ def test_a_signature_is_predicted_on_the_machine_that_stands_beside_it() -> None
 
 
 def test_saved_results_and_reports_are_taken_as_they_are(tmp_path: Path) -> None:
-    sweep = popmodel.sweep("stencil3d", cores=8).to_dict()
+    sweep = popmodel.predict("stencil3d", cores=8).to_dict()
     path = saved(tmp_path, sweep)
     page = tmp_path / "report.html"
     popmodel.report([path, STENCIL]).save(page)
@@ -75,7 +75,7 @@ def test_saved_results_and_reports_are_taken_as_they_are(tmp_path: Path) -> None
 
 def test_a_report_alone_stays_what_it_was(tmp_path: Path) -> None:
     first, second = tmp_path / "a.html", tmp_path / "b.html"
-    popmodel.report(popmodel.sweep("stencil3d", cores=8)).save(first)
+    popmodel.report(popmodel.predict("stencil3d", cores=8)).save(first)
     popmodel.report(first).save(second)
     assert first.read_text() == second.read_text()
 
@@ -88,9 +88,9 @@ def test_a_trace_that_was_read_and_its_window_are_taken() -> None:
 
 
 def test_the_repr_is_a_line() -> None:
-    found = popmodel.report(popmodel.sweep("stencil3d", cores=8))
+    found = popmodel.report(popmodel.predict("stencil3d", cores=8))
     assert repr(found).startswith("<Report of 1 result: ")
-    assert "popmodel sweep" in str(found)
+    assert "popmodel predict" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_wrong_usage_is_told(inputs: Any, options: dict[str, Any], message: str)
 
 
 def test_a_part_of_a_trace_needs_a_trace(tmp_path: Path) -> None:
-    path = saved(tmp_path, popmodel.sweep("stencil3d", cores=8).to_dict())
+    path = saved(tmp_path, popmodel.predict("stencil3d", cores=8).to_dict())
     with pytest.raises(UsageError, match="from start: there is no trace"):
         popmodel.report(path, from_start=True)
 

@@ -47,7 +47,7 @@ def test_print_shows_the_screen_of_the_command(
         "Metrics": ["metrics", str(CG), str(HYBRID)],
         "Replays": ["replay", str(CG), "--latency", "1us,20us"],
         "Prediction": ["predict", "--procs", "16", "--threads", "4"],
-        "Sweep": ["sweep", "--cores", "32,64"],
+        "Sweep": ["predict", "--cores", "32,64"],
         "Validation": ["validate", "stencil3d", str(RUNS), "--machine", str(VM), "--set", "N=256"],
     }
     assert main(commands[type(result).__name__]) == 0
@@ -98,7 +98,7 @@ def test_documents_are_those_of_the_command(result: Result) -> None:
 def test_tables_have_the_records_of_the_command(
     capsys: pytest.CaptureFixture[str], swept: Sweep
 ) -> None:
-    assert main(["sweep", "--cores", "32,64", "--format", "csv"]) == 0
+    assert main(["predict", "--cores", "32,64", "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     table = swept.to_dataframe()
     assert len(table) == len(rows)

@@ -172,7 +172,7 @@ def whole_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         STENCIL,
         BT_MZ,
         popmodel.replay(STENCIL, latency=["1us", "10us"]),
-        popmodel.sweep("stencil3d", cores=16),
+        popmodel.predict("stencil3d", cores=16),
         popmodel.predict("stencil3d", procs=4, threads=4),
         popmodel.validate(
             "stencil3d",

@@ -17,7 +17,7 @@ CORES = 64
 
 @pytest.fixture(scope="session")
 def splits_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory, popmodel.sweep("stencil3d", cores=CORES, draws=60))
+    return written(tmp_path_factory, popmodel.predict("stencil3d", cores=CORES, draws=60))
 
 
 def order(page: Any) -> list[str]:

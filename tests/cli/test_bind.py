@@ -64,7 +64,7 @@ def test_the_screen_and_the_launch_lines_say_what_binds_threads(shown: Call) -> 
 
 
 def test_sweep_places_all_splits_so(shown: Call) -> None:
-    words = ("sweep", "--cores", "4", "--bind", "spread")
+    words = ("predict", "--cores", "4", "--bind", "spread")
     document = predicted(shown, *words)
     assert document["bind"] == "spread"
     assert "OMP_PROC_BIND=spread" in document["choices"][0]["launch"]

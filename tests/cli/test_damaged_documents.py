@@ -106,10 +106,10 @@ SAVED = (
     ("communication", TRACE),
     ("replay", TRACE, "--latency", "1us", "--metrics"),
     ("sensitivity", TRACE),
-    ("project", RUNS, "--procs", "16", "--law", "amdahl"),
+    ("predict", RUNS, "--procs", "16", "--law", "amdahl"),
     ("predict", "cannon", "--procs", "16", "--threads", "1"),
     ("predict", "cannon", "--procs", "16", "--formula", "runtime"),
-    ("sweep", "cannon", "--cores", "16"),
+    ("predict", "cannon", "--cores", "16"),
     ("signature", "from", TRACE),
     ("docs", "load_balance"),
 )

@@ -70,7 +70,7 @@ def test_a_name_becomes_one_word_or_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["a\nrm -rf ~", "a\x1b[2Jb", "a\u202eb"])
-@pytest.mark.parametrize("verb", [("predict", "--procs", "2"), ("sweep", "--cores", "2")])
+@pytest.mark.parametrize("verb", [("predict", "--procs", "2"), ("predict", "--cores", "2")])
 def test_predictions_refuse_such_a_name(
     tmp_path: Path, popmodel: Call, verb: tuple[str, ...], name: str, format: str
 ) -> None:

@@ -244,7 +244,7 @@ def test_a_threshold_is_checked_in_a_pipe_that_closes_early(trace: str) -> None:
         (["predict", "--procs", "4", "--procs", "8"], "--procs is given twice\nhint: leave one"),
         (["predict", "--procs=4", "--procs=4"], "--procs is given twice\nhint: leave one"),
         (
-            ["sweep", *3 * ["--cores", "8"]],
+            ["predict", *3 * ["--cores", "8"]],
             "--cores is given 3 times\nhint: separate values by commas: --cores N,N",
         ),
         (["info", "x.prv", "-o", "a.md", "--output", "b.md"], "--output is given twice\nhint: "),
@@ -357,7 +357,7 @@ ROOMS = ("popmodel.efficiency", "popmodel.machines", "popmodel.model")
         (["machine", "show"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
         (["machine", "check"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
         (["predict", "--procs", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "pandas")),
-        (["sweep", "--cores", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "email")),
+        (["predict", "--cores", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "email")),
         (["docs", "load_balance"], (*HEAVY, "popmodel.model.kinds")),
         (["docs", "expected loss"], (*HEAVY, "popmodel.model.kinds")),
         (["docs", "memory.bsat"], (*HEAVY, "popmodel.model.kinds")),

@@ -288,7 +288,7 @@ def test_table_3_of_adhianto_and_chapman(shown: Call, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("verb", [("predict", "--procs", "4"), ("sweep", "--cores", "4")])
+@pytest.mark.parametrize("verb", [("predict", "--procs", "4"), ("predict", "--cores", "4")])
 @pytest.mark.parametrize("setting", ["N=1e300", "N=1e120", "steps=1e300", "steps=1e305"])
 def test_numbers_too_large_to_compute_with_are_one_line(
     popmodel: Call, few_nodes: str, verb: tuple[str, ...], setting: str

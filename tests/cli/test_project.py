@@ -34,7 +34,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def document(popmodel: Call, *words: str) -> dict[str, Any]:
-    status, out, err = popmodel("project", *words, "--format", "json")
+    status, out, err = popmodel("predict", *words, "--format", "json")
     assert status == 0, err
     found = json.loads(out)
     assert found["schema"] == "popmodel/project/1"
@@ -72,7 +72,7 @@ def test_baselines_have_speedups_like_the_projection(table: str, popmodel: Call)
 
 
 def test_the_screen(table: str, popmodel: Call) -> None:
-    status, out, _ = popmodel("project", table, "--procs", "32,256")
+    status, out, _ = popmodel("predict", table, "--procs", "32,256")
     assert status == 0
     lines = out.splitlines()
     assert lines[0].split() == ["projected", "efficiencies", "strong", "scaling"]
@@ -87,7 +87,7 @@ def test_the_screen(table: str, popmodel: Call) -> None:
 
 def test_a_narrow_terminal(table: str, shown: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    status, out, _ = shown("project", table, "--procs", "32")
+    status, out, _ = shown("predict", table, "--procs", "32")
     assert status == 0
     assert "\x1b" not in out
     body = out.split("\npopmodel 0.")[0].splitlines()
@@ -95,34 +95,34 @@ def test_a_narrow_terminal(table: str, shown: Call, monkeypatch: pytest.MonkeyPa
 
 
 def test_families_on_the_screen(table: str, shown: Call) -> None:
-    out = shown("project", table, "--procs", "32", "--family", "mpi-additive")[1]
+    out = shown("predict", table, "--procs", "32", "--family", "mpi-additive")[1]
     assert "MPI (additive)" in out
     assert "MPI (multiplicative)" not in out
-    everything = shown("project", table, "--procs", "32", "--family", "all")[1]
+    everything = shown("predict", table, "--procs", "32", "--family", "all")[1]
     assert "MPI (additive)" in everything and "MPI (multiplicative)" in everything
 
 
 def test_csv_has_a_line_for_each_metric(table: str, shown: Call) -> None:
-    out = shown("project", table, "--procs", "32", "--format", "csv")[1]
+    out = shown("predict", table, "--procs", "32", "--format", "csv")[1]
     rows = list(csv.DictReader(io.StringIO(out)))
     assert {row["metric"] for row in rows} >= {"runtime", "speedup", "load_balance"}
     assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in rows)
 
 
 def test_markdown(table: str, shown: Call) -> None:
-    out = shown("project", table, "--procs", "32", "--format", "markdown")[1]
+    out = shown("predict", table, "--procs", "32", "--format", "markdown")[1]
     assert "| Load balance" in out.replace("&nbsp;", "").replace("  ", "")
 
 
 def test_the_picture(table: str, popmodel: Call, tmp_path: Path) -> None:
-    assert popmodel("project", table, "--procs", "128", "-o", "projected.svg")[0] == 0
+    assert popmodel("predict", table, "--procs", "128", "-o", "projected.svg")[0] == 0
     text = (tmp_path / "projected.svg").read_text()
     root = ElementTree.fromstring(text)
     assert root.tag.endswith("svg")
     assert text.count('class="band"') == 6
     assert text.count("<circle") == 3 * 6
     assert "Parallel efficiency" in text
-    assert popmodel("project", table, "--procs", "128", "-o", "projected.svg")[0] == 2  # exists
+    assert popmodel("predict", table, "--procs", "128", "-o", "projected.svg")[0] == 2  # exists
 
 
 def test_a_law_that_is_asked_for(table: str, popmodel: Call) -> None:
@@ -137,7 +137,7 @@ def test_one_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popmodel: Ca
     found = document(popmodel, "two.prv", "--procs", "4")
     assert any("is assumed, not measured" in text for text in found["warnings"])
     assert {law["origin"] for law in found["lines"][0]["laws"]} == {"assumed"}
-    out = popmodel("project", "two.prv", "--procs", "4")[1]
+    out = popmodel("predict", "two.prv", "--procs", "4")[1]
     assert "laws, assumed" in out
 
 
@@ -173,10 +173,10 @@ def test_runtimes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popmodel
     found = document(popmodel, "t.csv", "--procs", "32")
     assert {row["metric"] for row in found["rows"]} == {"runtime", "speedup"}
     assert any("only the runtime is projected" in text for text in found["warnings"])
-    status, out, _ = popmodel("project", "t.csv", "--procs", "32")
+    status, out, _ = popmodel("predict", "t.csv", "--procs", "32")
     assert status == 0
     assert "speed-up" in out
-    assert popmodel("project", "t.csv", "--procs", "32", "-o", "t.svg")[0] == 0
+    assert popmodel("predict", "t.csv", "--procs", "32", "-o", "t.svg")[0] == 0
 
 
 def test_problems_of_several_sizes_are_refused(
@@ -184,7 +184,7 @@ def test_problems_of_several_sizes_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("processes,threads,runtime,N\n4,1,10,64\n8,1,10.5,128\n")
-    status, _, err = popmodel("project", "t.csv", "--procs", "32")
+    status, _, err = popmodel("predict", "t.csv", "--procs", "32")
     assert status == 2
     assert "runs of different problems: N is 64, 128" in err
     assert "--scaling weak" in err
@@ -207,14 +207,14 @@ def test_problems_of_several_sizes_are_refused(
     ],
 )
 def test_wrong_usage(words: tuple[str, ...], said: str, table: str, popmodel: Call) -> None:
-    status, out, err = popmodel("project", table, *words)
+    status, out, err = popmodel("predict", table, *words)
     assert (status, out) == (2, "")
     assert said in err
     assert "hint:" in err
 
 
 def test_without_runs(popmodel: Call) -> None:
-    status, _, err = popmodel("project", "--procs", "8")
+    status, _, err = popmodel("predict", "--procs", "8")
     assert status == 2
     assert "missing argument 'RUN'" in err
 

@@ -55,7 +55,7 @@ def test_a_report_is_not_overwritten(popmodel: Call, trace: str) -> None:
         ("communication", "two.prv"),
         ("structure", "two.prv"),
         ("predict", "--procs", "4"),
-        ("sweep", "--cores", "4"),
+        ("predict", "--cores", "4"),
     ],
     ids=lambda words: words[0],
 )

@@ -90,7 +90,7 @@ def test_predict_formula(processes: int, threads: int, form: str, shown: Call) -
 
 @formats
 def test_sweep(form: str, shown: Call) -> None:
-    check(shown, ("sweep", "--cores", "1", *SMALL), form)
+    check(shown, ("predict", "--cores", "1", *SMALL), form)
 
 
 @formats

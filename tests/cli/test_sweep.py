@@ -1,4 +1,4 @@
-"""``popmodel sweep``."""
+"""``popmodel predict``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ name = "even"
 parallel = { trip = "4e8/P", flops = 8 }
 """
 SVG = "{http://www.w3.org/2000/svg}"
-RUN = ("sweep", "--cores", "64")
+RUN = ("predict", "--cores", "64")
 
 
 @pytest.mark.parametrize("width", [60, 80])
@@ -90,7 +90,7 @@ def test_a_narrow_screen_leaves_out_columns_and_says_so(
 
 
 def test_many_splits_refused_for_one_reason_share_a_line(popmodel: Call) -> None:
-    out = popmodel("sweep", "--cores", "128")[1]
+    out = popmodel("predict", "--cores", "128")[1]
     assert "    4 x 32 .. 1 x 128  not possible: a node has 16 cores, fewer than 32" in out
     assert out.count("not possible") == 1
 
@@ -120,7 +120,7 @@ def test_the_document_and_the_records(shown: Call) -> None:
 
 
 def test_cores_without_a_split_are_told_after_the_result_of_the_others(shown: Call) -> None:
-    words = ("sweep", "--cores", "4096,16,2048,2000000")
+    words = ("predict", "--cores", "4096,16,2048,2000000")
     status, out, err = shown(*words)
     assert status == 1
     assert err == (
@@ -133,11 +133,11 @@ def test_cores_without_a_split_are_told_after_the_result_of_the_others(shown: Ca
     document = json.loads(shown(*words, "--format", "json")[1])
     assert [one["cores"] for one in document["choices"]] == [16]
     assert [one["cores"] for one in document["impossible"]] == [4096, 2048, 2_000_000]
-    assert shown("sweep", "--cores", "4096,2048")[:2] == (2, "")
+    assert shown("predict", "--cores", "4096,2048")[:2] == (2, "")
 
 
 def test_the_drawing_names_cores_without_a_split(popmodel: Call) -> None:
-    out = popmodel("sweep", "--cores", "16,4096", "--format", "svg")[1]
+    out = popmodel("predict", "--cores", "16,4096", "--format", "svg")[1]
     assert "no split of 4096 cores is possible: it needs 256 nodes" in out
 
 
@@ -178,7 +178,7 @@ def test_markdown(shown: Call) -> None:
 
 def test_what_to_measure_is_told_where_the_choice_may_cost_much(popmodel: Call) -> None:
     """A run tells which split is better; a benchmark the largest input that it measures."""
-    out = " ".join(popmodel("sweep", "--cores", "32")[1].split())
+    out = " ".join(popmodel("predict", "--cores", "32")[1].split())
     assert re.search(
         r"uncertainty law of [a-z ]+ \(law\.\w+\), \d\d % of the variance; "
         r"measure a run of \d+ x \d to decide; "
@@ -199,7 +199,7 @@ def test_a_small_loss_is_not_worth_a_measurement(
 
 def test_a_drawing(shown: Call, tmp_path: Path) -> None:
     path = tmp_path / "sweep.svg"
-    assert shown("sweep", "--cores", "16,64", "-o", str(path)) == (0, "", "")
+    assert shown("predict", "--cores", "16,64", "-o", str(path)) == (0, "", "")
     root = ET.fromstring(path.read_text())
     texts = [element.text or "" for element in root.iter(f"{SVG}text")]
     for split in ("16 x 1", "1 x 16", "64 x 1", "8 x 8", "4 x 16"):
@@ -209,11 +209,11 @@ def test_a_drawing(shown: Call, tmp_path: Path) -> None:
     assert {"Runtime (s)", "Parallel efficiency (%)", "processes x threads"} < set(texts)
     metadata = json.loads(root.findtext(f"{SVG}metadata") or "")
     assert metadata["command"].endswith("sweep.svg")
-    assert shown("sweep", "--cores", "16", "--format", "svg")[1].startswith("<?xml ")
+    assert shown("predict", "--cores", "16", "--format", "svg")[1].startswith("<?xml ")
 
 
 def test_the_unit_of_a_drawing_suits_the_runtime(popmodel: Call) -> None:
-    out = popmodel("sweep", "--cores", "16", "--set", "steps=2", "--format", "svg")[1]
+    out = popmodel("predict", "--cores", "16", "--set", "steps=2", "--format", "svg")[1]
     assert ">Runtime (ms)<" in out
 
 
@@ -228,7 +228,7 @@ def test_long_work_is_counted_on_a_terminal(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    words = ("sweep", "--cores", "4")
+    words = ("predict", "--cores", "4")
     assert popmodel(*words)[2] == ""  # it takes less than a moment
     monkeypatch.setattr("popmodel.cli.progress.PATIENCE", 0.0)
     err = popmodel(*words)[2]
@@ -237,7 +237,7 @@ def test_long_work_is_counted_on_a_terminal(
 
 
 def test_several_numbers_of_cores(shown: Call) -> None:
-    out = shown("sweep", "--cores", "16,64")[1]
+    out = shown("predict", "--cores", "16,64")[1]
     assert out.splitlines()[0].endswith(" 16, 64 cores")
     assert out.count("recommended   ") == 2
     assert "\n16 cores\n" in out
@@ -255,7 +255,7 @@ def test_the_largest_number_of_cores_that_keeps_an_efficiency(
     popmodel: Call, few_nodes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    status, out, err = popmodel("sweep", "--efficiency", "82%", "--machine", few_nodes)
+    status, out, err = popmodel("predict", "--efficiency", "82%", "--machine", few_nodes)
     assert (status, err) == (0, "")
     assert out.splitlines()[0].endswith(" 32 cores")
     told = " ".join(out[out.index("largest  ") : out.index("  P x T")].split())
@@ -266,7 +266,7 @@ def test_the_largest_number_of_cores_that_keeps_an_efficiency(
     )
     assert found is not None
     assert float(found[2]) < 82 <= float(found[1])
-    all_of_it = popmodel("sweep", "cannon", "--efficiency", "0.8", "--format", "markdown")[1]
+    all_of_it = popmodel("predict", "cannon", "--efficiency", "0.8", "--format", "markdown")[1]
     assert "; the machine has no more cores\n" in all_of_it
 
 
@@ -315,13 +315,13 @@ def even(tmp_path: Path) -> str:
 def test_equally_good_splits_do_not_stand_out_and_the_simplest_is_recommended(
     shown: Call, even: str
 ) -> None:
-    out = " ".join(shown("sweep", even, "--cores", "4")[1].split())
+    out = " ".join(shown("predict", even, "--cores", "4")[1].split())
     assert (
         "recommended 4 x 1, the simplest (all MPI): none stands out, all 3 are predicted within "
         "2 %; expected loss "
     ) in out
     assert " uncertainty law of parallel loops " in out
-    document = json.loads(shown("sweep", even, "--cores", "4", "--format", "json")[1])
+    document = json.loads(shown("predict", even, "--cores", "4", "--format", "json")[1])
     assert document["choices"][0]["indifferent"] is True
     assert document["choices"][0]["take"] == [4, 1]
 
@@ -330,7 +330,7 @@ def test_splits_do_not_matter_if_a_wrong_one_costs_nothing(
     popmodel: Call, even: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(split_choice, "WORTH", 0.2)
-    out = popmodel("sweep", even, "--cores", "4")[1]
+    out = popmodel("predict", even, "--cores", "4")[1]
     assert (
         "recommended 4 x 1, the simplest (all MPI): the split does not matter, all 3 are equally "
         "good (within 2 %)"
@@ -339,13 +339,13 @@ def test_splits_do_not_matter_if_a_wrong_one_costs_nothing(
 
 
 def test_the_only_possible_split_is_told(popmodel: Call) -> None:
-    out = popmodel("sweep", "cannon", "--cores", "7", "--set", "N=512", "--max-memory", "1GiB")[1]
+    out = popmodel("predict", "cannon", "--cores", "7", "--set", "N=512", "--max-memory", "1GiB")[1]
     assert "recommended  1 x 7, the only split that is possible\n" in out
 
 
 def test_one_core_keeps(popmodel: Call, few_nodes: str, tmp_path: Path) -> None:
     (tmp_path / "wave.toml").write_text(WAVE.replace("blocks = 2", "blocks = 1"))
-    words = ("sweep", str(tmp_path / "wave.toml"), "--machine", few_nodes)
+    words = ("predict", str(tmp_path / "wave.toml"), "--machine", few_nodes)
     told = popmodel(*words, "--efficiency", "0.99")[1]
     assert "\nlargest  1 core keeps a parallel efficiency of 99 %: 1 x 1, the fastest split" in told
 
@@ -359,24 +359,24 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (("sweep",), "--cores is missing", "try --cores 64"),
+        (("predict",), "--cores is missing", "try --cores 64"),
         (
             (*RUN, "--efficiency", "0.8"),
             "--cores and --efficiency cannot be combined",
             "leave one of them out",
         ),
         (
-            ("sweep", "--efficiency", "80"),
+            ("predict", "--efficiency", "80"),
             "--efficiency: must be above 0 and at most 1, not '80'",
             "try --efficiency 0.8 or --efficiency 80%",
         ),
         (
-            ("sweep", "--cores", "2000000000"),
+            ("predict", "--cores", "2000000000"),
             "2000000000 cores are more than any machine has",
             "ask for at most 1000000000",
         ),
-        (("sweep", "--cores", "x"), "--cores: must be a whole number, at least 1, not 'x'", None),
-        (("sweep", "--cores", "0"), "--cores: must be a whole number, at least 1, not '0'", None),
+        (("predict", "--cores", "x"), "--cores: must be a whole number, at least 1, not 'x'", None),
+        (("predict", "--cores", "0"), "--cores: must be a whole number, at least 1, not '0'", None),
         (
             (*RUN, "--what-if", "latncy=2"),
             "--what-if latncy=2: unknown name 'latncy'",
@@ -405,13 +405,13 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
         ((*RUN, "--set", "M=3"), "stencil3d has no parameter 'M'", "its parameters: N, steps"),
         ((*RUN, "--max-memory", "lots"), "--max-memory: 'lots'", None),
         (
-            ("sweep", "cannon", "--cores", "64", "--max-memory", "1KiB"),
+            ("predict", "cannon", "--cores", "64", "--max-memory", "1KiB"),
             "cannon: no split of 64 cores fits into --max-memory: 64 x 1: needs 40 MiB "
             "per process, more than 1 KiB\n",
             "allow more memory, or ask for more cores",
         ),
         (
-            ("sweep", "cannon", "--efficiency", "100%"),
+            ("predict", "cannon", "--efficiency", "100%"),
             "cannon: no number of cores has a parallel efficiency of 100 %",
             "the highest is slightly less, on 1 core",
         ),

@@ -40,7 +40,7 @@ def test_of_its_signature(popmodel: Call, tmp_path: Path) -> None:
         ("signature", "check", str(made), "--against", ONE_SIDED),
         ("predict", str(made), "--procs", "4"),
         ("predict", str(made), "--procs", "4", "--formula", "runtime"),
-        ("sweep", str(made), "--cores", "4"),
+        ("predict", str(made), "--cores", "4"),
         ("replay", str(made), "--procs", "4"),
         ("validate", str(made), str(runs)),
         ("calibrate", str(made), str(runs), "-o", str(tmp_path / "cal.toml")),

@@ -43,7 +43,7 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
     "sensitivity": lambda: [popmodel.sensitivity(TRACE)],
     "project": lambda: [popmodel.project("tests/data/epoch.csv", 16)],
     "predict": lambda: [popmodel.predict(procs=4, draws=0)],
-    "sweep": lambda: [popmodel.sweep(cores=64, draws=0)],
+    "sweep": lambda: [popmodel.predict(cores=64, draws=0)],
     "calibrate": lambda: [
         popmodel.calibrate(
             "stencil3d",

@@ -81,7 +81,7 @@ def test_nothing_is_sure_beyond_what_was_measured() -> None:
 
 
 def test_what_is_doubted_is_not_recommended() -> None:
-    document = popmodel.sweep("stencil3d", cores=16, draws=50).to_dict()
+    document = popmodel.predict("stencil3d", cores=16, draws=50).to_dict()
     document["learnt"] = {"doubts": ["a run that was left out is off"], "runs": []}
     (choice,) = document["choices"]
     choice["tied"] = [[16, 1], [8, 2]]

@@ -75,4 +75,4 @@ def test_a_metric_that_a_run_lacks_is_a_dash() -> None:
 
 def test_without_runs_there_is_nothing_to_draw() -> None:
     with pytest.raises(ValueError, match="no tree to draw"):
-        picture(popmodel.sweep(cores=8, draws=10).to_dict())
+        picture(popmodel.predict(cores=8, draws=10).to_dict())

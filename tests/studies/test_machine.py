@@ -44,7 +44,7 @@ def test_more_cores_are_on_more_nodes_with_an_assumed_network(tmp_path: Path) ->
 def test_it_can_be_predicted_for(tmp_path: Path) -> None:
     path = tmp_path / "target.json"
     target(profile.load(EXAMPLE), [64], path)
-    found = popmodel.sweep("stencil3d", path, cores=64)
+    found = popmodel.predict("stencil3d", machine=path, cores=64)
     assert (64, 1) in [one.split for one in found.candidates]
 
 
@@ -62,7 +62,7 @@ def test_measuring_again_improves_the_profile_of_this_machine(tmp_path: Path) ->
 
 def test_a_machine_that_cannot_be_measured_is_assumed_and_named(tmp_path: Path) -> None:
     here = machine.unknown(tmp_path / "machine.json")
-    found = popmodel.sweep("stencil3d", here, cores=here.topology.cores_per_node)
+    found = popmodel.predict("stencil3d", machine=here, cores=here.topology.cores_per_node)
     assert found.candidates
     said = found.to_dict()["assumptions"]
     assert any("memory.b1" in text for text in said)

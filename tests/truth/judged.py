@@ -250,7 +250,7 @@ def _by_baseline(method: str, samples: Sequence[Sample]) -> Foretell:
 
 
 def _choice(signature: Signature, profile: Profile, cores: int) -> SplitChoice:
-    (choice,) = popmodel.sweep(signature, profile, cores=cores, draws=DRAWS).choices
+    (choice,) = popmodel.predict(signature, machine=profile, cores=cores, draws=DRAWS).choices
     return choice
 
 

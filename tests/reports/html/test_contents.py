@@ -29,7 +29,7 @@ def test_a_result_alone_is_named_by_its_inputs(paths: tuple[str, ...], title: st
 def test_documents_are_found_by_their_command() -> None:
     found = alone(document("a"))
     assert found.of("metrics") == found.documents
-    assert found.of("sweep") == ()
+    assert found.of("splits") == ()
 
 
 def test_a_report_is_its_own_page() -> None:

@@ -155,7 +155,7 @@ def test_runs_of_one_name_are_numbered(predicted: Contents) -> None:
 
 
 def test_without_runs_there_is_no_section() -> None:
-    assert efficiencies.section(contents(popmodel.sweep(cores=8, draws=10))) is None
+    assert efficiencies.section(contents(popmodel.predict(cores=8, draws=10))) is None
 
 
 def test_no_tree_is_deeper_than_its_style() -> None:

@@ -70,7 +70,7 @@ class Reader(HTMLParser):
 
 @pytest.fixture(scope="module")
 def whole() -> str:
-    return popmodel.report([STENCIL, popmodel.sweep("stencil3d", cores=8)]).page()
+    return popmodel.report([STENCIL, popmodel.predict("stencil3d", cores=8)]).page()
 
 
 @pytest.mark.long

@@ -23,7 +23,7 @@ def predicted() -> Document:
 
 
 def test_two_sections_bring_what_they_share_once(predicted: Document) -> None:
-    swept = document_of(popmodel.sweep("stencil3d", cores=8, draws=20))
+    swept = document_of(popmodel.predict("stencil3d", cores=8, draws=20))
     assert page(contents(predicted, swept)).count(RULE) == 1
 
 

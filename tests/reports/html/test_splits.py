@@ -15,12 +15,12 @@ from .documents import Document, changed, commands, contents, document_of
 
 @pytest.fixture(scope="module")
 def stencil() -> Document:
-    return document_of(popmodel.sweep("stencil3d", cores=[16, 64], draws=40))
+    return document_of(popmodel.predict("stencil3d", cores=[16, 64], draws=40))
 
 
 @pytest.fixture(scope="module")
 def cannon() -> Document:
-    return document_of(popmodel.sweep("cannon", cores=16, draws=40))
+    return document_of(popmodel.predict("cannon", cores=16, draws=40))
 
 
 def drawn(*found: Document) -> Node:
@@ -81,7 +81,7 @@ def test_splits_that_are_not_possible_say_why(cannon: Document) -> None:
 
 
 def test_cores_without_a_split_say_why() -> None:
-    document = document_of(popmodel.sweep("stencil3d", cores=[16, 10**6], draws=0))
+    document = document_of(popmodel.predict("stencil3d", cores=[16, 10**6], draws=0))
     (impossible,) = document["impossible"]
     shown = drawn(document)
     (warning,) = (one for one in shown.all("p") if one.has_class("warning"))

@@ -57,7 +57,7 @@ TOLD: dict[str, Any] = {
             "sources": {},
         }
     ],
-    "commands": [{"step": "sweep", "command": "popmodel sweep app.study/app.toml --cores 16"}],
+    "commands": [{"step": "sweep", "command": "popmodel predict app.study/app.toml --cores 16"}],
 }
 
 
@@ -70,7 +70,7 @@ LEARNT = {
 
 @pytest.fixture(scope="module")
 def document() -> Document:
-    swept = document_of(popmodel.sweep("stencil3d", cores=16, draws=20))
+    swept = document_of(popmodel.predict("stencil3d", cores=16, draws=20))
     return {**swept, "learnt": LEARNT, "study": TOLD}
 
 
