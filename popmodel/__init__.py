@@ -2,7 +2,7 @@
 
 The public names are loaded on first use, which keeps ``import popmodel`` fast.
 
-`metrics`, `replay`, `sensitivity`, `predict`, `calibrate` and `validate` do the same as
+`metrics`, `whatif`, `predict`, `calibrate` and `validate` do the same as
 the commands. Their results have a short ``repr``; ``print`` shows the screen of the command,
 ``to_dict`` returns the document, ``to_dataframe`` a pandas table, ``plot`` an SVG drawing.
 Quantities are in SI units.
@@ -28,14 +28,13 @@ if TYPE_CHECKING:
     from popmodel.api.find_phases import find_phases
     from popmodel.api.find_structure import find_structure
     from popmodel.api.from_source import signature_from_source
-    from popmodel.api.replay import replay
-    from popmodel.api.sensitivity import sensitivity
     from popmodel.base.errors import PopmodelError
     from popmodel.cli.docs import docs
     from popmodel.cli.metrics import metrics
     from popmodel.cli.predict import predict
     from popmodel.cli.report import report
     from popmodel.cli.validate import validate
+    from popmodel.cli.whatif import whatif
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.machines.profile import load as load_machine
     from popmodel.model.signatures import load as load_signature
@@ -57,12 +56,11 @@ _HOMES = {
     "metrics": "popmodel.cli.metrics.metrics",
     "predict": "popmodel.cli.predict.predict",
     "read": "popmodel.traces.read",
-    "replay": "popmodel.api.replay.replay",
     "report": "popmodel.cli.report.report",
-    "sensitivity": "popmodel.api.sensitivity.sensitivity",
     "signature_from": "popmodel.api.extraction.signature_from",
     "signature_from_source": "popmodel.api.from_source.signature_from_source",
     "validate": "popmodel.cli.validate.validate",
+    "whatif": "popmodel.cli.whatif.whatif",
 }
 
 __all__ = [
@@ -81,12 +79,11 @@ __all__ = [
     "metrics",
     "predict",
     "read",
-    "replay",
     "report",
-    "sensitivity",
     "signature_from",
     "signature_from_source",
     "validate",
+    "whatif",
 ]
 
 

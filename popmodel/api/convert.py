@@ -80,7 +80,7 @@ def convert(
     flop_rate : float, optional
         As for `popmodel.read`.
     window, region, from_start, foa, application
-        As for `popmodel.replay`, whose program it is.
+        As for `popmodel.whatif`, whose program it is.
     arguments : sequence of str
         The command line that is kept in a document.
 

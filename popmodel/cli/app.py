@@ -24,8 +24,7 @@ VERBS = (
     "structure",
     "phases",
     "communication",
-    "replay",
-    "sensitivity",
+    "whatif",
     "predict",
     "calibrate",
     "validate",
@@ -52,6 +51,8 @@ RENAMED: dict[str, str] = {
     "explain": "popmodel docs NAME",
     "project": "popmodel predict RUN... --procs P",
     "sweep": "popmodel predict --cores N",
+    "replay": "popmodel whatif TRACE --network ...",
+    "sensitivity": "popmodel whatif TRACE",
 }
 """Verbs of earlier versions, and what they are called now."""
 

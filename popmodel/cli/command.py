@@ -154,6 +154,8 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
         values |= named
         if "arguments" in defaults:  # what the command line was, for a result that states it
             values["arguments"] = tuple(ctx.obj)
+        if "force" in defaults:  # writes a file of its own
+            values["force"] = force
         with shown():
             result = function(**values)
         if result is not None:

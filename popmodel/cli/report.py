@@ -168,7 +168,7 @@ def report(
     >>> import popmodel
     >>> found = popmodel.report("examples/traces/stencil3d.2x2.prv.gz")
     >>> [one["schema"] for one in found.to_dict()["documents"]]
-    ['popmodel/metrics/1', 'popmodel/sensitivity/1', 'popmodel/communication/1']
+    ['popmodel/metrics/1', 'popmodel/whatif/1', 'popmodel/communication/1']
     >>> found.page().startswith("<!doctype html>")
     True
     """
@@ -237,15 +237,15 @@ def _of_traces(
 ) -> Iterator[Document]:
     """Efficiencies of all runs; of each what it depends on, and who talks to whom."""
     from popmodel.api.communication import communication
-    from popmodel.api.sensitivity import sensitivity
     from popmodel.cli.metrics import metrics
+    from popmodel.cli.whatif import whatif
 
     if not traces:
         return
     if "tree" in parts:
         yield _stamped(metrics(traces, **asked))
     makers: Mapping[str, Callable[[Trace], Result]] = {
-        "sensitivity": lambda one: sensitivity(one, machine=machine, **asked),
+        "sensitivity": lambda one: whatif(one, machine=machine, sensitivity=True, **asked),
         "matrix": lambda one: communication(one, **asked),
     }
     for trace in traces:

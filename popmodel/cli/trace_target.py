@@ -20,26 +20,28 @@ def target_of(output: str | None, command: TracedCommand, *, force: bool) -> Pat
     return checked(output or named, force=force)
 
 
-def checked(name: str, *, force: bool) -> Path:
+def checked(name: str, *, force: bool, option: str = "-o") -> Path:
     """Where a trace goes; refused before the run what would be refused after it."""
     from popmodel.base.files import expect_writable
     from popmodel.base.shell import plain
     from popmodel.tracer.raw_directory import SUFFIXES, stem
 
-    path = Path(plain(name, "-o"))
+    path = Path(plain(name, option))
     if not name.endswith(SUFFIXES) or path.name in SUFFIXES:
-        raise UsageError(f"-o {name}: must end in .prv or .prv.gz", "try -o app.prv.gz")
+        raise UsageError(
+            f"{option} {name}: must end in .prv or .prv.gz", f"try {option} app.prv.gz"
+        )
     try:
         for suffix in (path.name.removeprefix(stem(path)), ".pcf", ".row"):
             there = path.with_name(f"{stem(path)}{suffix}")
             if there.is_dir():
-                raise UsageError(f"-o {name}: {there} is a directory", "choose another file")
+                raise UsageError(f"{option} {name}: {there} is a directory", "choose another file")
             if there.exists() and not force:
-                raise UsageError(f"-o {name}: {there} exists", "use --force to overwrite it")
+                raise UsageError(f"{option} {name}: {there} exists", "use --force to overwrite it")
         expect_writable(path)
     except OSError as error:
         problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
-        raise FileError(path, problem, hint="choose another path with -o") from error
+        raise FileError(path, problem, hint=f"choose another path with {option}") from error
     return path
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from popmodel.efficiency.evidence import CallSite, SerialCode
     from popmodel.efficiency.measure import MeasuredRun
     from popmodel.efficiency.observables import Observables, RegionObservables
+    from popmodel.network.network import Network
 
 
 # What can be said about one loss of one run, and how numbers are written in it.
@@ -118,14 +119,21 @@ def network_doubt(run: MeasuredRun) -> list[str]:
     if networks is None:
         return []
     beside = sum(site.time for site in run.call_sites if site.waiting is None)
-    runtime = observed.runtime - beside / len(observed.threads)
-    if runtime <= _BEYOND * networks.slow:
+    network = SLOW[len(set(observed.node.tolist())) <= 1]
+    beside /= len(observed.threads)
+    return slow_network_doubt(network, networks.slow, observed.runtime, beside)
+
+
+def slow_network_doubt(
+    network: Network, replayed: float, measured: float, beside: float = 0.0
+) -> list[str]:
+    """Whether a run took longer than a slow network explains, `beside` (s) left out."""
+    if measured - beside <= _BEYOND * replayed:
         return []
-    slow = SLOW[len(set(observed.node.tolist())) <= 1]
     return [
-        f"Doubtful: even on a slow network ({format_time(slow.latency, trim=True)}, "
-        f"{format_bandwidth(slow.bandwidth)}) the replay takes only "
-        f"{format_time(networks.slow, digits=3)} of the {format_time(observed.runtime, digits=3)}, "
+        f"Doubtful: even on a slow network ({format_time(network.latency, trim=True)}, "
+        f"{format_bandwidth(network.bandwidth)}) the replay takes only "
+        f"{format_time(replayed, digits=3)} of the {format_time(measured, digits=3)}, "
         "so the network does not explain the time in MPI. Check that each process had its own "
         "core; if not, trace again."
     ]

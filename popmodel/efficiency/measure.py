@@ -144,7 +144,7 @@ def refuse_untimed(trace: Trace) -> None:
         raise TraceError(
             trace.path,
             "has no measured times, only what processes compute and call",
-            hint="popmodel replay simulates the run on a network",
+            hint="popmodel whatif simulates the run on a network",
         )
 
 
@@ -222,7 +222,7 @@ def runtime(trace: Trace) -> float:
 
 _THREADS = (
     "not only masters call MPI: waiting for threads of the team and for other ranks cannot be told "
-    "apart (popmodel replay shows the runtime on other networks)"
+    "apart (popmodel whatif shows the runtime on other networks)"
 )
 
 

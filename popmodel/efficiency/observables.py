@@ -8,7 +8,7 @@ times. A prediction that knows the scalars but no single thread builds the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.units import format_time, team
 from popmodel.base.values import dataclass
-from popmodel.efficiency.family import NO_MPI, REASONS
+from popmodel.efficiency.family import NO_MPI, REASONS, FamilyEvaluation
+from popmodel.efficiency.hierarchy import load_families
 
 if TYPE_CHECKING:
     from popmodel.simulator import Execution
@@ -330,3 +331,13 @@ def unknown_families(measured: Observables) -> dict[str, str]:
             "network is not known"
         }
     return {}
+
+
+def evaluate_replay(run: Observables, unknown: Collection[str]) -> dict[str, FamilyEvaluation]:
+    """Evaluate the families that replays give, but for those that are unknown here."""
+    families, aggregates = load_families(), run.aggregates()
+    return {
+        name: families[name].evaluate(aggregates, run.absent)
+        for name in FAMILIES
+        if name not in unknown
+    }

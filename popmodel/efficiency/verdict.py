@@ -441,17 +441,25 @@ def region_sentence(sensitivity: Mapping[str, Any]) -> str:
     else:
         what = "computing" if best["kind"] == "phase" else "in"
         text = f"10 % less time {what} {best['name']} saves {100 * gain:.1f} % of the runtime"
+    hidden = hidden_region_sentence(sensitivity)
+    return f"{text}; {hidden}" if hidden else text
+
+
+def hidden_region_sentence(sensitivity: Mapping[str, Any]) -> str:
+    """Which region does not pay though it takes long; empty for none."""
+    runtime, regions = sensitivity["runtime"], sensitivity["regions"]
+    best = max(regions, key=lambda region: region_gain(region, runtime), default=None)
     hidden = [region for region in regions if region is not best and hides(region, runtime)]
-    if hidden:
-        region = max(hidden, key=lambda region: float(region["share"]))
-        saved = region_gain(region, runtime)
-        pays = "nothing" if saved < SMALL else f"only {100 * saved:.1f} %"
-        computing = "computing " if region["kind"] == "phase" else ""
-        text += (
-            f"; {computing}{region['name']} has {100 * region['share']:.1f} % of the time and pays "
-            f"{pays}: it hides behind waiting"
-        )
-    return text
+    if not hidden:
+        return ""
+    region = max(hidden, key=lambda region: float(region["share"]))
+    saved = region_gain(region, runtime)
+    pays = "nothing" if saved < SMALL else f"only {100 * saved:.1f} %"
+    computing = "computing " if region["kind"] == "phase" else ""
+    return (
+        f"{computing}{region['name']} has {100 * region['share']:.1f} % of the time and pays "
+        f"{pays}: it hides behind waiting"
+    )
 
 
 def region_gain(region: Mapping[str, Any], runtime: float, faster: float = 0.1) -> float:

@@ -155,7 +155,7 @@ class Network:
     --------
     >>> import popmodel
     >>> slow = popmodel.Network(latency=10e-6, bandwidth=1e9)
-    >>> found = popmodel.replay("tests/data/cg.S.2.prv.gz", slow)
+    >>> found = popmodel.whatif("tests/data/cg.S.2.prv.gz", slow)
     """
 
     name: str = "ideal"

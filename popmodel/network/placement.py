@@ -60,7 +60,7 @@ def parse_mapping(text: str) -> RankMapping | None:
         return None
     rule, _, number = text.strip().partition(":")
     if rule not in RULES or not number.isdecimal() or int(number) < 1:
-        raise UsageError(f"mapping '{text}': must be traced, block:N, cyclic:N or a file", _HINT)
+        raise UsageError(f"'{text}': must be traced, block:N, cyclic:N or a file", _HINT)
     return RankMapping(f"{rule}:{int(number)}", rule, int(number))
 
 

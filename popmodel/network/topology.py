@@ -260,7 +260,7 @@ _KINDS = {
         ("sides", "bandwidth"),
     ),
 }
-_HINT = "see popmodel replay --help"
+_HINT = "see popmodel whatif --help"
 
 
 def read_topology(path: str | os.PathLike[str]) -> Topology:

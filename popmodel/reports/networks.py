@@ -9,6 +9,7 @@ from typing import Any
 
 from popmodel.base.units import format_bandwidth, format_size, format_time
 from popmodel.base.values import dataclass
+from popmodel.network.network import PRESETS
 from popmodel.network.placement import TRACED
 from popmodel.reports.views import Document
 
@@ -34,7 +35,8 @@ _USUAL = {
     "topology": "none",
     **dict.fromkeys(_COUNTS, 0),
 }
-_MOST_LINES = 24  # of a table with a replay in each, before a grid is shorter
+_RULES = ("rules", "eager_threshold", "collectives", "collective_cost")
+_MOST_LINES = 8  # of a table with a replay in each, before a grid is shorter
 _TIERS = {"within": "within a node", "between": "between nodes"}
 
 
@@ -145,6 +147,13 @@ def properties(network: Mapping[str, Any], varied: Sequence[str]) -> list[str]:
     return by_size + [
         _property(name, value) for name, value in network.items() if name not in unsaid
     ]
+
+
+def unusual(network: Mapping[str, Any], varied: Sequence[str]) -> list[str]:
+    """The same without rules that are as in most networks."""
+    usual = PRESETS["ideal"].to_dict()
+    same = [name for name in _RULES if network.get(name) == usual[name]]
+    return properties(network, [*varied, *same])
 
 
 def _property(name: str, value: Any) -> str:

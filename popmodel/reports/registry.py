@@ -15,6 +15,12 @@ def _metrics(document: Document) -> Views:
     return views
 
 
+def _whatif(document: Document) -> Views:
+    name = "scenario" if "runs" in document else "sensitivity"
+    views: Views = _attribute(f"{name}_tables.VIEWS")
+    return views
+
+
 def _of_families(module: str) -> Callable[[Document], Views]:
     """Views that are asked for by families of metrics: those that the document has."""
 
@@ -55,13 +61,12 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "metrics": _metrics,
     "phases": "phases.VIEWS",
     "predict": _predicted,
-    "replay": "replay.VIEWS",
-    "sensitivity": "sensitivity.VIEWS",
     "splits": _splits,
     "source": "source_signature.VIEWS",
     "structure": "structure.VIEWS",
     "study": "study.VIEWS",
     "validate": _of_families("validation_tables"),
+    "whatif": _whatif,
 }
 """The views, or what finds them, by the name in the schema (``metrics`` of ``popmodel/metrics/1``).
 

@@ -12,7 +12,7 @@ from popmodel.reports.views import Document, Record, Views
 
 _OPENMP = {"ompt": "OMPT (tools interface)", "gomp": "intercepted libgomp calls"}
 _BY_SPAWN = " (started by MPI_Comm_spawn)"
-_NEXT = ("metrics", "replay")
+_NEXT = ("metrics", "whatif")
 
 
 def blocks(document: Document) -> list[Section]:

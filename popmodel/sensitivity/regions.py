@@ -343,7 +343,7 @@ def at_speeds(program: Program, trace: Trace, speeds: Mapping[str, float]) -> Pr
         if not mine:
             raise UsageError(
                 f"region speed: nothing is computed in a region {name!r}",
-                did_you_mean(name, regions.names, "popmodel sensitivity lists the regions"),
+                did_you_mean(name, regions.names, "popmodel whatif TRACE --all lists the regions"),
             )
         factor[mine] = 1 / speed
     return scaled(program, regions, np.repeat(factor[:, None], program.sequences, axis=1))

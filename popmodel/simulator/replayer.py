@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from popmodel.base.arrays import distinct
-from popmodel.base.errors import UsageError
+from popmodel.base.errors import ReplayError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import AT_ONCE
 from popmodel.network.point_to_point import NO_ROUTES, Routes, over_links, within_nodes
@@ -515,6 +515,22 @@ def replay(
     Who replays it on several networks, or asks for more, makes a `Replayer` of it.
     """
     return Replayer(program).run(network, places=places)
+
+
+def replays_once(replayer: Replayer, networks: Iterable[Network]) -> Callable[[Network], Execution]:
+    """Replay a program on each network once: on many in few passes, on others when asked for."""
+    given = list(dict.fromkeys(networks))
+    try:
+        found = dict(zip(given, replayer.scenarios(given), strict=True))
+    except ReplayError:
+        found = {}
+
+    def once(network: Network) -> Execution:
+        if network not in found:
+            found[network] = replayer.run(network)
+        return found[network]
+
+    return once
 
 
 def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.float64]:

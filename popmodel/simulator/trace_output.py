@@ -12,20 +12,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.errors import ReplayError
 from popmodel.base.values import dataclass
 from popmodel.simulator.match_calls import communicators_of_callers
 from popmodel.simulator.mpi_calls import Action, action_of, state_of
 from popmodel.simulator.program import COLLECTIVES, Op
+from popmodel.simulator.replayer import Replayer
 from popmodel.traces import Trace
 from popmodel.traces.calls import CallTable, CollectiveArguments
 from popmodel.traces.codes import IDLE, TRACING_DISABLED
 from popmodel.traces.intervals import TracePieces, spread
+from popmodel.traces.paraver.writer import labels_of, write_trace
 from popmodel.traces.records import Others, RecordColumns
 from popmodel.traces.tables import EventTable, MessageTable, States, location_of_row, offsets_of
 
 if TYPE_CHECKING:
+    import os
+
     from numpy.typing import NDArray
 
+    from popmodel.network.network import Network
     from popmodel.simulator.program import Program
 
 
@@ -160,6 +166,20 @@ def _scaled(time: NDArray[np.int64] | NDArray[np.float64], cpu: float) -> NDArra
 
 
 _ALLTOALL, _INIT = COLLECTIVES.index("alltoall"), COLLECTIVES.index("init")
+
+
+def write_replay(
+    trace: Trace, program: Program, network: Network, output: str | os.PathLike[str]
+) -> None:
+    """Replay the program of a trace once more and write what happens as a Paraver trace."""
+    if len(program.threads):
+        raise ReplayError(
+            f"{trace.path}: not only masters call MPI: such a replay cannot be written as a trace",
+            "leave out --save-trace",
+        )
+    moments = Replayer(program).moments(network)
+    told = replayed(trace, program, moments.begin, moments.end, 1 / network.cpu_factor)
+    write_trace(output, told, labels_of(trace))
 
 
 def replayed(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from popmodel.api.replay import Replays
 
 import popmodel
-from popmodel.api.replay import Replays
 from popmodel.cli.metrics import Metrics
 from popmodel.cli.predict import Prediction
 from popmodel.cli.validate import Validation
@@ -28,7 +28,7 @@ def measured() -> Metrics:
 
 @pytest.fixture(scope="session")
 def replayed() -> Replays:
-    return popmodel.replay(CG, latency=["1us", 20e-6])
+    return popmodel.whatif(CG, latency=["1us", 20e-6])
 
 
 @pytest.fixture(scope="session")

@@ -139,7 +139,7 @@ def test_the_critical_path_is_written_by_the_clock_of_the_file(tmp_path: Path) -
     times = []
     for offset in (0, 10**10):
         path, target = tmp_path / f"{offset}.prv", tmp_path / f"path{offset}.prv"
-        popmodel.sensitivity(str(written(path, offset, [10**5] * 5)), output=target)
+        popmodel.whatif(str(written(path, offset, [10**5] * 5)), save_trace=target)
         lines = [line.split(":") for line in target.read_text().splitlines()[1:]]
         times.append([int(line[5]) - offset for line in lines if line[0] == "2"])
     assert times[0] == times[1] == sorted(times[0])

@@ -56,10 +56,10 @@ def test_every_case_is_what_dimemas_says(
 ) -> None:
     program, machine, wanted = case
     limit = math.inf if "-F" in wanted["opts"] else 32 * 1024
-    (outcome,) = popmodel.replay(program, machine, eager_threshold=limit).outcomes
-    assert outcome.found.runtime == pytest.approx(wanted["runtime"], abs=1e-9)
+    (outcome,) = popmodel.whatif(program, machine, eager_threshold=limit).runs
+    assert outcome.execution.runtime == pytest.approx(wanted["runtime"], abs=1e-9)
     if not any(name in request.node.name for name in BLOCKED_SENDERS):
-        assert outcome.found.end.tolist() == pytest.approx(wanted["ends"], abs=1e-9)
+        assert outcome.execution.end.tolist() == pytest.approx(wanted["ends"], abs=1e-9)
 
 
 @pytest.mark.parametrize("case", sorted(OTHER_PROTOCOL), indirect=True)
@@ -67,8 +67,8 @@ def test_a_protocol_of_the_trace_is_not_modelled(
     case: tuple[Path, Path, dict[str, Any]],
 ) -> None:
     program, machine, wanted = case
-    (outcome,) = popmodel.replay(program, machine).outcomes
-    assert outcome.found.runtime == pytest.approx(wanted["runtime"] - 0.4, abs=1e-9)
+    (outcome,) = popmodel.whatif(program, machine).runs
+    assert outcome.execution.runtime == pytest.approx(wanted["runtime"] - 0.4, abs=1e-9)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_several_tasks_on_several_nodes_have_two_distances(exchange: Path, tmp_p
     """A message takes its latency on both sides, one after the other, and 1 MB by its distance."""
     machine = tmp_path / "x.cfg"
     machine.write_text(configuration(NET, 4))
-    found = popmodel.replay(exchange, machine, eager_threshold="inf").outcomes[0].found
+    found = popmodel.whatif(exchange, machine, eager_threshold="inf").runs[0].execution
     near, far = 1e-4 + 1e-3, 1e-3 + 1e-2
     assert found.runtime == pytest.approx(1e-3 + near + far + near, rel=1e-9)
     assert found.network.name == str(machine)
@@ -103,8 +103,8 @@ def test_several_tasks_on_several_nodes_have_two_distances(exchange: Path, tmp_p
 def test_speed_and_options_together(exchange: Path, tmp_path: Path) -> None:
     machine = tmp_path / "x.cfg"
     machine.write_text(configuration({**NET, "tpn": 1}, 4, speed=2.0))
-    asked = popmodel.replay(exchange, [machine, "ideal"], cpu_factor=[1, 5])
-    compute = [one.found.compute.tolist() for one in asked.outcomes]
+    asked = popmodel.whatif(exchange, [machine, "ideal"], cpu_factor=[1, 5])
+    compute = [one.execution.compute.tolist() for one in asked.runs]
     assert compute == [[pytest.approx(1e-3 / factor)] * 4 for factor in (2, 10, 1, 5)]
     assert str(machine) in asked.files
 
@@ -114,33 +114,33 @@ def test_collectives_as_their_file_says(tmp_path: Path) -> None:
     program.write_text(CASES["coll_allreduce_LOG_P4"]["dim"])
     machine.write_text(configuration(CASES["coll_allreduce_LOG_P4"]["net"], 4, collectives="c.txt"))
     (tmp_path / "c.txt").write_text("11 CTE MAX 0 MAX 1\n")
-    found = popmodel.replay(program, machine).outcomes[0].found
+    found = popmodel.whatif(program, machine).runs[0].execution
     latency, size = 1e-5, 1e6
     assert found.runtime == pytest.approx(1.4 + latency + size / 100 / 2**20, abs=1e-9)
     (tmp_path / "c.txt").unlink()
     with pytest.raises(FileError, match="cannot be read: no such file or directory"):
-        popmodel.replay(program, machine)
+        popmodel.whatif(program, machine)
 
 
 def test_machines_that_are_not_modelled(exchange: Path, tmp_path: Path) -> None:
     machine = tmp_path / "x.cfg"
     machine.write_text(configuration(NET, 4, inner_buses=1))
     with pytest.raises(FileError, match="limits the buses inside a node, which is not modelled"):
-        popmodel.replay(exchange, machine)
+        popmodel.whatif(exchange, machine)
     text = configuration(NET, 4)
     machine.write_text(text.replace(" 1, 1, 0.001", " 1, 2, 0.001"))
     with pytest.raises(FileError, match="other numbers of input and output links inside a node"):
-        popmodel.replay(exchange, machine)
+        popmodel.whatif(exchange, machine)
     machine.write_text(two_nodes(configuration(NET, 4), " 0.001, 1, 1,", " 0.001, 2, 2,"))
     with pytest.raises(FileError, match="has nodes that differ in more than their speed"):
-        popmodel.replay(exchange, machine)
+        popmodel.whatif(exchange, machine)
 
 
 def test_nodes_of_different_speed(exchange: Path, tmp_path: Path) -> None:
     machine = tmp_path / "x.cfg"
     text = configuration(NET, 4, speed=2.0)
     machine.write_text(two_nodes(text, '"n", 2, 2.0,', '"n", 2, 0.5,'))
-    found = popmodel.replay(exchange, machine).outcomes[0].found
+    found = popmodel.whatif(exchange, machine).runs[0].execution
     assert found.compute.tolist() == [pytest.approx(1e-3 / s) for s in (2, 2, 0.5, 0.5)]
 
 
@@ -156,6 +156,6 @@ def test_what_a_configuration_says_is_not_said_again(exchange: Path, tmp_path: P
     machine = tmp_path / "x.cfg"
     machine.write_text(configuration(NET, 4))
     with pytest.raises(UsageError) as caught:
-        popmodel.replay(exchange, machine, latency="5us")
+        popmodel.whatif(exchange, machine, latency="5us")
     assert caught.value.message == f"latency: already set by {machine}"
     assert caught.value.hint == "leave it out, or change the configuration"

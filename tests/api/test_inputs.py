@@ -34,14 +34,14 @@ def test_an_application_and_a_machine_may_be_names_or_objects() -> None:
 
 
 def test_quantities_may_be_numbers_or_texts() -> None:
-    texts = popmodel.replay(CG, latency="5us", bandwidth="1GB/s", eager_threshold="32KiB")
-    numbers = popmodel.replay(CG, latency=5e-6, bandwidth=1e9, eager_threshold=32768)
+    texts = popmodel.whatif(CG, latency="5us", bandwidth="1GB/s", eager_threshold="32KiB")
+    numbers = popmodel.whatif(CG, latency=5e-6, bandwidth=1e9, eager_threshold=32768)
     assert texts.to_dict() == numbers.to_dict()
 
 
 def test_several_values_make_a_replay_for_each_combination() -> None:
-    found = popmodel.replay(CG, ["ideal", "dimemas"], latency=[1e-6, 2e-6], cpu_factor=2)
-    networks = [outcome.network for outcome in found.outcomes]
+    found = popmodel.whatif(CG, ["ideal", "dimemas"], latency=[1e-6, 2e-6], cpu_factor=2)
+    networks = [outcome.network for outcome in found.runs]
     assert [(one.name, one.latency, one.cpu_factor) for one in networks] == [
         ("ideal", 1e-6, 2),
         ("ideal", 2e-6, 2),
@@ -62,7 +62,7 @@ def test_families_that_were_asked_for_are_shown() -> None:
 def test_all_functions_take_the_same_part_of_a_trace(part: dict[str, Any]) -> None:
     (run,) = popmodel.metrics(CG, **part).runs
     assert run.window is not None
-    assert popmodel.replay(CG, **part).measured == run.observables.runtime
+    assert popmodel.whatif(CG, "ideal", **part).run.measured == run.observables.runtime
     assert popmodel.metrics(popmodel.read(CG), **part).runs[0].window == run.window
 
 
@@ -149,22 +149,22 @@ def test_one_thing_is_a_list_of_one() -> None:
             None,
         ),
         (
-            lambda: popmodel.replay(CG, latency="5"),
+            lambda: popmodel.whatif(CG, latency="5"),
             "latency: '5'",
             None,
         ),
         (
-            lambda: popmodel.replay(CG, latency=object()),  # type: ignore[arg-type]
+            lambda: popmodel.whatif(CG, latency=object()),  # type: ignore[arg-type]
             "latency=<object",
             None,
         ),
         (
-            lambda: popmodel.replay(CG, against="mesured"),  # type: ignore[arg-type]
+            lambda: popmodel.whatif(CG, "ideal", against="mesured"),  # type: ignore[arg-type]
             "against: unknown value 'mesured'",
             "one of ideal, first, measured",
         ),
         (
-            lambda: popmodel.replay(CG, machine="sandybridge-fdr", eager_threshold=1),
+            lambda: popmodel.whatif(CG, machine="sandybridge-fdr", eager_threshold=1),
             "eager threshold: already set by the machine profile",
             "leave it out, or name a network as well, such as ideal",
         ),
@@ -261,11 +261,11 @@ def test_one_thing_is_a_list_of_one() -> None:
             None,
         ),
         (
-            lambda: popmodel.replay(CG, latency=[]),
+            lambda: popmodel.whatif(CG, latency=[]),
             "latency: no value given",
             "give one or several, or leave it out",
         ),
-        (lambda: popmodel.replay(CG, 5), "unknown network '5'", None),  # type: ignore[arg-type]
+        (lambda: popmodel.whatif(CG, 5), "unknown network '5'", None),  # type: ignore[arg-type]
         (
             lambda: popmodel.validate("stencil3d", []),
             "no measured run given",

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from popmodel.api.replay import Replays
 from popmodel.api.sweep import Sweep
 
 import popmodel
-from popmodel.api.replay import Replays
 from popmodel.base.errors import FileError
 from popmodel.base.values import LONGEST
 from popmodel.cli import main
@@ -56,7 +56,7 @@ def test_print_shows_the_screen_of_the_command(
 
 
 OTHERS: dict[str, Callable[[], Result]] = {
-    "sensitivity": lambda: popmodel.sensitivity(HYBRID),
+    "sensitivity": lambda: popmodel.whatif(HYBRID),
     "communication": lambda: popmodel.communication(CG),
     "find_structure": lambda: popmodel.find_structure(CG),
     "find_phases": lambda: popmodel.find_phases(CG),
@@ -172,7 +172,7 @@ def _objects() -> list[Any]:
     (run,) = popmodel.metrics(trace).runs
     family = popmodel.load_families()["hybrid-additive"]
     program = from_trace(trace)
-    replays = popmodel.replay(trace)
+    replays = popmodel.whatif(trace, "ideal")
     return [
         trace,
         run,
@@ -180,9 +180,9 @@ def _objects() -> list[Any]:
         family,
         family.evaluate(run.observables.aggregates(), run.observables.absent),
         program,
-        replays.outcomes[0],
-        replays.outcomes[0].found,
-        replays.outcomes[0].network,
+        replays.runs[0],
+        replays.runs[0].execution,
+        replays.runs[0].network,
         popmodel.load_machine("sandybridge-fdr"),
         popmodel.load_signature("cannon"),
         popmodel.Network(),

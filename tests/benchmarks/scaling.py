@@ -161,7 +161,7 @@ def made(name: str, folder: Path) -> Case:
         for one in REPLAYED[name]:
             paths.append(folder / f"{Path(one).name}.prv.gz")
             source = ROOT / "tests" / "data" / f"{one}.ti.txt.gz"
-            popmodel.replay(str(source), "smpi", flop_rate=1e9, output=str(paths[-1]))
+            popmodel.whatif(str(source), "smpi", flop_rate=1e9, save_trace=str(paths[-1]))
         return Case(name, tuple(paths[:-1]), paths[-1], "smpi")
     program, grids = SYNTHETIC[name]
     for grid in grids:
@@ -188,7 +188,7 @@ def predicted(case: Case, folder: Path) -> Row:
     popmodel.signature_from([str(path) for path in case.small]).save(signature)
     document = popmodel.predict(str(signature), MACHINE, *size).to_dict()
     runtime = document["runtime"]
-    whole = popmodel.replay(
+    whole = popmodel.whatif(
         str(signature), case.network, latency=case.latency, procs=size[0], threads=size[1]
     )
     metrics = document["metrics"]["hybrid-additive"]["parallel_efficiency"]

@@ -171,7 +171,7 @@ def whole_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tmp_path_factory,
         STENCIL,
         BT_MZ,
-        popmodel.replay(STENCIL, latency=["1us", "10us"]),
+        popmodel.whatif(STENCIL, latency=["1us", "10us"]),
         popmodel.predict("stencil3d", cores=16),
         popmodel.predict("stencil3d", procs=4, threads=4),
         popmodel.validate(

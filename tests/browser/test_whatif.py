@@ -25,13 +25,13 @@ expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").e
 
 @pytest.fixture(scope="module")
 def cg() -> popmodel.Sensitivity:
-    return popmodel.sensitivity(DATA / "cg.S.2.prv.gz")
+    return popmodel.whatif(DATA / "cg.S.2.prv.gz")
 
 
 @pytest.fixture(scope="module")
 def cg_page(cg: popmodel.Sensitivity, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whatif") / "cg.html"
-    popmodel.report([cg, popmodel.sensitivity(DATA / "comd.4.prv.gz")]).save(path)
+    popmodel.report([cg, popmodel.whatif(DATA / "comd.4.prv.gz")]).save(path)
     return path
 
 
@@ -123,7 +123,9 @@ def test_parts_add_up_on_a_machine_whose_sizes_differ_in_latency(
     tmp_path: Path, open_page: Open
 ) -> None:
     path = tmp_path / "machine.html"
-    found = popmodel.sensitivity(DATA / "bt-mz.S.2x2.prv.gz", machine="sandybridge-fdr")
+    found = popmodel.whatif(
+        DATA / "bt-mz.S.2x2.prv.gz", machine="sandybridge-fdr", sensitivity=True
+    )
     popmodel.report(found).save(path)
     page = open_page(path, "whatif-latency=0.00008")
     shares = page.locator("[data-share]").all_inner_texts()

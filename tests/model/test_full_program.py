@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from model.demo import machine, program
 
-from popmodel.api.outcomes import evaluate
 from popmodel.base.errors import UsageError
+from popmodel.efficiency.observables import evaluate_replay as evaluate
 from popmodel.efficiency.observables import of_execution
 from popmodel.machines.profile import Profile
 from popmodel.model import full_program as of_whole

@@ -30,11 +30,11 @@ def test_only_the_region_takes_another_time() -> None:
 
 def test_sensitivity_tells_the_runtime_of_such_a_program() -> None:
     network = popmodel.Network(latency=2e-6, bandwidth=1e9)
-    found = popmodel.sensitivity(TRACE, network)
+    found = popmodel.whatif(TRACE, network, sensitivity=True)
     region = found.dependence.regions[0]
     half = next(gain.runtime for gain in region.gain if gain.faster == 0.5)
-    run = popmodel.replay(TRACE, network, region_speed={region.name: 2.0})
-    assert run.outcomes[0].found.runtime == pytest.approx(half, rel=1e-12)
+    run = popmodel.whatif(TRACE, network, region_speed={region.name: 2.0})
+    assert run.runs[0].execution.runtime == pytest.approx(half, rel=1e-12)
     assert f"computing in {region.name} is taken as 2 times as fast" in run.notes[0]
 
 
@@ -64,4 +64,4 @@ def test_a_region_that_is_not_there_is_named() -> None:
 
 def test_its_records_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the records of a region cannot be stretched"):
-        popmodel.replay(TRACE, region_speed={"x": 2.0}, output=tmp_path / "replayed.prv")
+        popmodel.whatif(TRACE, region_speed={"x": 2.0}, save_trace=tmp_path / "replayed.prv")

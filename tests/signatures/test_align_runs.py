@@ -61,7 +61,7 @@ def runtime(found: LearntSignature, folder: Path, processes: int, **parameters: 
     """What a signature takes when it is replayed."""
     path = folder / "app.toml"
     path.write_text(found.text)
-    document = popmodel.replay(
+    document = popmodel.whatif(
         str(path), "alpha-beta", latency=2.5e-6, procs=processes, threads=1, settings=parameters
     ).to_dict()
     return float(document["runs"][0]["runtime"])
@@ -207,7 +207,7 @@ def test_a_solver_without_halos_on_one_process_grows_with_the_problem(tmp_path: 
     path = tmp_path / "app.toml"
     found.save(path)
     times = {
-        size: popmodel.replay(
+        size: popmodel.whatif(
             str(path), "alpha-beta", procs=2, threads=1, settings={"N": size}
         ).to_dict()["runs"][0]["runtime"]
         for size in (30, 60)

@@ -125,7 +125,7 @@ def table_of(one: LearntSignature) -> dict[str, Any]:
 def replayed(one: LearntSignature, folder: Path, processes: int) -> float:
     path = folder / "app.toml"
     path.write_text(one.text)
-    again = popmodel.replay(str(path), "alpha-beta", latency=2.5e-6, procs=processes, threads=1)
+    again = popmodel.whatif(str(path), "alpha-beta", latency=2.5e-6, procs=processes, threads=1)
     return float(again.to_dict()["runs"][0]["runtime"])
 
 

@@ -100,7 +100,7 @@ def test_a_size_beyond_a_cache_is_foretold(processes: int, size: int, tmp_path: 
     assert any("/(1 + (" in law["form"] for law in found.laws)
     path = tmp_path / "app.toml"
     path.write_text(found.text)
-    whole = popmodel.replay(
+    whole = popmodel.whatif(
         str(path), "ideal", procs=processes, threads=1, settings={"N": size}
     ).to_dict()["runs"][0]
     truth = popmodel.metrics(beyond_cache(tmp_path, processes, size).trace.path).to_dict()["runs"][
@@ -129,7 +129,7 @@ def test_work_of_rows_halves_with_every_other_doubling(per_row: float, tmp_path:
     found = signature_from([of_rows(tmp_path, grid, per_row) for grid in SIDES])
     assert any("floor(log2(P) / 2)" in law["form"] for law in found.laws)
     (tmp_path / "app.toml").write_text(found.text)
-    again = popmodel.replay(
+    again = popmodel.whatif(
         str(tmp_path / "app.toml"), "alpha-beta", latency=2.5e-6, procs=16, threads=1
     )
     truth = popmodel.metrics(of_rows(tmp_path, (4, 4), per_row).path).to_dict()["runs"][0]

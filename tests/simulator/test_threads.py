@@ -250,4 +250,4 @@ def test_threads_have_the_speed_of_their_process(tmp_path: Path) -> None:
 def test_a_replay_with_threads_is_not_written_as_a_trace(tmp_path: Path) -> None:
     trace = message_between_threads().read(tmp_path, 440, 1050)
     with pytest.raises(ReplayError, match="such a replay cannot be written as a trace"):
-        popmodel.replay(trace, output=tmp_path / "x.prv")
+        popmodel.whatif(trace, "ideal", save_trace=tmp_path / "x.prv")

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from popmodel.base.values import dataclass
+from popmodel.reports.sensitivity_tables import flat
 from popmodel.reports.views import Document
 
 if TYPE_CHECKING:
@@ -43,6 +44,16 @@ class Contents:
     def of(self, verb: str) -> tuple[Document, ...]:
         """The documents of one command, such as ``"metrics"``."""
         return tuple(one for one in self.documents if verb_of(one) == verb)
+
+    @property
+    def sensitivities(self) -> tuple[Document, ...]:
+        """What the runtimes of runs depend on."""
+        return tuple(flat(one) for one in self.of("whatif") if "sensitivity" in one)
+
+    @property
+    def scenarios(self) -> tuple[Document, ...]:
+        """Runs on other networks."""
+        return tuple(one for one in self.of("whatif") if "runs" in one)
 
 
 def verb_of(document: Document) -> str:

@@ -17,7 +17,6 @@ from popmodel.reports.views import Document
 DRAWN: tuple[str, ...] = (
     "metrics",
     "predict",
-    "sensitivity",
     "communication",
     "splits",
     "calibrate",
@@ -28,8 +27,8 @@ DRAWN: tuple[str, ...] = (
 
 def section(contents: Contents) -> Section | None:
     """Documents that no other section shows, and the others as the terminal shows them."""
-    own = [one for one in contents.documents if verb_of(one) not in DRAWN]
-    drawn = [one for one in contents.documents if verb_of(one) in DRAWN]
+    own = [one for one in contents.documents if not _is_drawn(one)]
+    drawn = [one for one in contents.documents if _is_drawn(one)]
     if not own and not drawn:
         return None
     title = "Further results" if own else "As the terminal shows it"
@@ -38,6 +37,10 @@ def section(contents: Contents) -> Section | None:
         "folded": [_shown(one, heading=3, brief=True) for one in drawn],
     }
     return Section("others", title, context)
+
+
+def _is_drawn(document: Document) -> bool:
+    return verb_of(document) in DRAWN or "sensitivity" in document
 
 
 def _shown(document: Document, heading: int, *, brief: bool = False) -> dict[str, Any]:

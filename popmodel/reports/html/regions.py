@@ -18,7 +18,7 @@ HEIGHT, BAR = 24, 6  #: of a histogram and of its bars, px
 
 def section(contents: Contents) -> Section | None:
     """Regions of the runs whose dependence is known."""
-    found = [one for one in contents.of("sensitivity") if one["runtime"] and one["regions"]]
+    found = [one for one in contents.sensitivities if one["runtime"] and one["regions"]]
     if not found:
         return None
     names = run_names([one["trace"] for one in found])

@@ -44,7 +44,7 @@ def section(contents: Contents) -> Section | None:
 
 def _sensitivities(contents: Contents) -> Sequence[Document]:
     """What the runtime of the run that is advised on depends on, or else of all."""
-    known = contents.of("sensitivity")
+    known = contents.sensitivities
     advised = {c["trace"] for one in contents.of("metrics") for c in one["advice"]["causes"]}
     return [one for one in known if one["trace"] in advised] or known
 
@@ -52,7 +52,7 @@ def _sensitivities(contents: Contents) -> Sequence[Document]:
 def _answers(contents: Contents) -> Iterator[str]:
     """What the screens of other results answer first."""
     for document in contents.documents:
-        if verb_of(document) not in ("metrics", "sensitivity"):
+        if verb_of(document) != "metrics" and "sensitivity" not in document:
             for section in views_of(document).blocks(document):
                 for block in section:
                     if isinstance(block, NoteBlock) and block.role is Role.VERDICT:

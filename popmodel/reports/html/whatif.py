@@ -12,7 +12,7 @@ from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.section import Section
 from popmodel.reports.names import run_names
 from popmodel.reports.networks import properties, varying, words, written
-from popmodel.reports.sensitivity import conclusion
+from popmodel.reports.sensitivity_tables import conclusion
 from popmodel.reports.views import Document
 
 EFFICIENCIES = (
@@ -31,9 +31,9 @@ _UNLIKE = 0.1  # of the replay: another time than the measured one
 
 def section(contents: Contents) -> Section | None:
     """What the runs depend on, and replays of them on other networks."""
-    found = [one for one in contents.of("sensitivity") if one["runtime"]]
+    found = [one for one in contents.sensitivities if one["runtime"]]
     replays = [
-        _replays(one) for one in contents.of("replay") if any(run["ranks"] for run in one["runs"])
+        _replays(one) for one in contents.scenarios if any(run["ranks"] for run in one["runs"])
     ]
     if not found and not replays:
         return None
@@ -180,7 +180,7 @@ def _replays(document: Document) -> dict[str, Any]:
     told = varying(runs)
     longest = max((run["runtime"] or 0.0) for run in runs)
     return {
-        "trace": runs[0]["trace"],
+        "trace": document["trace"],
         "told": " ".join(_of_all(document, told)),
         "against": document["against"]["what"],
         "heads": [words(name) for name in told],

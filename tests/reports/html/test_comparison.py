@@ -144,7 +144,7 @@ def test_regions_that_one_run_does_not_have_are_shown_for_the_others(
     both: dict[str, Any],
 ) -> None:
     runs = [{**both["runs"][1], "trace": name} for name in ("a.prv", "b.prv", "c.prv")]
-    regions = popmodel.sensitivity(COMD).to_dict()
+    regions = popmodel.whatif(COMD).to_dict()
     known = [{**regions, "trace": name} for name in ("a.prv", "b.prv")]
     document = {**both, "runs": runs, "scaling": {"reference": "a.prv"}}
 

@@ -18,7 +18,7 @@ DATA = Path(__file__).parent.parent.parent / "data"
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    return json.loads(json.dumps(popmodel.sensitivity(DATA / "mix.4.prv.gz").to_dict()))
+    return json.loads(json.dumps(popmodel.whatif(DATA / "mix.4.prv.gz").to_dict()))
 
 
 def contents(document: dict[str, Any]) -> Contents:

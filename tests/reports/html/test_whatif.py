@@ -32,7 +32,7 @@ def contents(*documents: dict[str, Any]) -> Contents:
 
 @pytest.fixture(scope="module")
 def cg() -> popmodel.Sensitivity:
-    return popmodel.sensitivity(CG)
+    return popmodel.whatif(CG)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_the_script_is_given_the_planes_and_their_ranges(
 
 
 def test_ranges_hold_the_network_itself() -> None:
-    made = popmodel.sensitivity(CG, latency_range="5us:10us", bandwidth_range="1GB/s:2GB/s")
+    made = popmodel.whatif(CG)
     assert made.planes(2e-6, 1e-10) == pytest.approx(made.runtime, rel=1e-12)
     shown = section(contents(json.loads(json.dumps(made.to_dict()))))
     assert shown is not None
@@ -78,7 +78,7 @@ def test_efficiencies_are_those_of_the_replay(found: dict[str, Any]) -> None:
     made = section(contents(found))
     assert made is not None
     shown = {one["name"]: one["value"] for one in made.context["runs"][0]["efficiencies"]}
-    run = popmodel.replay(CG, "alpha-beta", metrics=True).to_dict()["runs"][0]
+    run = popmodel.whatif(CG, "alpha-beta", metrics=True).to_dict()["runs"][0]
     for name, value in run["metrics"]["mpi"].items():
         assert shown[name.replace("_", " ").capitalize()] == pytest.approx(value, rel=1e-9)
 
@@ -133,7 +133,7 @@ def test_a_change_that_is_printed_as_nothing_has_no_minus(found: dict[str, Any])
 
 
 def test_replays_are_a_table_of_what_tells_them_apart() -> None:
-    made = popmodel.replay(CG, latency=["1us", "10us"], against="measured").to_dict()
+    made = popmodel.whatif(CG, latency=["1us", "10us"], against="measured").to_dict()
     text = page(contents(made))
     assert '<th scope="col">Latency</th>' in text
     assert "<td>1 us</td>" in text
@@ -142,7 +142,7 @@ def test_replays_are_a_table_of_what_tells_them_apart() -> None:
 
 
 def test_a_replay_that_stopped_says_why() -> None:
-    made = popmodel.replay(CG, latency=["1us", "10us"]).to_dict()
+    made = popmodel.whatif(CG, latency=["1us", "10us"]).to_dict()
     stopped = {"runtime": None, "change": None, "ranks": [], "error": "a deadlock of ranks 0 and 1"}
     first, second = made["runs"]
     text = page(contents({**made, "runs": [first, {**second, **stopped}]}))
@@ -150,7 +150,7 @@ def test_a_replay_that_stopped_says_why() -> None:
 
 
 def test_several_runs_have_names_of_their_own(found: dict[str, Any]) -> None:
-    text = page(contents(found, popmodel.sensitivity(COMD).to_dict()))
+    text = page(contents(found, popmodel.whatif(COMD).to_dict()))
     assert '<option value="0">cg.S.2</option>' in text
     assert '<option value="1">comd.4</option>' in text
 

@@ -326,47 +326,47 @@ def test_there_is_one_application(tmp_path: Path) -> None:
 def test_a_run_that_only_communicates_is_replayed(tmp_path: Path) -> None:
     lines = ("0 init", "1 init", "0 send 1 0 10 0", "1 recv 0 0 10 0", "0 finalize", "1 finalize")
     path = written(tmp_path, *lines)
-    found = popmodel.replay(path, latency="2us", bandwidth="1GB/s", flop_rate=1e9)
+    found = popmodel.whatif(path, latency="2us", bandwidth="1GB/s", flop_rate=1e9)
     assert found.measured is None
     assert found.against.what == "ideal"
-    assert found.outcomes[0].found.runtime == pytest.approx(2e-6 + 80 / 1e9)
+    assert found.runs[0].execution.runtime == pytest.approx(2e-6 + 80 / 1e9)
 
 
 def test_a_replay_is_not_compared_with_times_that_were_not_measured() -> None:
     trace = DATA / "jac2048.4.ti.txt.gz"
-    found = popmodel.replay(trace, flop_rate=1e9)
+    found = popmodel.whatif(trace, "ideal", flop_rate=1e9)
     assert (found.measured, found.against.what) == (None, "ideal")
     with pytest.raises(UsageError, match="no measured times to compare with"):
-        popmodel.replay(trace, against="measured", flop_rate=1e9)
+        popmodel.whatif(trace, "ideal", against="measured", flop_rate=1e9)
 
 
 def test_a_replay_needs_a_flop_rate(tmp_path: Path) -> None:
     for trace in (DATA / "jac2048.4.ti.txt.gz", written(tmp_path, "0 init", "0 compute 5")):
         with pytest.raises(UsageError) as caught:
-            popmodel.replay(trace)
+            popmodel.whatif(trace, "ideal")
         assert caught.value.message == (
             f"{trace}: computation is given in flop, and no flop rate is set"
         )
         assert caught.value.hint.startswith("add --flop-rate 1Gflop/s (flop_rate=1e9 in Python)")
-    found = popmodel.replay(trace, flop_rate=5e8)
-    assert found.outcomes[0].found.runtime == pytest.approx(1e-8)
+    found = popmodel.whatif(trace, "ideal", flop_rate=5e8)
+    assert found.runs[0].execution.runtime == pytest.approx(1e-8)
 
 
 def test_replays_have_efficiencies_though_the_trace_has_none() -> None:
     """By their definition, from what the replay says of each process."""
-    found = popmodel.replay(
+    found = popmodel.whatif(
         DATA / "jac2048.4.ti.txt.gz", "smpi", flop_rate=1e9, latency=["1us", "1ms"], metrics=True
     )
-    ideal = popmodel.replay(
+    ideal = popmodel.whatif(
         DATA / "jac2048.4.ti.txt.gz", "smpi", flop_rate=1e9, latency="0us", bandwidth="inf"
     )
-    for outcome in found.outcomes:
+    for outcome in found.runs:
         metrics = outcome.evaluations["mpi"].values
-        execution = outcome.found
+        execution = outcome.execution
         useful, runtime = execution.compute, execution.runtime
         assert metrics["load_balance"] == pytest.approx(useful.mean() / useful.max(), abs=1e-6)
         assert metrics["transfer_efficiency"] == pytest.approx(
-            ideal.outcomes[0].found.runtime / runtime, abs=1e-6
+            ideal.runs[0].execution.runtime / runtime, abs=1e-6
         )
         assert metrics["parallel_efficiency"] == pytest.approx(useful.mean() / runtime, abs=1e-6)
     assert "measured_metrics" not in found.to_dict()

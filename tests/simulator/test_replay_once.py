@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from popmodel.api.runs import replays_once
 
 from popmodel.api import replay as functions
-from popmodel.api.outcomes import replays_once
 from popmodel.base.errors import ReplayError
 from popmodel.network.network import Network
 from popmodel.simulator import Replayer

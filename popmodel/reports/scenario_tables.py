@@ -1,19 +1,23 @@
-"""Replays of a trace on networks."""
+"""A run in scenarios: on other networks, nodes and CPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any, NamedTuple
 
 from popmodel.base.units import count, format_time, plural
-from popmodel.base.values import dataclass
 from popmodel.efficiency.family import FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import NO_REGIONS
 from popmodel.network.network import PRESETS
 from popmodel.reports.blocks import (
+    Brief,
     Facts,
+    Further,
     NoteBlock,
+    Role,
     Section,
     TableBlock,
     TableCell,
@@ -28,43 +32,67 @@ from popmodel.reports.networks import (
     grid,
     parameters,
     properties,
+    unusual,
     varying,
     words,
     written,
 )
 from popmodel.reports.reasons import Reasons
-from popmodel.reports.replay_plot import picture
 from popmodel.reports.trees import efficiency, lifted, tree_rows
 from popmodel.reports.views import Document, Record, Views
 
 Run = Mapping[str, Any]
 
 _APART = 0.01  # of the runtime: ranks that end closer together are not worth a column
+_ROWS, _ROWS_WITH_TREE = 11, 3  # of scenarios on a screen
+_NETWORKS = 4  # described on a screen
+CAVEATS = 2  # on a screen
 
 
-@dataclass(frozen=True)
-class _ReplayColumn:
-    """A column of the table of replays: two lines of head, and what stands in it for a replay."""
+class _OutcomeColumn(NamedTuple):
+    """A column of the table of scenarios: two lines of head, and what stands in it for one."""
 
     head: tuple[str, str]
     write: Callable[[Run], str]
 
 
 def blocks(document: Document) -> list[Section]:
-    """What the replays share, one table of what came out, and the efficiencies if asked for."""
+    """What the scenarios share, one table of what came out, and the efficiencies if asked for."""
     reasons = Reasons()
     return [
-        notes(document["caveats"]),
-        (Facts(tuple(_shared(document))),),
-        _results(document, reasons),
-        *((table,) for table in _efficiencies(document, reasons)),
+        *caveats(document),
+        (
+            Brief(
+                ((Facts(tuple(_shared(document))),),),
+                ((Facts(tuple(_shared_in_brief(document))),),),
+            ),
+        ),
+        *_results(document, reasons),
+        *_efficiencies(document, reasons),
         reasons.section(),
-        titled("notes", _notes(document)),
+        *further(titled("notes", _notes(document))),
     ]
 
 
+def further(section: Section) -> list[Section]:
+    """What a screen shows only if everything is asked for; nothing where it is empty."""
+    return [(Further((section,)),)] if section else []
+
+
+def caveats(document: Document) -> list[Section]:
+    """What limits the numbers: the first few on a screen; then what makes them doubtful."""
+    told = document["caveats"]
+    if len(told) <= CAVEATS:
+        shown = told
+    else:
+        *first, last = told[:CAVEATS]
+        shown = [*first, f"{last}; and {len(told) - CAVEATS} more (--all)"]
+    doubts = notes(document["doubts"], Role.VERDICT)
+    return [(Brief((notes(told),), (notes(shown),)),), doubts]
+
+
 def records(document: Document) -> list[Record]:
-    """One line per replay and rank; the quantities of the replay repeat on each of its lines.
+    """One line per scenario and rank; the quantities of the scenario repeat on each of its lines.
 
     A replay that stopped has one line, with the reason and without rank.
     """
@@ -72,7 +100,7 @@ def records(document: Document) -> list[Record]:
     names = parameters(document["runs"])
     return [
         {
-            "trace": run["trace"],
+            "trace": document["trace"],
             **{f"network_{name}": run["network"].get(name) for name in names},
             "window_begin": document["window"]["begin"],
             "window_end": document["window"]["end"],
@@ -95,10 +123,10 @@ def records(document: Document) -> list[Record]:
 
 
 def _shared(document: Document) -> list[tuple[str, str]]:
-    """What all replays have in common, and what each network is."""
+    """What all scenarios have in common, and what each network is."""
     runs = document["runs"]
     varied = varying(runs)
-    facts = [(str(document["kind"]), str(runs[0]["trace"]))]
+    facts = [(str(document["kind"]), str(document["trace"]))]
     done = [run for run in runs if run["ranks"]]
     if done:
         operations = plural(done[0]["operations"], "MPI operation")
@@ -112,17 +140,52 @@ def _shared(document: Document) -> list[tuple[str, str]]:
         facts.append(("compute", f"{_computing(done[0])} per process"))
     if _without_mpi(document):
         return facts
+    facts += _networks(runs, properties)
+    return facts
+
+
+def _shared_in_brief(document: Document) -> list[tuple[str, str]]:
+    """The same in a line each, without what is as usual."""
+    runs = document["runs"]
+    varied = varying(runs)
+    about, times = [PurePath(document["trace"]).name], []
+    done = [run for run in runs if run["ranks"]]
+    if document["measured_runtime"] is not None:
+        times.append(f"measured {format_time(document['measured_runtime'])}")
+    if done:
+        about.append(f"{count(len(done[0]['ranks']))} on {plural(document['nodes'], 'node')}")
+        about.append(plural(done[0]["operations"], "MPI operation"))
+        if "cpu_factor" not in varied:
+            times.append(f"computing {_computing(done[0])} per process")
+    facts = [(str(document["kind"]), ", ".join(about))]
+    facts += [("runtime", "; ".join(times))] if times else []
+    facts += [("written", str(document["written"]))] if "written" in document else []
+    if _without_mpi(document):
+        return facts
+    networks = _networks(runs, unusual)
+    more = len(networks) - _NETWORKS
+    return [*facts, *networks[:_NETWORKS], *([("", f"and {more} more")] if more > 0 else [])]
+
+
+def _networks(
+    runs: Sequence[Run], told: Callable[[Mapping[str, Any], Sequence[str]], Sequence[str]]
+) -> list[tuple[str, str]]:
+    """What each network is, without what varies."""
+    varied = varying(runs)
     networks = {run["network"]["name"]: run["network"] for run in runs}
+    facts = []
     for name, network in networks.items():
-        told = ", ".join(properties(network, varied))
+        parts = told(network, varied)
+        text = ", ".join(parts)
         own = "tiers" in network or (name in PRESETS and network == PRESETS[name].to_dict())
         based = name if own else f"based on {name}"
-        facts.append((name, told) if len(networks) > 1 else ("network", f"{based}: {told}"))
+        line = f"{based}: {text}" if text else based
+        facts.append((name, text or "as usual") if len(networks) > 1 else ("network", line))
     return facts
 
 
 def _computing(run: Run) -> str:
-    """Least and most computation of the processes of a replay."""
+    """Least and most computation of the processes of a scenario."""
     times = [rank["compute"] for rank in run["ranks"]]
     least, most = format_time(min(times)), format_time(max(times))
     if least == most:
@@ -131,13 +194,13 @@ def _computing(run: Run) -> str:
     return f"{number if unit == other else least} .. {most}"
 
 
-def _results(document: Document, reasons: Reasons) -> Section:
+def _results(document: Document, reasons: Reasons) -> list[Section]:
     """What came out for each network, one row each; none where there was no MPI to replay."""
     runs, varied = document["runs"], varying(document["runs"])
     if _without_mpi(document):
-        return ()
+        return []
     if (found := grid(runs)) is not None:
-        return _grid(found, runs, reasons)
+        return [_grid(found, document, reasons)]
     results = _columns(document, varied)
     rows = []
     for number, run in enumerate(runs, start=1):
@@ -148,11 +211,27 @@ def _results(document: Document, reasons: Reasons) -> Section:
         network = [written(run["network"], name) for name in varied]
         rows.append(TableRow(str(number), texts([*network, *outcome])))
     columns = (*map(_head, varied), *(column.head for column in results))
-    return (TableBlock(columns, tuple(rows), first="run"),)
+    most = _ROWS_WITH_TREE if any("metrics" in run for run in runs) else _most(document)
+    return [_cut(TableBlock(columns, tuple(rows), first="run"), most)]
 
 
-def _grid(found: NetworkGrid, runs: Sequence[Run], reasons: Reasons) -> Section:
+def _most(document: Document) -> int:
+    """Rows of a table on a screen."""
+    return _ROWS - 4 if document["doubts"] else _ROWS
+
+
+def _cut(table: TableBlock, most: int, *above: NoteBlock) -> Section:
+    """A table; on a screen its first rows."""
+    whole: Section = (*above, table)
+    brief: Section = (*above, replace(table, rows=table.rows[:most]))
+    if len(table.rows) > most:
+        brief += (NoteBlock(f"and {len(table.rows) - most} more (--all)", Role.REMARK),)
+    return (Brief((whole,), (brief,)),)
+
+
+def _grid(found: NetworkGrid, document: Document, reasons: Reasons) -> Section:
     """Runtimes over two parameters."""
+    runs = document["runs"]
     down, across = map(words, found.names)
     times = [format_time(run["runtime"]) if run["ranks"] else "" for run in runs]
     units = {time.split(" ")[1] for time in times if time}
@@ -163,10 +242,9 @@ def _grid(found: NetworkGrid, runs: Sequence[Run], reasons: Reasons) -> Section:
     )
     rows = tuple(TableRow(name, texts([next(cells) for _ in found.columns])) for name in found.rows)
     said = f"runtime, {unit}," if unit else "runtime"
-    return (
-        NoteBlock(f"{said} by {down} (down) and {across} (across)"),
-        TableBlock(tuple(map(_two_lines, found.columns)), rows, first=down),
-    )
+    table = TableBlock(tuple(map(_two_lines, found.columns)), rows, first=down)
+    above = NoteBlock(f"{said} by {down} (down) and {across} (across)")
+    return _cut(table, _most(document), above)
 
 
 def _two_lines(value: str) -> tuple[str, str]:
@@ -183,20 +261,20 @@ def _head(name: str) -> tuple[str, str]:
     return (above, head) if head else ("", above)
 
 
-def _columns(document: Document, varied: Sequence[str]) -> list[_ReplayColumn]:
+def _columns(document: Document, varied: Sequence[str]) -> list[_OutcomeColumn]:
     """Columns of results: those that say nothing here are left out."""
     what = document["against"]["what"]
     columns = [
-        _ReplayColumn(("", "runtime"), lambda run: format_time(run["runtime"])),
-        _ReplayColumn(("against", "run 1" if what == "first" else what), _change),
+        _OutcomeColumn(("", "runtime"), lambda run: format_time(run["runtime"])),
+        _OutcomeColumn(("against", "run 1" if what == "first" else what), _change),
     ]
     if "cpu_factor" in varied:
-        columns.append(_ReplayColumn(("", "compute"), _computing))
+        columns.append(_OutcomeColumn(("", "compute"), _computing))
     if any(
         _first_end(run) < (1 - _APART) * run["runtime"] for run in document["runs"] if run["ranks"]
     ):
         columns.append(
-            _ReplayColumn(("first", "rank ends"), lambda run: format_time(_first_end(run)))
+            _OutcomeColumn(("first", "rank ends"), lambda run: format_time(_first_end(run)))
         )
     return columns
 
@@ -209,22 +287,28 @@ def _first_end(run: Run) -> float:
     return float(min(rank["end"] for rank in run["ranks"]))
 
 
-def _efficiencies(document: Document, reasons: Reasons) -> Iterator[TableBlock]:
-    """For each family the tree of its metrics, of each replay, and measured where times were."""
+def _efficiencies(document: Document, reasons: Reasons) -> list[Section]:
+    """For each family the tree of its metrics; on a screen of the one that fits, and few runs."""
     if _without_mpi(document):
-        return
-    known = document.get("measured_metrics", {})
-    replayed = [(str(number), run) for number, run in enumerate(document["runs"], start=1)]
-    columns = heads(
-        [*(["measured"] if known else []), *(f"run {number}" for number, _ in replayed)]
-    )
-    names = dict.fromkeys(
-        [*known, *(name for _, run in replayed for name in run.get("metrics", {}))]
-    )
+        return []
+    known = document.get("measured_metrics") or {}
+    runs = [(f"run {number}", run) for number, run in enumerate(document["runs"], start=1)]
+    whole = list(_trees(known, runs, reasons))
+    if not whole:
+        return []
+    brief = list(_trees(known, runs[:_ROWS_WITH_TREE], reasons))[-1]
+    return [(Brief(tuple((tree,) for tree in whole), ((brief,),)),)]
+
+
+def _trees(
+    known: Mapping[str, Any], runs: Sequence[tuple[str, Run]], reasons: Reasons
+) -> Iterator[TableBlock]:
+    columns = heads([*(["measured"] if known else []), *(name for name, _ in runs)])
+    names = dict.fromkeys([*known, *(name for _, run in runs for name in run.get("metrics", {}))])
     for name in names:
         family = load_families()[name]
         measured = [known[name]] if known else []
-        found = [*measured, *(run.get("metrics", {}).get(name, run) for _, run in replayed)]
+        found = [*measured, *(run.get("metrics", {}).get(name, run) for _, run in runs)]
 
         def cells(
             line: FamilyLine, found: Sequence[Mapping[str, Any]] = found
@@ -256,9 +340,9 @@ def _notes(document: Document) -> list[str]:
     families = load_families()
     return told + [
         f"{families[name].title}: not known for replays, {why}"
-        for name, why in document.get("unknown_families", {}).items()
+        for name, why in (document.get("unknown_families") or {}).items()
         if why != NO_REGIONS
     ]
 
 
-VIEWS = Views(blocks, records, picture)
+VIEWS = Views(blocks, records)
