@@ -25,7 +25,7 @@ STATEMENTS = {
     "cli": 2900,
     "efficiency": 1984,
     "source": 2440,
-    "structure": 3800,
+    "structure": 3853,
     "fit": 3100,
     "(top)": 70,
     "base": 1720,

@@ -27,6 +27,8 @@ from popmodel.reports.formats import DRAWN
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
+    import pandas
+
     from popmodel.api.inputs import TraceLike
     from popmodel.efficiency.family import FamilyEvaluation
     from popmodel.efficiency.measure import MeasuredRun, Processes, RegionRun
@@ -114,9 +116,10 @@ class Metrics(Result):
     @property
     def views(self) -> Views:
         """How the document is shown: with processes or regions if requested."""
-        from popmodel.reports import by_process, by_region, metrics
+        from popmodel.reports.breakdown_tables import BY_PROCESS, BY_REGION
+        from popmodel.reports.efficiency_tables import VIEWS
 
-        return {"process": by_process, "region": by_region}.get(str(self.by), metrics).VIEWS
+        return VIEWS if self.by is None else BY_PROCESS if self.by == "process" else BY_REGION
 
     def shown_document(self) -> dict[str, Any]:
         """The document with the families that the screen shows."""
@@ -143,6 +146,38 @@ class Metrics(Result):
     def files(self) -> tuple[str, ...]:
         """The files that the result rests on."""
         return tuple(run.trace for run in self.runs)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return a row for each run (or process, or region), a column for each value.
+
+        Efficiencies are fractions in columns ``FAMILY.METRIC``, times in seconds.
+        """
+        import pandas
+
+        return pandas.DataFrame.from_records(list(_rows(self.names, self.to_dict())))
+
+
+def _rows(names: Sequence[str], document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Rows of the wide table."""
+    for name, run in zip(names, document["runs"], strict=True):
+        head = {one: run[one] for one in ("trace", "processes", "threads")}
+        if "by_process" in run:
+            yield from ({"run": name, **row} for row in run["by_process"])
+            continue
+        regions = [("", run), *((row["region"], row) for row in run.get("by_region", ()))]
+        for region, row in regions:
+            yield {
+                "run": name,
+                **({"region": region} if "by_region" in run else {}),
+                **head,
+                "runtime": row["runtime"],
+                "ideal_runtime": row["ideal_runtime"],
+                **{
+                    f"{family}.{metric}": row["metrics"].get(family, {}).get(metric)
+                    for family, values in run["metrics"].items()
+                    for metric in (*values, *run["absent"][family])
+                },
+            }
 
 
 _SHOWN = 3
@@ -253,8 +288,8 @@ def metrics(
     >>> 0 < found["parallel_efficiency"] < 1
     True
     >>> table = found.to_dataframe()
-    >>> list(table.columns)[-4:]
-    ['family', 'metric', 'value', 'absent']
+    >>> float(table["mpi.parallel_efficiency"][0]) < 1
+    True
     >>> picture = found.plot()  # picture.save("efficiencies.svg")
     """
     from popmodel.api.inputs import choices, path_of, several, trace_of

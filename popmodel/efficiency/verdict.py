@@ -61,6 +61,7 @@ SMALL = 5e-4
 """Share of the runtime that is printed as 0.1 % at least; less counts as nothing."""
 _LARGE = 0.05  # share of the time from which on a region that does not pay is named
 _HIDES = 0.2  # a region hides if less than this part of what is taken away is gained
+_NAMED = 2  # runs that are named
 _FELL = 0.01  # by which efficiency has to fall for the fall to be named
 
 _OF_MPI = ("mpi", "mpi-additive")
@@ -168,7 +169,8 @@ def advise(
     name = names[worst] if len(runs) > 1 else None
     verdict = _verdict(totals[worst], name, compared, judged=not doubtful)
     if short := [names[index] for index in useful if index not in long]:
-        verdict += f" Too short to advise on: {', '.join(short)}."
+        named = short if len(short) <= _NAMED else [*short[: _NAMED - 1], f"{len(short) - 1} more"]
+        verdict += f" Too short to advise on: {', '.join(named)}."
     return Advised(verdict, tuple(doubtful), advice, fall)
 
 

@@ -11,7 +11,8 @@ from popmodel.reports.views import Document, Views
 
 def _metrics(document: Document) -> Views:
     parts = next((key for key in ("by_process", "by_region") if key in document["runs"][0]), None)
-    views: Views = _attribute(f"{parts or 'metrics'}.VIEWS")
+    place = f"breakdown_tables.{parts.upper()}" if parts else "efficiency_tables.VIEWS"
+    views: Views = _attribute(place)
     return views
 
 

@@ -33,7 +33,7 @@ STEP = 100_000  # ns; a block takes 10**7
 SETUP = """
 import re, resource, sys
 from pathlib import Path
-import popmodel, popmodel.cli.metrics, popmodel.reports.metrics
+import popmodel, popmodel.cli.metrics, popmodel.reports.efficiency_tables
 from popmodel.efficiency.measure import analyse
 from popmodel.simulator import from_trace
 from popmodel.traces import read

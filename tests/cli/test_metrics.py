@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.base.errors import PopmodelError
-from popmodel.cli import metrics as functions
+from popmodel.efficiency import measure
 from popmodel.efficiency.family import Family
 from popmodel.traces.paraver.writer import TraceWriter
 
@@ -31,80 +31,6 @@ FAMILIES = [
 ]
 
 
-def body(out: str) -> list[str]:
-    """The lines of a screen without its end: version, host and time; command."""
-    lines = out.splitlines()
-    stamp = max(index for index, line in enumerate(lines) if line.startswith("popmodel 0."))
-    assert lines[stamp - 1] == ""
-    assert lines[stamp + 1].startswith("popmodel ")
-    return lines[: stamp - 1]
-
-
-def test_one_run(trace: str, popmodel: Call) -> None:
-    status, out, err = popmodel("metrics", trace)
-    assert (status, err) == (0, "")
-    assert body(out) == [
-        "the analysed part lasts only 9.00 ms and has only 2 MPI",
-        "calls: too little for reliable numbers",
-        "",
-        "                                 two",
-        "processes x threads            2 x 1",
-        "runtime                     9.000 ms",
-        "ideal runtime               8.000 ms",
-        "",
-        "MPI (multiplicative)               %",
-        "Parallel efficiency             77.8",
-        " Load balance                   87.5",
-        " Communication efficiency       88.9",
-        "  Serialisation efficiency     100.0",
-        "  Transfer efficiency           88.9",
-        "",
-        "-> No advice: only 9.00 ms analysed, less than 10 ms.",
-        "",
-        "MPI calls",
-        "times  time %  wait %",
-        "    2    22.2    50.0  MPI_Barrier",
-        " time %: of core time; wait %: of that spent waiting, the",
-        " rest is transfer",
-        "",
-        "other families: mpi-additive, hybrid-additive,",
-        "hybrid-multiplicative, talp (--family)",
-    ]
-
-
-def test_two_runs_are_compared(runs: list[str], popmodel: Call) -> None:
-    status, out, err = popmodel("metrics", *runs)
-    assert (status, err) == (0, "")
-    lines = body(out)
-    begin = lines.index("Scaling, ratios                   two      four")
-    assert lines[3:15] == [
-        "                                  two      four",
-        "processes x threads             2 x 1     4 x 1",
-        "runtime                      9.000 ms  5.000 ms",
-        "ideal runtime                8.000 ms  4.000 ms",
-        "",
-        "MPI (multiplicative), %           two      four",
-        "Global efficiency                77.8      70.0",
-        " Parallel efficiency             77.8      60.0",
-        "  Load balance                   87.5      75.0",
-        "  Communication efficiency       88.9      80.0",
-        "   Serialisation efficiency     100.0     100.0",
-        "   Transfer efficiency           88.9      80.0",
-    ]
-    assert lines[begin : begin + 7] == [
-        "Scaling, ratios                   two      four",
-        "Global efficiency               0.778     0.700",
-        "Speed-up                        1.000     1.800",
-        "Computation scaling             1.000     1.167",
-        "Instruction scaling              -[1]      -[1]",
-        "IPC scaling                      -[2]      -[2]",
-        "Frequency scaling                -[3]      -[3]",
-    ]
-    text = " ".join(" ".join(lines[begin:]).split())
-    assert "reference two: fewest cores (2) [1]" in text
-    assert "[1] no hardware counter of instructions [2] " in text
-
-
 def test_columns_of_runs_with_long_names_are_told_apart(
     popmodel: Call, trace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,7 +45,7 @@ def test_columns_of_runs_with_long_names_are_told_apart(
     names = ["1abcdefghijkl-1-mnopqrst1", "1abcdefghijkl-2-mnopqrst1", "2abcdefghijkl-3-mnopqrst2"]
     for name in names:
         write_trace(Path(f"{name}.prv"), [4, 3])
-    lines = popmodel("metrics", *(f"{name}.prv" for name in names))[1].splitlines()
+    lines = popmodel("metrics", *(f"{name}.prv" for name in names), "--all")[1].splitlines()
     for number, name in enumerate(names, start=1):
         assert f"#{number}  {name}" in lines
 
@@ -159,7 +85,7 @@ def test_an_ideal_runtime_is_there_or_absent_but_not_both(trace: str, popmodel: 
     run = json.loads(popmodel("metrics", "alone.prv", "--format", "json")[1])["runs"][0]
     assert run["observables"]["absent"]["ideal_runtime"] == "no MPI calls"
     assert run["ideal_runtime"] is run["observables"]["ideal_runtime"] is None
-    out = popmodel("metrics", "alone.prv")[1]
+    out = popmodel("metrics", "alone.prv", "--all")[1]
     assert any(line.split() == ["ideal", "runtime", "-[1]"] for line in out.splitlines())
 
 
@@ -225,29 +151,18 @@ def test_csv_is_tidy(runs: list[str], popmodel: Call) -> None:
     assert "no hardware counter" in absent["absent"]
 
 
-def test_markdown_has_a_table_per_tree(runs: list[str], popmodel: Call) -> None:
-    _, out, _ = popmodel("metrics", *runs, "--format", "markdown", "--family", "mpi")
-    assert out.split("numbers\n\n")[1].startswith(
-        "|  | two | four |\n|:--|--:|--:|\n| processes x threads | 2 x 1 | 4 x 1 |"
-    )
-    assert "| &nbsp;&nbsp;&nbsp;&nbsp;Load balance | 87.5 | 75.0 |\n" in out
-    assert "| Speed-up | 1.000 | 1.800 |\n" in out
-    assert "\n[1] no hardware counter of instructions\n" in out
-
-
 def test_families_are_chosen(trace: str, popmodel: Call) -> None:
-    _, out, _ = popmodel("metrics", trace, "--family", "talp,mpi-additive")
+    _, out, _ = popmodel("metrics", trace, "--family", "talp,mpi-additive", "--all")
     assert "MPI + OpenMP (TALP)" in out
     assert "MPI (additive)" in out
     assert "MPI (multiplicative)" not in out
-    everything = popmodel("metrics", trace, "--family", "all")[1]
-    assert "other families" not in everything
+    assert "also, with --all: mpi-additive" in popmodel("metrics", trace, "--family", "all")[1]
     chosen = popmodel("metrics", trace, "--family", "talp", "--format", "json")[1]
     assert list(json.loads(chosen)["runs"][0]["metrics"]) == ["talp", "scaling"]
 
 
 def test_the_second_reading_of_a_family_has_its_heading(trace: str, popmodel: Call) -> None:
-    lines = popmodel("metrics", trace, "--family", "hybrid-multiplicative")[1].splitlines()
+    lines = popmodel("metrics", trace, "--family", "hybrid-multiplicative", "--all")[1].splitlines()
     begin = lines.index("Hybrid parallel efficiency = Hybrid load balance x Hybrid")
     assert lines[begin + 1 : begin + 5] == [
         "communication efficiency",
@@ -255,12 +170,6 @@ def test_the_second_reading_of_a_family_has_its_heading(trace: str, popmodel: Ca
         "Hybrid parallel efficiency             77.8",
         " Hybrid load balance                   87.5",
     ]
-
-
-def test_views_stand_in_brackets_and_are_explained(trace: str, popmodel: Call) -> None:
-    out = popmodel("metrics", trace, "--family", "hybrid-additive")[1]
-    assert "\n   (OpenMP load balance)                   100.0\n" in out
-    assert "\n in parentheses: other views of the same loss" in out
 
 
 def test_the_reference_is_chosen_by_number_name_or_path(runs: list[str], popmodel: Call) -> None:
@@ -320,11 +229,11 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
     [
         (
             ["--family", "mpi-aditive"],
-            "--family mpi-aditive: unknown family 'mpi-aditive'\nhint: did you mean mpi-additive?",
+            "family: unknown family 'mpi-aditive'\nhint: did you mean mpi-additive?",
         ),
         (
             ["--family", "x"],
-            f"--family x: unknown family 'x'\nhint: choose from all, {', '.join(FAMILIES)}",
+            f"family: unknown family 'x'\nhint: families: all, {', '.join(FAMILIES)}",
         ),
         (["--scaling", "week"], "--scaling: unknown value 'week'\nhint: did you mean weak?"),
         (
@@ -336,34 +245,23 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
             "reference 3: no such run\nhint: the only run is two",
         ),
         (
-            ["--fail-under", "load_balance"],
-            "--fail-under load_balance: value missing\n"
-            "hint: write METRIC=VALUE, e.g. parallel_efficiency=0.8",
+            ["--fail-if", "load_balance=0.8"],
+            "--fail-if load_balance=0.8: is no condition\nhint: write ID < NUMBER or ID > NUMBER "
+            "in quotes, such as 'parallel_efficiency < 0.8'",
         ),
         (
-            ["--fail-under", "load_balnce=0.8"],
-            "--fail-under load_balnce=0.8: unknown metric 'load_balnce'\n"
-            "hint: did you mean load_balance?",
+            ["--fail-if", "load_balance < good"],
+            "--fail-if load_balance < good: must be a number, not 'good'\nhint: write ID < NUMBER "
+            "or ID > NUMBER in quotes, such as 'parallel_efficiency < 0.8'",
         ),
         (
-            ["--fail-under", "xyzzy=0.8"],
-            "--fail-under xyzzy=0.8: unknown metric 'xyzzy'\n"
-            "hint: popmodel docs --all lists the metrics",
+            ["--fail-if", "load_balnce < 0.8"],
+            "unknown value 'load_balnce'\nhint: did you mean load_balance?",
         ),
         (
-            ["--fail-under", "pop.load_balance=0.8"],
-            "--fail-under pop.load_balance=0.8: unknown family 'pop'\n"
-            f"hint: families: {', '.join(FAMILIES)}",
-        ),
-        (
-            ["--fail-under", "load_balance=good"],
-            "--fail-under load_balance=good: must be a number, not 'good'\nhint: write a "
-            "fraction such as 0.8 or a percentage such as 80%",
-        ),
-        (
-            ["--fail-under", "load_balance=-1"],
-            "--fail-under load_balance=-1: must be at least 0 and finite\n"
-            "hint: write a fraction such as 0.8 or a percentage such as 80%",
+            ["--fail-under", "load_balance=0.8"],
+            "no such option: --fail-under (Possible options: --fail-if, --family)\n"
+            "hint: now --fail-if 'METRIC < VALUE'",
         ),
     ],
 )
@@ -376,7 +274,7 @@ def test_wrong_options_are_refused_before_the_work(
 @pytest.mark.parametrize(
     ("owner", "function", "good"),
     [
-        (functions, "analyse", 1),
+        (measure, "analyse", 1),
         (Family, "evaluate", 2 + len(FAMILIES) - 1),  # scaling of both, families of the first
     ],
 )
@@ -402,83 +300,6 @@ def test_an_error_in_one_of_several_runs_names_its_trace(
         "",
         "popmodel: error: four.prv: the clock ran backwards\nhint: measure again\n",
     )
-
-
-def test_a_real_hybrid_run(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    trace = BT_MZ_TRACE
-    status, out, err = popmodel("metrics", trace)
-    assert (status, err) == (0, "")
-    assert body(out) == BT_MZ.splitlines()
-    markdown = popmodel("metrics", trace, "--format", "markdown")[1]
-    assert "| parallel regions | times | PE % | LB % | lost |" in markdown
-    assert "\n1. Process transfer efficiency 55.1 % costs 44.9 % of the core time" in markdown
-    assert "| z\\_solve" not in markdown
-    assert "| z_solve_ | 244 |" in markdown
-
-
-BT_MZ = """\
-analysed 0.0783 s of 0.521 s: MPI_Init to MPI_Finalize (left
-out: 0.437 s before, 0.0058 s after; --from-start includes
-them)
-
-                                        bt-mz.S.2x2
-processes x threads                           2 x 2
-runtime                                    78.34 ms
-ideal runtime                              43.13 ms
-
-MPI + OpenMP (additive)                        %
-Parallel efficiency                         20.5
- Process efficiency                         50.1
-  Process load balance                      95.1
-  Process communication efficiency          54.9
-   Process transfer efficiency              55.1
-   Process serialisation efficiency         99.9
- Thread efficiency                          70.4
-  OpenMP parallel region efficiency         70.9
-   (OpenMP load balance)                    99.5
-   (OpenMP synchronisation efficiency)      97.3
-   (OpenMP scheduling efficiency)           73.6
-   (OpenMP MPI efficiency)                 100.0
-  Serial region efficiency                  99.5
- in parentheses: other views of the same loss; they overlap
- and do not add up
-
--> Doubtful: even on a slow network (5 us, 1 GB/s) the
-   replay takes only 43.3 ms of the 78.3 ms, so the network
-   does not explain the time in MPI. Check that each process
-   had its own core; if not, trace again.
-   Parallel efficiency is 20.5 %.
-   1. Process transfer efficiency 55.1 % costs 44.9 % of the
-      core time (threads x runtime). MPI_Waitall takes 96 %
-      of the time in MPI, 9.4 % of it waiting for other
-      ranks; each of 122 calls takes 557 us beyond waiting.
-   2. OpenMP parallel region efficiency 70.9 % costs 29.1 %
-      of the core time. z_solve_ causes 26 % of the loss in
-      parallel regions, 97 % of it by scheduling, fork and
-      join; an instance takes 90.3 us.
-
-parallel regions
-times  PE %  LB %      lost
-  244  46.3  97.0  23.68 ms  z_solve_
-  244  46.8  98.4  19.36 ms  y_solve_
-  244  46.8  98.1  19.29 ms  x_solve_
-  248  36.1  96.6  10.33 ms  compute_rhs_
-  488   5.9  77.5  3.893 ms  copy_x_face_ (region 2)
- and 8 more (--format json lists all)
-
-MPI calls
-times  time %  wait %
-  122    23.9     9.4  MPI_Waitall
-    4     0.5    28.3  MPI_Barrier
-    2     0.4       -  MPI_Comm_split
- and 4 more (--format json lists all)
- time %: of core time; wait %: of that spent waiting, the
- rest is transfer
-
-other families: mpi, mpi-additive, hybrid-multiplicative,
-talp (--family)
-"""
 
 
 def test_json_has_the_advice_of_the_screen(popmodel: Call) -> None:
@@ -510,9 +331,9 @@ def test_the_steepest_fall_of_a_series_is_named_below_its_scaling(
                 writer.event(process, 0, end, [(50000002, 0)])
         paths.append(str(tmp_path / f"n{processes}.prv"))
         writer.write(paths[-1])
-    out = popmodel("metrics", *paths)[1]
+    out = popmodel("metrics", *paths, "--all")[1]
     text = " ".join(out.split())
-    assert "steepest fall: global efficiency 95.2 to 66.7 % from n2 to n4, mostly" in text
+    assert "Global efficiency falls most from n2 to n4: 95.2 to 66.7 %, mostly" in text
     assert "Global efficiency is lowest in n4: 66.7 %, below the 80 % that POP" in text
     fall = json.loads(popmodel("metrics", *paths, "--format", "json")[1])["advice"]["steepest_fall"]
     assert (fall["before"], fall["after"]) == ("n2", "n4")
@@ -531,10 +352,22 @@ def test_threads_that_call_mpi_lead_to_the_families_that_see_them(
         writer.event(0, thread, 20 * MS, [(50000001, 2)])
         writer.event(0, thread, 100 * MS, [(50000001, 0)])
     writer.write(tmp_path / "threads.prv")
-    out = popmodel("metrics", str(tmp_path / "threads.prv"))[1]
-    lines = body(out)
+    lines = popmodel("metrics", str(tmp_path / "threads.prv"))[1].splitlines()
     assert "rank 0: threads 1-3 call MPI but belong to no parallel region" in " ".join(lines)
     shown = [line.split()[-1] for line in lines if line.startswith("Parallel efficiency ")]
     assert shown == ["40.0"]
     assert any(line.startswith("MPI + OpenMP (additive)") for line in lines)
-    assert lines[-1].endswith("talp (--family)")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 12])
+@pytest.mark.parametrize("family", ["mpi", "hybrid-additive", "talp", "all"])
+def test_a_screen_has_25_lines_however_many_runs(
+    count: int, family: str, popmodel: Call, trace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert trace
+    monkeypatch.setenv("COLUMNS", "80")
+    paths = [f"a_longer_name.{number}.prv" for number in range(count)]
+    for number, path in enumerate(paths, start=1):
+        write_trace(Path(path), [40 // number * 10] * number + [3] * number, runtime=500)
+    out = popmodel("metrics", *paths, "--family", family)[1]
+    assert len(out.splitlines()) <= 25

@@ -16,9 +16,10 @@ Call = Callable[..., Answer]
 def test_the_start_and_the_end_of_mpi_are_left_out_and_said_first(
     started: str, popmodel: Call
 ) -> None:
-    for form in ("table", "markdown"):
-        out = popmodel("metrics", started, "--format", form)[1]
-        assert " ".join(out.split()).startswith(f"{NOT_MODELLED} {LEFT_OUT}")
+    for words in (("--all",), ("--format", "markdown")):
+        out = popmodel("metrics", started, *words)[1]
+        assert f"{NOT_MODELLED} {LEFT_OUT}" in " ".join(out.split())
+    assert "50 % of trace" in " ".join(popmodel("metrics", started)[1].split())
     (run,) = json.loads(popmodel("metrics", started, "--format", "json")[1])["runs"]
     assert run["caveats"] == [NOT_MODELLED, LEFT_OUT, FEW_CALLS]
     assert run["window"] == {

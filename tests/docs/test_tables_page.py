@@ -103,9 +103,3 @@ def test_the_columns_are_those_of_the_tables(verb: str, regions: str) -> None:
         found.append(popmodel.metrics(regions, by="region"))
     real = {as_documented(name) for one in found for name in one.to_dataframe().columns}
     assert documented(sections()[verb]) == real
-
-
-def test_the_quantities_of_a_run_are_named() -> None:
-    table = popmodel.metrics(TRACE).to_dataframe()
-    for name in table.metric[table.family == ""]:
-        assert f"`{name}`" in sections()["metrics"]

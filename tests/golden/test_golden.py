@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from golden.transcript import differences, names, run, stored
 
-BRIEF: tuple[str, ...] = ("docs", "validate", "whatif")
+BRIEF: tuple[str, ...] = ("docs", "validate", "whatif", "metrics")
 """Transcripts of verbs whose screens have at most `LINES` lines."""
 LINES = 25
 

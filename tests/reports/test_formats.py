@@ -25,7 +25,7 @@ VIEWS = Views(blocks, lambda document: [{"runtime": document["runtime"]}])
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_format_has_the_result_and_where_it_comes_from(name: str) -> None:
-    text = FORMATS[name].render(DOCUMENT, VIEWS, Style())
+    text = FORMATS[name].render(DOCUMENT, VIEWS, Style(whole=True))
     assert text.endswith("\n")
     assert all(part in text for part in ("2.0", "popmodel verb", "noon", "box"))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from popmodel.cli.metrics import process_rows
 from popmodel.efficiency.measure import Processes
-from popmodel.reports import by_process
+from popmodel.reports import breakdown_tables
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
 
@@ -25,7 +25,7 @@ def document(processes: Processes, *, runtime: float, threads: int = 1) -> dict[
 
 
 def drawn(document: dict[str, Any], width: int = 80) -> list[str]:
-    return block_lines(by_process.blocks(document), Style(width))
+    return block_lines(breakdown_tables.process_blocks(document), Style(width))
 
 
 def many(count: int, **columns: Any) -> Processes:
@@ -57,7 +57,8 @@ def test_the_ends_of_each_column_are_marked() -> None:
 
 def test_equal_processes_have_no_marks() -> None:
     lines = block_lines(
-        by_process.blocks(document(many(2, useful=[2e-3, 2e-3]), runtime=4e-3)), Style(60)
+        breakdown_tables.process_blocks(document(many(2, useful=[2e-3, 2e-3]), runtime=4e-3)),
+        Style(60),
     )
     assert lines[2:4] == [" rank 0    2.000    50.0", " rank 1    2.000    50.0"]
 
@@ -70,12 +71,12 @@ def test_of_many_processes_the_outliers_are_shown() -> None:
     one = document(many(1000, useful=useful, mpi=mpi), runtime=10.0)
     lines = drawn(one)
     shown = [line.split()[1] for line in lines if line.startswith(" rank ")]
-    assert len(shown) == by_process.SHOWN
+    assert len(shown) == breakdown_tables.SHOWN
     assert {"7", "400", "900"} <= set(shown)
     assert shown == sorted(shown, key=int)
-    assert "and 980 processes nearer to the average (all with --format csv or json)" in lines
+    assert "and 990 processes nearer to the average (all with --format csv or json)" in lines
     assert len(one["runs"][0]["by_process"]) == 1000
-    assert len(by_process.records(one)) == 2000
+    assert len(breakdown_tables.process_records(one)) == 2000
 
 
 def test_hybrid_runs_say_whose_times_they_are() -> None:

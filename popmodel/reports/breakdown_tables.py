@@ -1,14 +1,16 @@
-"""The processes of runs, one line each: how unevenly they use their time."""
+"""What runs consist of: processes, one line each, and regions, one column each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.base.units import plural
+from popmodel.base.units import count, format_time, plural
 from popmodel.base.values import dataclass
+from popmodel.efficiency.family import FamilyLine
+from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import UNITS
 from popmodel.reports.blocks import (
     Brief,
@@ -17,19 +19,24 @@ from popmodel.reports.blocks import (
     TableBlock,
     TableCell,
     TableRow,
+    heads,
     notes,
     texts,
+    titled,
 )
-from popmodel.reports.joint import joint_caveats
+from popmodel.reports.figures import percent
+from popmodel.reports.joint import joint_caveats, without_numbers
 from popmodel.reports.metrics_plot import picture
 from popmodel.reports.names import run_names
+from popmodel.reports.reasons import Reasons
+from popmodel.reports.trees import efficiency, tree_rows
 from popmodel.reports.views import Document, Record, Views
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-SHOWN = 20
+SHOWN = 10
 """Processes in a table; of more, those that differ most from the average."""
 _TIMES = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
 _COUNTS = (("1e12", 1e-12), ("1e9", 1e-9), ("1e6", 1e-6), ("1e3", 1e-3), ("", 1.0))
@@ -52,7 +59,7 @@ _MEANINGS = {
 Run = Mapping[str, Any]
 
 
-def blocks(document: Document) -> list[Section]:
+def process_blocks(document: Document) -> list[Section]:
     """Caveats, then a table for each run."""
     runs = document["runs"]
     names = run_names([run["trace"] for run in runs])
@@ -62,7 +69,7 @@ def blocks(document: Document) -> list[Section]:
     return sections
 
 
-def records(document: Document) -> list[Record]:
+def process_records(document: Document) -> list[Record]:
     """One line per run, process and quantity."""
     names = run_names([run["trace"] for run in document["runs"]])
     return [
@@ -191,4 +198,111 @@ def _outliers(columns: Sequence[_ProcessColumn]) -> NDArray[np.int64]:
     return np.sort(np.array(list(dict.fromkeys([*ends, *far]))[:SHOWN]))
 
 
-VIEWS = Views(blocks, records, picture)
+def region_blocks(document: Document) -> list[Section]:
+    """Caveats, then for each run its tables: size, one tree for each family."""
+    runs = document["runs"]
+    names = run_names([run["trace"] for run in runs])
+    sections = [notes(joint_caveats(runs, names))]
+    for run, name in zip(runs, names, strict=True):
+        reasons = Reasons()
+        columns = heads([name, *(column["region"] for column in run["by_region"])])
+        sections += [
+            (TableBlock(columns, rows, first=title),)
+            for title, rows in _region_tables(run, reasons)
+        ]
+        sections += [reasons.section(), titled("notes", _region_notes(run))]
+    return sections
+
+
+def region_records(document: Document) -> list[Record]:
+    """One line per run, region, family and metric; the whole has no region."""
+    rows: list[Record] = []
+    names = run_names([run["trace"] for run in document["runs"]])
+    for name, run in zip(names, document["runs"], strict=True):
+        for column in [{**run, "region": ""}, *run["by_region"]]:
+            head = {"run": name, "trace": run["trace"], "region": column["region"]}
+            basics = {one: column[one] for one in ("runtime", "ideal_runtime")}
+            basics["occurrences"] = column["window"] and column["window"]["occurrences"]
+            for metric, value in basics.items():
+                why = "" if value is not None else column.get("problem") or ""
+                rows.append({**head, "family": "", "metric": metric, "value": value, "absent": why})
+            for family in _region_families(run):
+                for metric in load_families()[family].metrics:
+                    value, why = _region_value(column, family, metric)
+                    rows.append(
+                        {**head, "family": family, "metric": metric, "value": value, "absent": why}
+                    )
+    return rows
+
+
+def _region_families(run: Run) -> list[str]:
+    return [
+        name
+        for name in run["metrics"]
+        if any(name in column["metrics"] for column in run["by_region"])
+    ]
+
+
+def _region_tables(run: Run, reasons: Reasons) -> Iterator[tuple[str, tuple[TableRow, ...]]]:
+    """Head of the labels and rows of each table, with a cell for the run and for each region."""
+    columns = [run, *run["by_region"]]
+
+    def time(column: Run, name: str) -> TableCell:
+        if column[name] is not None:
+            return TableCell(format_time(column[name]))
+        absent = column.get("problem") or run["observables"]["absent"].get(name) or "not replayed"
+        return TableCell(reasons.mark(absent))
+
+    times = [
+        TableRow(label, tuple(time(column, name) for column in columns))
+        for label, name in (("runtime", "runtime"), ("ideal runtime", "ideal_runtime"))
+    ]
+    share = [
+        TableCell(percent(c["runtime"] / run["runtime"]) if c["runtime"] else "") for c in columns
+    ]
+    occurrences = ["", *(c["window"] and count(c["window"]["occurrences"]) for c in columns[1:])]
+    yield (
+        "",
+        (
+            TableRow("occurrences", texts(text or "" for text in occurrences)),
+            times[0],
+            TableRow("share of the runtime, %", tuple(share)),
+            times[1],
+        ),
+    )
+    for family in map(load_families().__getitem__, _region_families(run)):
+
+        def cells(line: FamilyLine, family: str = family.id) -> list[TableCell]:
+            found = (_region_value(column, family, line.metric) for column in columns)
+            return [
+                TableCell(reasons.mark(why)) if x is None else efficiency(x) for x, why in found
+            ]
+
+        for walk in family.tree():
+            yield f"{walk.heading or family.title}, %", tree_rows(family, walk.rows, cells)
+
+
+def _region_value(column: Run, family: str, metric: str) -> tuple[float | None, str]:
+    """A metric of the run or of a region, or why there is none."""
+    if column.get("problem"):
+        return None, str(column["problem"])
+    value = column["metrics"][family].get(metric)
+    return value, "" if value is not None else column["absent"][family][metric]
+
+
+def _region_notes(run: Run) -> list[str]:
+    """What has to be known about single regions; what is left out between them is not repeated.
+
+    Nor is what differs in numbers only from what is known of the run.
+    """
+    known = {without_numbers(text) for text in run["notes"]}
+    return [
+        text if f"region {column['region']}" in text else f"{column['region']}: {text}"
+        for column in run["by_region"]
+        for text in (*column["caveats"], *column["notes"])
+        if not text.startswith("analysed ") and without_numbers(text) not in known
+    ]
+
+
+BY_PROCESS = Views(process_blocks, process_records, picture)
+BY_REGION = Views(region_blocks, region_records, picture)

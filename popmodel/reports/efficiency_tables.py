@@ -1,0 +1,456 @@
+"""Efficiencies of measured runs: what to work on, the trees, where the time is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from popmodel.base.units import count, format_time, plural
+from popmodel.efficiency.evidence import site_name
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.scaling import SCALING
+from popmodel.efficiency.verdict import verdict
+from popmodel.reports.blocks import (
+    Brief,
+    FitBlock,
+    Listing,
+    NoteBlock,
+    Role,
+    Section,
+    TableBlock,
+    TableCell,
+    TableRow,
+    heads,
+    notes,
+    texts,
+    titled,
+)
+from popmodel.reports.figures import describe_team, percent
+from popmodel.reports.joint import joint_caveats, joint_notes, joint_warnings
+from popmodel.reports.metrics_plot import picture
+from popmodel.reports.names import run_names
+from popmodel.reports.reasons import Reasons
+from popmodel.reports.trees import efficiency, lifted, tree_rows
+from popmodel.reports.verdict_blocks import verdict_section
+from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.warnings import warned
+
+if TYPE_CHECKING:
+    from popmodel.efficiency.family import Family, FamilyLine
+
+_OUTSIDE_MPI = {"outside_mpi_mean", "outside_mpi_max"}  # aggregates that have two readings
+_IN_LINE = "metrics"  # all tables of the runs stand in line
+
+Run = Mapping[str, Any]
+
+
+def blocks(document: Document) -> list[Section]:
+    """What to work on, the runs side by side with one tree per family, where time is lost."""
+    return [(Brief(tuple(_whole(document)), tuple(_brief(document))),)]
+
+
+def _whole(document: Document) -> list[Section]:
+    runs = document["runs"]
+    names = run_names([run["trace"] for run in runs])
+    several = len(runs) > 1
+    reasons = Reasons()
+    families = _families(runs)
+    sections = _first(document, names, reasons)
+    columns = heads(names if several else ["%"])
+    for family in families:
+        sections += [(tree,) for tree in _trees(family, runs, columns, reasons)]
+        sections[-1] += _legend(family)
+    if several or not families:
+        rows = _scaling_rows(runs, reasons)
+        scaling = TableBlock(columns, rows, first="Scaling, ratios", group=_IN_LINE)
+        sections.append((scaling, *notes(_scaling_words(document), Role.REMARK)))
+    return [*sections, reasons.section(), *_last(document, names), _other_families(runs)]
+
+
+def beside_trees(document: Document) -> list[Section]:
+    """What `blocks` has beside the efficiencies, for where these are shown already."""
+    names = run_names([run["trace"] for run in document["runs"]])
+    reasons = Reasons()
+    first = _first(document, names, reasons)
+    return [*first, reasons.section(), *_last(document, names)]
+
+
+def _first(document: Document, names: Sequence[str], reasons: Reasons) -> list[Section]:
+    """What to work on, caveats, and the size of each run."""
+    runs = document["runs"]
+    sizes = TableBlock(heads(names), _sizes(runs, reasons), group=_IN_LINE, is_key=True)
+    return [
+        verdict_section(verdict([document])),
+        notes(joint_caveats(runs, names)),
+        (sizes, *_reading(runs)),
+    ]
+
+
+def _last(document: Document, names: Sequence[str]) -> list[Section]:
+    """Regions and calls, notes and warnings."""
+    runs = document["runs"]
+    return [
+        *_places(runs, names),
+        titled("notes", joint_notes(runs, names)),
+        warned(joint_warnings(runs, names)),
+    ]
+
+
+_USUAL = ("MPI_Init", "the whole run")  # what is analysed where nothing is asked for
+_ROOM, _ROOM_OF_SERIES = 14, 11  # lines of trees
+
+
+def _brief(document: Document) -> list[Section]:
+    """What to work on, then one table: size and tree of the runs, and how they scale."""
+    runs = document["runs"]
+    names = run_names([run["trace"] for run in runs])
+    advice = document["advice"]
+    doubted, several = bool(advice["doubts"]), len(runs) > 1
+    said = ("analysed ", "the analysed part ")  # below, and by the verdict
+    caveats = [one for one in joint_caveats(runs, names) if not one.startswith(said)]
+    sections = [
+        verdict_section(verdict([document]), brief=2 - several),
+        notes(caveats[: max(2 - doubted - several, 0)]),
+    ]
+    if not several:
+        return [*sections, *_of_one_run(runs[0], names[0])]
+    chosen = dict.fromkeys([_few(document, names, number) for number in (len(runs), 4, 3, 2)])
+    forms = tuple(tuple(_side_by_side(document, names, places)) for places in chosen)
+    return [*sections, (FitBlock(forms),)]
+
+
+def _of_one_run(run: Run, name: str) -> list[Section]:
+    """Its size in a line, and its trees."""
+    facts = [
+        f"{name}: {count(run['processes'])} x {describe_team(run['threads'])}",
+        f"runtime {format_time(run['runtime'])}",
+    ]
+    if run["ideal_runtime"] is not None:
+        facts.append(f"ideal network {format_time(run['ideal_runtime'])}")
+    if share := _analysed(run):
+        why = run["window"]["why"]
+        facts.append(f"{share} % of trace" + ("" if why.startswith(_USUAL) else f" ({why})"))
+    reasons = Reasons()
+    families = _families([run])
+    sections: list[Section] = [(NoteBlock(", ".join(facts)), *_reading([run]))]
+    trees = [next(_trees(family, [run], heads(["%"]), reasons, views=False)) for family in families]
+    if sum(len(tree.rows) + 2 for tree in trees) <= _ROOM:
+        return [*sections, *((tree,) for tree in trees), reasons.section()]
+    rest = ", ".join(family.id for family in families[1:])
+    more = (NoteBlock(f"also, with --all: {rest}"),) if rest else ()
+    return [*sections, (trees[0],), reasons.section(), more]
+
+
+def _few(document: Document, names: Sequence[str], number: int) -> tuple[int, ...]:
+    """Runs to show where there is no room for all: reference, advised, first, last, others."""
+    runs, causes = document["runs"], document["advice"]["causes"]
+    reference = [run["trace"] for run in runs].index(document["scaling"]["reference"])
+    advised_on = [names.index(causes[0]["run"])] if causes else []
+    order = dict.fromkeys([reference, *advised_on, len(runs) - 1, *range(len(runs))])
+    return tuple(sorted(list(order)[:number]))
+
+
+def _side_by_side(
+    document: Document, names: Sequence[str], places: Sequence[int]
+) -> Iterator[Section]:
+    """Some runs as columns: their sizes, the tree, how they scale."""
+    every = document["runs"]
+    runs = [every[place] for place in places]
+    reasons = Reasons()
+    family = next(iter(_families(runs)), None)
+    ratios = [run["metrics"][SCALING] for run in runs]
+    compared = sum("speedup" in one for one in ratios) > 1
+    rows = list(_sizes(runs, Reasons()))[:2]
+    if compared:
+        speedups = (f"{one['speedup']:.2f} x" if "speedup" in one else "-" for one in ratios)
+        rows.append(TableRow("speed-up", texts(speedups)))
+    shares = [_analysed(run) for run in runs]
+    if any(shares):
+        rows.append(TableRow("analysed, % of trace", texts(one or "100" for one in shares)))
+    tree: tuple[TableRow, ...] = ()
+    if family is not None:
+        tree = next(_trees(family, runs, (), reasons, views=False)).rows
+    scaling = tuple(_scaling_tree(ratios)) if compared else ()
+    if scaling and tree and tree[0].label != scaling[0].label:
+        tree = (scaling[0], *(replace(row, depth=row.depth + 1) for row in tree))
+    scaling = scaling[1:] if tree else scaling
+    deepest = max((row.depth for row in tree), default=0)
+    told = document["scaling"]
+    room = _ROOM_OF_SERIES - 2 * bool(told["notes"])
+    if len(tree) + len(scaling) > room:
+        scaling = tuple(row for row in scaling if row.depth < 2)
+    if len(tree) + len(scaling) > room:
+        tree = tuple(row for row in tree if row.depth < deepest)
+    reference = names[[run["trace"] for run in every].index(told["reference"])]
+    words = [f"{told['mode']} scaling against {reference}"] if compared else []
+    strangers: dict[str, list[str]] = {}
+    for run, place in zip(runs, places, strict=True):
+        if why := run["absent"][SCALING].get("speedup"):
+            strangers.setdefault(why, []).append(names[place])
+    words += [f"{', '.join(some)}: {why}" for why, some in strangers.items()]
+    if left_out := len(names) - len(places):
+        words = [f"{'; '.join([*words[:1], plural(left_out, 'more run')])}: --all", *words[1:]]
+    parts = {run["window"]["why"] for run in runs if run["window"]}
+    words += [f"analysed: {one}" for one in parts if len(parts) == 1 and not one.startswith(_USUAL)]
+    words += told["notes"][:1]
+    table = TableBlock(
+        heads(names[place] for place in places),
+        (*rows, *tree, *scaling),
+        first=f"{family.title}, %" if family else "Scaling, %",
+        is_key=True,
+    )
+    yield (table, *_reading(runs), *notes(words, Role.REMARK), *reasons.section())
+
+
+def _scaling_tree(ratios: Sequence[Mapping[str, float]]) -> Iterator[TableRow]:
+    """Global efficiency, and what it is made of beside parallel efficiency."""
+    for metric, depth in _PARTS_OF_SCALING.items():
+        if any(metric in one for one in ratios):
+            cells = tuple(
+                efficiency(one[metric]) if metric in one else TableCell("-") for one in ratios
+            )
+            yield TableRow(load_families()[SCALING].metrics[metric].name, cells, depth)
+
+
+_PARTS_OF_SCALING = {
+    "global_efficiency": 0,
+    "computation_scaling": 1,
+    "instruction_scaling": 2,
+    "ipc_scaling": 2,
+    "frequency_scaling": 2,
+}
+"""With their depths."""
+
+
+def _analysed(run: Run) -> str:
+    """The part of the trace that is analysed in per cent, where that is not all."""
+    window = run["window"]
+    if window is None:
+        return ""
+    left_out = sum(window["left_out"].values())
+    share = percent(window["duration"] / (window["duration"] + left_out), 0) if left_out else "100"
+    return "" if share == "100" else share
+
+
+def records(document: Document) -> list[Record]:
+    """One line per run, family and metric, with a value or the reason why there is none."""
+    rows: list[Record] = []
+    names = run_names([run["trace"] for run in document["runs"]])
+    for name, run in zip(names, document["runs"], strict=True):
+        head = {
+            "run": name,
+            "trace": run["trace"],
+            "processes": run["processes"],
+            "threads": run["threads"]
+            if isinstance(run["threads"], int)
+            else describe_team(run["threads"]),
+            "outside_mpi": run["outside_mpi"],
+        }
+        basics = {"runtime": run["runtime"], "ideal_runtime": run["ideal_runtime"]}
+        if window := run["window"]:
+            basics |= {f"window_{name}": window[name] for name in ("begin", "end")}
+            basics |= {f"left_out_{name}": value for name, value in window["left_out"].items()}
+        for metric, value in basics.items():
+            rows.append({**head, "family": "", "metric": metric, "value": value, "absent": ""})
+        for family, values in run["metrics"].items():
+            for metric, value in values.items():
+                row = {"family": family, "metric": metric, "value": value, "absent": ""}
+                rows.append(head | row)
+            for metric, reason in run["absent"][family].items():
+                row = {"family": family, "metric": metric, "value": None, "absent": reason}
+                rows.append(head | row)
+    return rows
+
+
+def _families(runs: Sequence[Run]) -> list[Family]:
+    """The families of the runs in the order of the definition, scaling (drawn apart) left out."""
+    return [
+        family
+        for name, family in load_families().items()
+        if name != SCALING and name in runs[0]["metrics"]
+    ]
+
+
+def _sizes(runs: Sequence[Run], reasons: Reasons) -> tuple[TableRow, ...]:
+    def ideal(run: Run) -> str:
+        if run["ideal_runtime"] is not None:
+            return format_time(run["ideal_runtime"])
+        why = run["observables"]["absent"].get("ideal_runtime", "not replayed")
+        return reasons.mark(why)
+
+    teams = [f"{count(run['processes'])} x {describe_team(run['threads'])}" for run in runs]
+    return (
+        TableRow("processes x threads", texts(teams)),
+        TableRow("runtime", texts(format_time(run["runtime"]) for run in runs)),
+        TableRow("ideal runtime", texts(map(ideal, runs))),
+    )
+
+
+def _reading(runs: Sequence[Run]) -> Section:
+    """What was taken for time outside MPI, if not the usual, and where that matters."""
+    if runs[0]["outside_mpi"] == "everywhere":
+        return ()
+    families = [
+        name
+        for name, family in load_families().items()
+        if any(
+            not _OUTSIDE_MPI.isdisjoint(metric.formula.names) for metric in family.metrics.values()
+        )
+    ]
+    text = "time outside MPI: all time outside MPI calls (not-in-mpi); affects"
+    return (NoteBlock(f"{text} {', '.join(families)} only"),)
+
+
+def _cell(run: Run, family: str, metric: str, reasons: Reasons) -> TableCell:
+    value = run["metrics"][family].get(metric)
+    if value is None:
+        return TableCell(reasons.mark(run["absent"][family][metric]))
+    return efficiency(value, ratio=family == SCALING)
+
+
+def _trees(
+    family: Family,
+    runs: Sequence[Run],
+    columns: tuple[tuple[str], ...],
+    reasons: Reasons,
+    *,
+    views: bool = True,
+) -> Iterator[TableBlock]:
+    """Each tree of a family: its own, its second readings, and its views if they are wanted."""
+    several = len(runs) > 1
+
+    def cells(line: FamilyLine) -> list[TableCell] | None:
+        if line.metric == "global_efficiency" and not several:
+            return None  # compares with a reference run
+        if not views and (line.view or _has_no_value(runs, family.id, line.metric)):
+            return None
+        return [_cell(run, family.id, line.metric, reasons) for run in runs]
+
+    for walk in family.tree():
+        heading = walk.heading or family.title
+        title = f"{heading}, %" if several else heading
+        rows = lifted(tree_rows(family, walk.rows, cells))
+        yield TableBlock(columns, rows, title=title, group=_IN_LINE)
+
+
+def _has_no_value(runs: Sequence[Run], family: str, metric: str) -> bool:
+    """Whether a metric is of MPI, which no run uses."""
+    return not any(
+        metric in run["metrics"][family] or run["observables"]["has_mpi"] for run in runs
+    )
+
+
+def _legend(family: Family) -> Section:
+    if not any(metric.view_of for metric in family.metrics.values()):
+        return ()
+    text = "in parentheses: other views of the same loss; they overlap and do not add up"
+    return (NoteBlock(text, Role.REMARK),)
+
+
+def _scaling_words(document: Document) -> list[str]:
+    """How the runs were compared, and doubts about it."""
+    return [document["scaling"]["why"], *document["scaling"]["notes"]]
+
+
+def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> tuple[TableRow, ...]:
+    family = load_families()[SCALING]
+    shown = [line.metric for walk in family.tree() for line in walk.rows]
+    return tuple(
+        TableRow(
+            family.metrics[metric].name,
+            tuple(_cell(run, SCALING, metric, reasons) for run in runs),
+        )
+        for metric in dict.fromkeys(shown)
+    )
+
+
+def _other_families(runs: Sequence[Run]) -> Section:
+    others = [name for name in load_families() if name not in runs[0]["metrics"]]
+    return (NoteBlock(f"other families: {', '.join(others)} (--family)"),) if others else ()
+
+
+SHOWN = 10
+"""Rows of a table of regions or calls."""
+_LEAST = 1e-3  # share of the core time below which a call is not shown
+_SITE_HEADS = ("times", "time %", "wait %")
+_REGION_HEADS = ("times", "PE %", "LB %", "lost")
+_SITE_LEGEND = "time %: of core time; wait %: of that spent waiting, the rest is transfer"
+
+
+def _places(runs: Sequence[Run], names: Sequence[str]) -> Iterator[Section]:
+    """The regions and the calls of runs that cost most."""
+    for run, name in zip(runs, names, strict=True):
+        of = f" of {name}" if len(runs) > 1 else ""
+        yield _regions(f"parallel regions{of}", run["observables"]["regions"])
+        yield _sites(f"MPI calls{of}", run["call_sites"])
+
+
+def _regions(title: str, regions: Sequence[Run]) -> Section:
+    if not regions:
+        return ()
+    listing = _region_table(title, regions)
+    return (listing, *_more(len(regions) - len(listing.rows)))
+
+
+def _sites(title: str, sites: Sequence[Run]) -> Section:
+    if not sites:
+        return ()
+    costly = [site for site in sites if site["share"] >= _LEAST]
+    if not costly:
+        least = f"{100 * _LEAST:g} % of the core time each (--format json lists all)"
+        return (NoteBlock(f"{title}: less than {least}"),)
+    listing = _site_table(title, costly)
+    more = _more(len(sites) - len(listing.rows))
+    return (listing, *more, NoteBlock(_SITE_LEGEND, Role.REMARK))
+
+
+def _region_table(title: str, regions: Sequence[Run]) -> Listing:
+    """The regions that lose most thread time."""
+    # Waiting for locks is worth a column from 1 % of what any region loses.
+    locks = any(region["locks"] >= 0.01 * region["cost"] > 0 for region in regions)
+    rows = [
+        TableRow(
+            region["name"],
+            (
+                TableCell(count(region["count"])),
+                TableCell(percent(region["parallel_efficiency"]), region["parallel_efficiency"]),
+                TableCell(percent(region["load_balance"]), region["load_balance"]),
+                TableCell(format_time(region["cost"])),
+                *([TableCell(format_time(region["locks"]))] if locks else []),
+            ),
+        )
+        for region in sorted(regions, key=lambda region: -region["cost"])[:SHOWN]
+    ]
+    return Listing(title, (*_REGION_HEADS, *(["to locks"] if locks else [])), tuple(rows))
+
+
+def _site_table(title: str, sites: Sequence[Run]) -> Listing:
+    """The calls of MPI that take most time."""
+    rows = [
+        TableRow(
+            site_name(site["call"], site["function"], site["place"]),
+            (
+                TableCell(count(site["count"])),
+                TableCell(percent(site["share"]), 1 - site["share"]),
+                TableCell(_waiting(site)),
+            ),
+        )
+        for site in sorted(sites, key=lambda site: -site["time"])[:SHOWN]
+    ]
+    return Listing(title, _SITE_HEADS, tuple(rows))
+
+
+def _waiting(site: Run) -> str:
+    if site["waiting"] is None or not site["time"]:
+        return "-"
+    return percent(min(site["waiting"] / site["time"], 1.0))
+
+
+def _more(left_out: int) -> Section:
+    if not left_out:
+        return ()
+    return (NoteBlock(f"and {count(left_out)} more (--format json lists all)", Role.REMARK),)
+
+
+VIEWS = Views(blocks, records, picture)
