@@ -83,7 +83,7 @@ class Prediction(Result):
     families: tuple[str, ...] | None = None  # On the screen; None: the one that fits the run
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("_") or name == "predicted":
             raise AttributeError(name)
         return getattr(self.predicted, name)
 
@@ -110,7 +110,7 @@ class Prediction(Result):
         from popmodel.prediction.prediction import MAIN_FAMILY
         from popmodel.reports.prediction_tables import views as of_run
 
-        return of_run(self.families or (MAIN_FAMILY,), brief=self.families is None)
+        return of_run(self.families or (MAIN_FAMILY,), fitting=self.families is None)
 
     def values(self) -> list[ResultValue]:
         """Runtime and efficiencies of a run, or of the best split of each number of cores."""
@@ -479,7 +479,8 @@ def _kinds(inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     from popmodel.model.signature.program import Signature
     from popmodel.model.signatures import bundled
 
-    signatures, runs = [], []
+    signatures: list[Any] = []
+    runs: list[Any] = []
     for one in inputs:
         path = os.fspath(one) if isinstance(one, str | os.PathLike) else ""
         name = os.path.basename(path)  # noqa: PTH119 (names of files may hold anything)
@@ -595,7 +596,7 @@ def _cores(given: Mapping[str, Any]) -> list[int] | None:
 
 def _target(given: Mapping[str, Any]) -> float | None:
     target = given.get("efficiency")
-    if target is not None and not (isinstance(target, Real) and 0 < target <= 1):
+    if target is not None and not (isinstance(target, Real) and 0 < float(target) <= 1):
         raise UsageError(
             f"efficiency={target!r}: must be above 0 and at most 1", "try efficiency=0.8"
         )
@@ -626,8 +627,7 @@ def _reference_run(given: Reference) -> ReferenceRun:
 def _project(runs: Sequence[Any], given: Mapping[str, Any]) -> Prediction:
     from popmodel.api.inputs import whole_number as whole
     from popmodel.api.measured import read_runs
-    from popmodel.fit.projection import project
-    from popmodel.prediction import projected_runs as projected
+    from popmodel.prediction.projected_runs import AUTO, RunComparison, ask_run, ask_splits
     from popmodel.reports.names import run_names
     from popmodel.traces.selection import TracePart
 
@@ -639,53 +639,40 @@ def _project(runs: Sequence[Any], given: Mapping[str, Any]) -> Prediction:
         )
     if given["bind"] != "close":
         raise UsageError("--bind: needs a signature", "leave it out")
-    asked = TracePart.of(
-        *(given.get(name) for name in _OF_RUNS[:2]),
-        given.get("from_start", False),
-        given.get("foa"),
-    )
+    window, region, from_start, foa = (given.get(name) for name in _OF_RUNS)
+    asked = TracePart.of(window, region, bool(from_start), foa)
     measured = read_runs(runs, asked=asked)
     names = run_names([run.place for run in measured.runs])
     if reference is not None and whole("reference", reference) > len(names):
         raise UsageError(f"reference {reference}: no such run", f"use 1 to {len(names)}")
-    evaluated, scaled = projected.compare(
+    compared = RunComparison.of(
         measured.runs,
+        measured.warnings,
         names,
-        None if mode == "auto" else mode,
+        None if mode == AUTO else mode,
         None if reference is None else reference - 1,
     )
-    chosen = None if law == projected.AUTO else law
-    refused: list[tuple[int, int, str]] = []
-    counts, target = (), None
+    projected: ProjectedRuns
     if "procs" in given:
-        team = given.get("threads", projected.usual_team(measured.runs))
-        sizes = [(whole("procs", given["procs"]), whole("threads", team))]
+        team = given.get("threads")
+        team = None if team is None else whole("threads", team)
+        projected = ask_run(compared, whole("procs", given["procs"]), team, law)
     else:
-        counts, target = _cores(given), _target(given)
-        if counts is None:
-            counts = [
-                projected.largest_cores(
-                    measured.runs, scaled.mode, scaled.reference, chosen, target or 0
-                )
-            ]
-        sizes, refused = projected.splits_of(measured.runs, counts)
-    carried = project(measured.runs, sizes, scaled.mode, scaled.reference, chosen)
-    facts = measured.runs, measured.warnings, evaluated, scaled, carried, law
-    result = (
-        projected.ProjectedRun(*facts)
-        if "procs" in given
-        else projected.ProjectedSplits(*facts, tuple(counts), tuple(refused), target)
-    )
-    return Prediction(result, measured.files, _families(given.get("family"), carried))
+        projected = ask_splits(compared, _cores(given), _target(given), law)
+    families = _families(given.get("family"), projected)
+    return Prediction(projected, measured.files, families)
 
 
-def _families(family: str | Sequence[str] | None, carried: Any) -> tuple[str, ...] | None:
+def _families(
+    family: str | Sequence[str] | None, projected: ProjectedRuns
+) -> tuple[str, ...] | None:
     """The families that are shown, of those that are projected."""
     from popmodel.api.inputs import choices
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.fit.projection import TIME
 
-    known = tuple(dict.fromkeys(row.family for row in carried.rows if row.family not in ("", TIME)))
+    rows = projected.projection.rows
+    known = tuple(dict.fromkeys(row.family for row in rows if row.family not in ("", TIME)))
     if family == "all":
         return known
     chosen = choices(family, tuple(load_families()))

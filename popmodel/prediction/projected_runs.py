@@ -33,16 +33,60 @@ _SEED = 5
 
 
 @dataclass(frozen=True)
-class ProjectedRuns:
-    """Measured runs carried to other sizes."""
+class RunComparison:
+    """Measured runs, compared with one of them."""
 
     runs: tuple[MeasuredRow, ...]
     warnings: tuple[str, ...]  # What is doubtful about them
     evaluations: tuple[Mapping[str, FamilyEvaluation], ...]  # For each run, its families by id
     scaling: Scaling  # The runs against their reference run
+
+    @classmethod
+    def of(
+        cls,
+        runs: tuple[MeasuredRow, ...],
+        warnings: tuple[str, ...],
+        names: Sequence[str],
+        mode: Mode | None = None,
+        reference: int | None = None,
+    ) -> RunComparison:
+        """Evaluate the families of runs and compare these with a reference run, from 0."""
+        if mode is None:
+            _check_problem(runs)
+        comparable = [
+            Comparable(name, completed(run)) for name, run in zip(names, runs, strict=True)
+        ]
+        scaled = scale(comparable, mode, reference)
+        evaluated = tuple(evaluate_all(one, scaled, index) for index, one in enumerate(comparable))
+        for run, families in zip(runs, evaluated, strict=True):
+            try:
+                require_plausible({name: one.values for name, one in families.items()})
+            except PopmodelError as reason:
+                raise UsageError(
+                    f"{run.place}: against {runs[scaled.reference].place}, {reason}",
+                    "give runs of one program and one unit of time, or another --reference",
+                ) from None
+        return cls(runs, warnings, evaluated, scaled)
+
+    def project(self, sizes: Sequence[tuple[int, int]], law: str) -> Projection:
+        """Carry the runs to other sizes."""
+        chosen = None if law == AUTO else law
+        return project(self.runs, sizes, self.scaling.mode, self.scaling.reference, chosen)
+
+
+@dataclass(frozen=True)
+class ProjectedRuns:
+    """Measured runs carried to other sizes."""
+
+    compared: RunComparison
     # The laws, the projected metrics, and plain extrapolations of the runtime.
     projection: Projection
     law: str  # The law that was asked for, or `AUTO`
+
+    @property
+    def runs(self) -> tuple[MeasuredRow, ...]:
+        """The runs."""
+        return self.compared.runs
 
     def of(self, processes: int, threads: int) -> dict[tuple[str, str], ProjectedRow]:
         """Return what is projected to one size, by family and metric."""
@@ -80,13 +124,13 @@ class ProjectedRuns:
                     "metrics": {name: families[name].values for name in shown},
                     "caveats": run.caveats,
                 }
-                for run, families in zip(self.runs, self.evaluations, strict=True)
+                for run, families in zip(self.runs, self.compared.evaluations, strict=True)
             ],
             "scaling": {
-                "mode": self.scaling.mode,
-                "reference": self.runs[self.scaling.reference].place,
-                "why": self.scaling.why,
-                "notes": self.scaling.doubts,
+                "mode": self.compared.scaling.mode,
+                "reference": self.runs[self.compared.scaling.reference].place,
+                "why": self.compared.scaling.why,
+                "notes": self.compared.scaling.doubts,
             },
             "lines": [_line(line, curve) for line, curve in lines],
             "rows": rows,
@@ -102,7 +146,7 @@ class ProjectedRuns:
                 for name, value in found.items()
             ],
             "warnings": [
-                *self.warnings,
+                *self.compared.warnings,
                 *(text for line in self.projection.lines for text in _assumed(line)),
             ],
         }
@@ -157,7 +201,9 @@ class ProjectedSplits(ProjectedRuns):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the splits as a document, schema ``popmodel/splits/1``, without provenance."""
-        candidates, best, doubts = [], [], {}
+        candidates: list[dict[str, Any]] = []
+        best: list[tuple[int, int]] = []
+        doubts: dict[str, None] = {}
         for cores in self.cores:
             mine = [size for size in self.projection.sizes if size[0] * size[1] == cores]
             chances = self._chances(mine)
@@ -206,11 +252,12 @@ class ProjectedSplits(ProjectedRuns):
         Splits of the same cores are on lines of their own, whose laws know nothing of each other:
         draws are combined at random.
         """
-        drawn = [self.projection.draws.get(size) for size in sizes]
-        if any(one is None for one in drawn):
+        known = self.projection.draws
+        if not sizes or not known.keys() >= {*sizes}:
             return {}
+        drawn = [known[size] for size in sizes]
         generator = np.random.default_rng(_SEED)
-        number = min(len(one) for one in drawn if one is not None) if drawn else 0
+        number = min(map(len, drawn))
         times = np.array([generator.permutation(one)[:number] for one in drawn])
         fastest = times.min(axis=0)
         sure, near = (times <= fastest), (times <= (1 + WITHIN) * fastest)
@@ -318,27 +365,24 @@ def _curves(line: ProjectedLine, rows: Sequence[ProjectedRow]) -> list[dict[str,
 # From measured runs to projections.
 
 
-def compare(
-    runs: Sequence[MeasuredRow], names: Sequence[str], mode: Mode | None, reference: int | None
-) -> tuple[tuple[Mapping[str, FamilyEvaluation], ...], Scaling]:
-    """Evaluate the families of runs and compare these with a reference run, from 0."""
-    if mode is None:
-        _check_problem(runs)
-    comparable = [Comparable(name, completed(run)) for name, run in zip(names, runs, strict=True)]
-    scaled = scale(comparable, mode, reference)
-    evaluated = tuple(evaluate_all(one, scaled, index) for index, one in enumerate(comparable))
-    for run, families in zip(runs, evaluated, strict=True):
-        try:
-            require_plausible({name: one.values for name, one in families.items()})
-        except PopmodelError as reason:
-            raise UsageError(
-                f"{run.place}: against {runs[scaled.reference].place}, {reason}",
-                "give runs of one program and one unit of time, or another --reference",
-            ) from None
-    return evaluated, scaled
+def ask_run(compared: RunComparison, processes: int, threads: int | None, law: str) -> ProjectedRun:
+    """Carry runs to one size; without threads those of most runs."""
+    size = processes, threads or _usual_team(compared.runs)
+    return ProjectedRun(compared, compared.project([size], law), law)
 
 
-def splits_of(
+def ask_splits(
+    compared: RunComparison, cores: Sequence[int] | None, target: float | None, law: str
+) -> ProjectedSplits:
+    """Carry runs to all splits of some cores; without these, of the most of an efficiency."""
+    if cores is None:
+        cores = [_largest_cores(compared, law, target or 0.0)]
+    sizes, refused = _splits_of(compared.runs, cores)
+    projection = compared.project(sizes, law)
+    return ProjectedSplits(compared, projection, law, tuple(cores), tuple(refused), target)
+
+
+def _splits_of(
     runs: Sequence[MeasuredRow], cores: Sequence[int]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int, str]]]:
     """Return the splits of some cores to which measured runs can be carried, and the others."""
@@ -369,21 +413,20 @@ def splits_of(
     return possible, refused
 
 
-def usual_team(runs: Sequence[MeasuredRow]) -> int:
+def _usual_team(runs: Sequence[MeasuredRow]) -> int:
     """T of most different numbers of processes, the largest of several."""
     teams = {run.threads for run in runs}
     return max(teams, key=lambda t: (len({r.processes for r in runs if r.threads == t}), t))
 
 
-def largest_cores(
-    runs: Sequence[MeasuredRow], mode: Mode, reference: int, law: str | None, target: float
-) -> int:
+def _largest_cores(compared: RunComparison, law: str, target: float) -> int:
     """Return the largest number of cores with a parallel efficiency, as far as intervals reach."""
+    runs = compared.runs
     best: tuple[float, int] | None = None
     keeping = 0
     for threads in sorted({run.threads for run in runs}):
         places = [run.processes for run in runs if run.threads == threads]
-        asked = project(runs, [(max(places), threads)], mode, reference, law)
+        asked = compared.project([(max(places), threads)], law)
         line = asked.lines[0]
         if line.axis != "processes":
             continue

@@ -10,6 +10,7 @@ from popmodel.machines.quantity import Quantity
 from popmodel.reports.blocks import (
     EquationBlock,
     Facts,
+    Further,
     Heading,
     NoteBlock,
     Role,
@@ -45,13 +46,15 @@ def blocks(document: Document) -> list[Section]:
     symbols = tuple(
         SymbolBlock(one["name"], one["latex"], _given(one)) for one in document["symbols"]
     )
+    first, *others = _equations(document)
+    further: list[Section] = [*others, (Heading("symbols"), *symbols) if symbols else ()]
     return [
         omitted(document),
         (Title(application(document), sizes), Facts(_setting(document))),
-        *_equations(document),
-        (Heading("symbols"), *symbols) if symbols else (),
+        first,
+        (Further(tuple(further)),),
         _elasticities(document),
-        titled("notes", document["notes"]),
+        (Further((titled("notes", document["notes"]),)),),
     ]
 
 

@@ -12,13 +12,19 @@ from popmodel.reports.views import Document
 from popmodel.simulator.program import unmodelled_calls
 
 
-def application(document: Document) -> str:
+def application(document: Document, *, brief: bool = False) -> str:
     """Name of the application, whether it came with popmodel, its parameters, what else was set."""
     one = document["application"]
     bundled = " (bundled)" if one["bundled"] else ""
     given = {**one["settings"], **one["imbalance"]}
-    settings = " ".join(f"{name}={value:g}" for name, value in given.items())
+    words = [f"{name}={value:g}" for name, value in given.items()]
+    if brief and len(words) > _PARAMETERS:
+        words[_PARAMETERS:] = ["..."]
+    settings = " ".join(words)
     return f"{one['name']}{bundled}  {settings}".rstrip()
+
+
+_PARAMETERS = 4  # that a screen names
 
 
 def omitted(document: Document) -> Section:

@@ -14,7 +14,7 @@ from popmodel.efficiency.family import AGGREGATES, Family, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.symbols import OF_MODEL, not_modelled
 from popmodel.model.uncertainty import group
-from popmodel.prediction.prediction import DEFAULT_REFERENCE, OUTSIDE, Validity
+from popmodel.prediction.prediction import DEFAULT_REFERENCE, MAIN_FAMILY, OUTSIDE, Validity
 from popmodel.reports.blocks import (
     BarBlock,
     Brief,
@@ -55,45 +55,68 @@ _WORTH = 0.005  # of the runtime: what brings less is not named
 Estimate = Mapping[str, Any]
 
 
-def views(families: Sequence[str], *, brief: bool = False) -> Views:
-    """How a prediction is shown: the first family on a screen, the others with `--all`."""
-    return Views(partial(blocks, families=families, brief=brief), records)
+def views(families: Sequence[str], *, fitting: bool = False) -> Views:
+    """How a prediction is shown; `fitting`: without views of a metric that show no loss."""
+    return Views(partial(blocks, families=families, fitting=fitting), records)
 
 
-def blocks(document: Document, families: Sequence[str], *, brief: bool = False) -> list[Section]:
-    """The prediction, from the setting to the command that launches the run."""
+def blocks(document: Document, families: Sequence[str], *, fitting: bool = False) -> list[Section]:
+    """The prediction, from the setting to the command that launches the run.
+
+    A screen has the first family, what would help most, and one way to launch the run.
+    """
     reasons = Reasons()
-    compares = _compares(document, families)
     title = Title(application(document), sizes(document))
-    first, *others = trees(document, families, reasons, brief=brief)
-    further: list[Section] = [
-        *others,
-        (Facts((("reference", _reference(document)),)),) if compares else (),
+    whole: list[Section] = [
+        *trees(document, families, reasons, fitting=fitting),
+        (Facts((("reference", _reference(document)),)),) if _compares(document, families) else (),
         reasons.section(),
         (_time(document),),
         learnt_runs(document),
         _remedies(document),
         _uncertainty(document),
         titled("notes", remarks(document)),
+        (CommandBlock((document["launch"], document["launch_mpirun"])),),
     ]
-    in_brief = [reasons.section(), verdict(document)]
-    launch = document["launch"], document["launch_mpirun"]
-    one_node = document["placement"]["nodes"] == 1
     return [
         (*doubted(document), *omitted(document)),
         (
             Brief(
                 ((title, Facts(setting(document))), (Facts(results(document)),)),
-                ((title, Facts((*_machine_and_place(document), *results(document)[:1]))),),
+                (
+                    (
+                        Title(application(document, brief=True), title.rights),
+                        Facts(_machine_and_place(document)),
+                        answer(document),
+                    ),
+                ),
             ),
         ),
-        first,
-        (Brief(tuple(further), tuple(in_brief)),),
-        (Brief(((CommandBlock(launch),),), ((CommandBlock((launch[one_node],)),),)),),
+        (Brief(tuple(whole), tuple(_in_brief(document, families))),),
     ]
 
 
-def verdict(document: Document) -> Section:
+def _in_brief(document: Document, families: Sequence[str]) -> Iterator[Section]:
+    """One tree, what would help most, and one command."""
+    reasons = Reasons()
+    yield trees(document, families[:1], reasons, fitting=True, brief=True)[0]
+    yield reasons.section()
+    yield _advice(document)
+    one_node = document["placement"]["nodes"] == 1
+    yield (CommandBlock((document["launch_mpirun"] if one_node else document["launch"],)),)
+
+
+def answer(document: Document) -> NoteBlock:
+    """How long the run takes, and how efficient it is."""
+    runtime, efficiency = document["runtime"], document["metrics"][MAIN_FAMILY]
+    text = f"{sizes(document)[-1]} takes {format_time(runtime['value'])}"
+    if runtime["low"] is not None:
+        text += f" (90 %: {_times(runtime['low'], runtime['high'])})"
+    top = efficiency[load_families()[MAIN_FAMILY].top]["value"]
+    return NoteBlock(f"{text}, parallel efficiency {percent(top)} %", Role.VERDICT)
+
+
+def _advice(document: Document) -> Section:
     """What would help most and what is uncertain; nothing where the prediction is doubted."""
     if not document["trust"]["ok"]:
         return ()
@@ -367,18 +390,23 @@ _FUZZ = 1e-6  # of a point: what rounding in the computation may add to 100
 
 
 def trees(
-    document: Document, families: Sequence[str], reasons: Reasons, *, brief: bool
+    document: Document,
+    families: Sequence[str],
+    reasons: Reasons,
+    *,
+    fitting: bool,
+    brief: bool = False,
 ) -> list[Section]:
-    """The trees of some families; ``brief`` leaves out views of a metric that show no loss."""
+    """The trees of some families; `fitting` leaves out views of a metric that show no loss."""
     return [
         section
         for family in map(load_families().__getitem__, families)
-        for section in _of_family(document, family, reasons, brief=brief)
+        for section in _of_family(document, family, reasons, fitting=fitting, brief=brief)
     ]
 
 
 def _of_family(
-    document: Document, family: Family, reasons: Reasons, *, brief: bool
+    document: Document, family: Family, reasons: Reasons, *, fitting: bool, brief: bool
 ) -> Iterator[Section]:
     metrics, absent = document["metrics"][family.id], document["absent"][family.id]
     ratio = family.id == SCALING
@@ -389,21 +417,26 @@ def _of_family(
         estimate = metrics.get(line.metric)
         if estimate is None:
             return [TableCell(reasons.mark(absent[line.metric]))]
-        if brief and line.view and not loses(estimate["value"]):
+        if fitting and line.view and not loses(estimate["value"]):
             return None
-        interval = _interval(estimate, reasons, ratio=ratio)
+        exact = brief and estimate["low"] is None
+        interval = "-" if exact else _interval(estimate, reasons, ratio=ratio)
         return [efficiency(estimate["value"], ratio=ratio), TableCell(interval)]
 
     for walk in family.tree():
         rows = tree_rows(family, walk.rows, cells, marked)
         causes = _causes(document, marked) if marked in {line.metric for line in walk.rows} else []
-        tree = _tree(walk.heading or family.title, "" if ratio else "%", rows)
-        yield (tree, *notes(causes, Role.CAUSE))
+        tree = _tree(walk.heading or family.title, "" if ratio else "%", rows, brief=brief)
+        yield (tree, *notes(causes[:1] if brief else causes, Role.CAUSE))
 
 
-def _tree(title: str, unit: str, rows: Sequence[TableRow]) -> FitBlock:
-    """Values and intervals side by side; on a narrow screen the interval is below its metric."""
+def _tree(title: str, unit: str, rows: Sequence[TableRow], *, brief: bool) -> FitBlock:
+    """Values and intervals side by side; where there is no room, intervals below or not at all."""
     wide = TableBlock(heads((unit, "90 %")), tuple(rows), title=title)
+    if brief:
+        short = tuple(replace(row, cells=row.cells[:1]) for row in rows)
+        more = NoteBlock("not shown (terminal too narrow): 90 %", Role.REMARK)
+        return FitBlock((((wide,),), ((TableBlock(heads((unit,)), short, title=title), more),)))
     narrow = TableBlock(heads((unit,)), tuple(_below(rows)), title=title)
     return FitBlock((((wide,),), ((narrow,),)))
 

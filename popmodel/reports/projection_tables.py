@@ -15,6 +15,7 @@ from popmodel.reports.blocks import (
     Brief,
     Facts,
     Further,
+    NoteBlock,
     Role,
     Section,
     TableBlock,
@@ -56,18 +57,16 @@ def blocks(document: Document, families: Sequence[str] | None = None) -> list[Se
     shown = list(families or first_family(inner))
     size = document["processes"], document["threads"]
     tables = tuple(_tables(inner, size, shown, reasons))
-    brief = tuple(section for name in shown[:1] for section in _in_brief(document, name))
+    in_brief = tuple(section for name in shown[:1] for section in _in_brief(document, name))
+    about = facts(inner)
     return [
         doubted(document),
         (
-            Title(about(inner), (f"{size[0]} x {size[1]}",)),
-            Brief(
-                ((Facts((*facts(inner), *results(document))),),),
-                ((Facts((*facts(inner)[:1], *results(document))),),),
-            ),
+            Title(title(inner), (_size(document),)),
+            Brief(((Facts(about),),), ((Facts(about[:1]),),)),
+            NoteBlock(answer(document), Role.VERDICT),
         ),
-        (Brief((tables, reasons.section()), brief),),
-        (Further(further(inner)),),
+        (Brief((tables, reasons.section(), *further(inner)), in_brief),),
     ]
 
 
@@ -89,29 +88,31 @@ def doubted(document: Document) -> Section:
     return notes([f"not to be trusted yet: {document['trust']['why']}"], Role.WARNING)
 
 
-def about(inner: Document) -> str:
+def title(inner: Document) -> str:
     """The runs that are carried on."""
     runs = inner["runs"]
     names = dict.fromkeys(run["source"].rpartition("/")[2].partition(":")[0] for run in runs)
     return f"{', '.join(names)}: {inner['scaling']['mode']} scaling"
 
 
-def results(document: Document) -> tuple[tuple[str, str], ...]:
-    """Runtime and speed-up."""
+def answer(document: Document) -> str:
+    """How long the run takes, how efficient it is, and how much faster than the reference."""
     runtime = document["runtime"]
     if runtime["value"] is None:
-        return (("runtime", f"none: {runtime['why']}"),)
-    text = format_time(runtime["value"])
-    if runtime["low"] is None:
-        text += ", no interval" + (f": {runtime['why']}" if document["trust"]["ok"] else "")
-    else:
+        return f"{_size(document)} has no runtime: {runtime['why']}"
+    text = f"{_size(document)} takes {format_time(runtime['value'])}"
+    if runtime["low"] is not None:
         ends = " .. ".join(format_time(runtime[end], digits=3) for end in ("low", "high"))
-        text += f", 90 %: {ends}"
+        text += f" (90 %: {ends})"
+    for family in document["metrics"].values():
+        if "parallel_efficiency" in family:
+            text += f", parallel efficiency {percent(family['parallel_efficiency']['value'])} %"
+            break
     speedup = document["metrics"].get(SCALING, {}).get("speedup")
-    if speedup is None:
-        return (("runtime", text),)
-    reference = document["projection"]["scaling"]["reference"]
-    return ("runtime", text), ("speed-up", f"{speedup['value']:.3g} over {reference}")
+    if speedup is not None:
+        reference = document["projection"]["scaling"]["reference"].rpartition("/")[2]
+        text += f", {speedup['value']:.3g} times as fast as {reference}"
+    return text
 
 
 def _in_brief(document: Document, name: str) -> Iterator[Section]:
@@ -307,7 +308,6 @@ def split_blocks(document: Document) -> list[Section]:
     """The splits that laws reach, the fastest, and what it rests on."""
     inner = document["projection"]
     counts = list(dict.fromkeys(one["cores"] for one in document["candidates"]))
-    several = len(counts) > 1
     rows = []
     for one in document["candidates"]:
         runtime, known = one["runtime"], one["parallel_efficiency"]["value"]
@@ -335,20 +335,26 @@ def split_blocks(document: Document) -> list[Section]:
         for one in document["refused"]
     ]
     brief = [f"{plural(len(refused), 'other split')}: not projected, no run has as many threads"]
-    found = [] if document["target"] is None else [_largest(document)]
-    answer = [*found, *([] if several else [("fastest", _fastest(document))])]
+    about = facts(inner)
     return [
         doubted(document),
         (
-            Title(about(inner), (f"{', '.join(map(str, counts))} cores",)),
-            Brief(
-                ((Facts((*facts(inner), *answer)),),),
-                ((Facts((*facts(inner)[:1], *answer)),),),
-            ),
+            Title(title(inner), (f"{', '.join(map(str, counts))} cores",)),
+            Brief(((Facts(about),),), ((Facts(about[:1]),),)),
+            *notes(_answers(document, counts), Role.VERDICT),
         ),
         (table, *(Brief((notes(refused),), (notes(brief),)) for _ in refused[:1])),
         (Further(further(inner)),),
     ]
+
+
+def _answers(document: Document, counts: Sequence[int]) -> Iterator[str]:
+    """The largest number of cores that was asked for, and the best split of one number."""
+    if document["target"] is not None:
+        words = f"{plural(counts[0], 'core')} keep a parallel efficiency of"
+        yield f"{words} {100 * document['target']:g} %, the most within reach"
+    if len(counts) == 1:
+        yield f"fastest of {plural(counts[0], 'core')}: {_fastest(document)}"
 
 
 def _fastest(document: Document) -> str:
@@ -358,14 +364,6 @@ def _fastest(document: Document) -> str:
     first, *others = (f"{p} x {t}" for p, t in document["best"])
     as_good = f"; {', '.join(others)} may be as fast" if others else ""
     return f"{first}{'' if document['trust']['ok'] else ', as far as known'}{as_good}"
-
-
-def _largest(document: Document) -> tuple[str, str]:
-    cores = document["candidates"][0]["cores"]
-    return (
-        "largest",
-        f"{plural(cores, 'core')} keep a parallel efficiency of {100 * document['target']:g} %",
-    )
 
 
 def split_records(document: Document) -> list[Record]:

@@ -47,20 +47,21 @@ _LEAST_NEEDED = ("mem/proc", "90 %", "best")  # columns that a narrow screen doe
 
 def blocks(document: Document) -> list[Section]:
     """What to take, all splits, and how to launch it."""
-    choices = document["choices"]
     title = Title(application(document), (cores(document),))
-    leads = [row for choice in choices for row in lead(choice, document, brief=True)]
+    short = Title(application(document, brief=True), title.rights)
+    about = Facts(facts(document))
     whole: list[Section] = [
+        (_table(document),),
         learnt_runs(document),
         *(
             (
                 Facts(tuple(advice(choice, document))),
                 *measuring(command(choice), document["machine"]),
             )
-            for choice in choices
+            for choice in document["choices"]
         ),
         *((NoteBlock(growth(one)),) for one in document["growth"]),
-        *((_launch(choice, document),) for choice in choices),
+        *((_launch(choice, document),) for choice in document["choices"]),
     ]
     return [
         (
@@ -68,27 +69,43 @@ def blocks(document: Document) -> list[Section]:
             *omitted(document),
             *notes(document.get("assumptions", ()), Role.WARNING),
         ),
-        (
-            Brief(
-                ((title, Facts(facts(document))),),
-                ((title, Facts((*facts(document), *(leads if len(choices) == 1 else ())))),),
-            ),
-        ),
-        (Brief(((_table(document),),), ((_table(document, brief=True),),)),),
+        (Brief(((title, about),), ((short, about),)), *_answer(document)),
         (Brief(tuple(whole), tuple(_in_brief(document))),),
     ]
 
 
+def _answer(document: Document) -> Section:
+    """What to take, and what is as good."""
+    choices = document["choices"]
+    if len(choices) > 1:
+        counts = ", ".join(count(one["cores"]) for one in choices)
+        taken = ", ".join(split_name(one["take"]) for one in choices)
+        return (NoteBlock(f"best of {counts} cores: {taken}", Role.VERDICT),)
+    (name, text), *others = lead(choices[0], document)
+    best = "fastest" if name == "fastest" else "best"
+    return (
+        NoteBlock(f"{best} of {plural(choices[0]['cores'], 'core')}: {text}", Role.VERDICT),
+        *notes(
+            (
+                f"{name} (within {100 * WITHIN:g} %): {words.partition(':')[0]}"
+                for name, words in others
+            ),
+            Role.DOUBT,
+        ),
+    )
+
+
 def _in_brief(document: Document) -> list[Section]:
-    """What decides, whether more cores are worth it, and how to launch the last choice."""
+    """The table, what decides, whether more cores are worth it, and how to launch the last."""
     choices, last = document["choices"], document["choices"][-1]
-    decides = [row for row in advice(last, document) if row[0] == "uncertainty"]
+    decides = [text for name, text in advice(last, document) if name == "uncertainty"]
     launch = last["launch"], last["launch_mpirun"]
     by_split = {(one["processes"], one["threads"]): one for one in document["candidates"]}
     one_node = by_split[tuple(last["take"])]["nodes"] == 1
     comment = plural(last["cores"], "core") if len(choices) > 1 else ""
     return [
-        (Facts(tuple(decides)),) if decides and len(choices) == 1 else (),
+        (_table(document, brief=True),),
+        (Facts((("uncertain", decides[0]),)),) if decides and len(choices) == 1 else (),
         notes(growth(one) for one in document["growth"][-1:]),
         (CommandBlock((launch[one_node],), comment),),
     ]
@@ -342,7 +359,7 @@ def advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
     return lines
 
 
-def lead(choice: Entry, document: Document, *, brief: bool = False) -> list[tuple[str, str]]:
+def lead(choice: Entry, document: Document) -> list[tuple[str, str]]:
     """What to take for one number of cores, and what is as good."""
     several = len(document["choices"]) > 1
     lines = [("cores", str(choice["cores"]))] if several else []
@@ -357,8 +374,8 @@ def lead(choice: Entry, document: Document, *, brief: bool = False) -> list[tupl
             f"{split_name(pair)} ({percentage(by_split[tuple(pair)]['probability_tied'])})"
             for pair in choice["tied"]
         )
-        chance = "" if brief else "probability of being "
-        lines.append(("equally good", f"{equal}: {chance}within {100 * WITHIN:g} % of the best"))
+        meaning = f"probability of being within {100 * WITHIN:g} % of the best"
+        lines.append(("equally good", f"{equal}: {meaning}"))
     return lines
 
 
