@@ -239,7 +239,7 @@ static void add_to_header(struct text *header, void *context)
     text_add(header, "]");
 }
 
-/* A look at everything, at the tiers that there are. `popmodel bench` asks in more detail. */
+/* A look at everything, at the tiers that there are. `popmodel machine measure` asks in more detail. */
 static char *default_jobs(void *context)
 {
     static const char *const OPERATIONS[] = {"bcast",    "reduce",         "allreduce",

@@ -6,7 +6,7 @@
 #include "node.h"
 #include "program.h"
 
-/* One thread and all of them; working sets from the first-level cache to memory. `popmodel bench`
+/* One thread and all of them; working sets from the first-level cache to memory. `popmodel machine measure`
  * chooses better, because it knows the caches. */
 static char *default_jobs(void *context)
 {

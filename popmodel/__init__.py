@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from popmodel.api.from_source import signature_from_source
     from popmodel.base.errors import PopmodelError
     from popmodel.cli.docs import docs
+    from popmodel.cli.machine import machine
     from popmodel.cli.metrics import metrics
     from popmodel.cli.predict import predict
     from popmodel.cli.report import report
@@ -53,6 +54,7 @@ _HOMES = {
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machines.profile.load",
     "load_signature": "popmodel.model.signatures.load",
+    "machine": "popmodel.cli.machine.machine",
     "metrics": "popmodel.cli.metrics.metrics",
     "predict": "popmodel.cli.predict.predict",
     "read": "popmodel.traces.read",
@@ -76,6 +78,7 @@ __all__ = [
     "load_families",
     "load_machine",
     "load_signature",
+    "machine",
     "metrics",
     "predict",
     "read",

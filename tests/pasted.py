@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from importlib import import_module
 from typing import Any
 
-import typer
-from typer.main import get_command
+from popmodel.cli.app import _program
 
 
 def parsed(line: str) -> tuple[str, dict[str, Any]]:
-    """Verb and options of a command as popmodel would read it; an error if it would not."""
-    first, verb, *words = shlex.split(line.replace("\\\n", ""))
+    """Verb (and action) and options of a command as popmodel would read it; else an error."""
+    first, *words = shlex.split(line.replace("\\\n", ""))
     assert first == "popmodel"
-    single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(verb)(import_module(f"popmodel.cli.{verb}").command)
-    return verb, dict(get_command(single).make_context(verb, words).params)
+    command, said = _program(80), []
+    context = command.make_context("popmodel", [], obj=(), resilient_parsing=True)
+    while hasattr(command, "resolve_command"):  # a verb, then its action if it has some
+        name, command, words = command.resolve_command(context, words)
+        said.append(name)
+    return " ".join(said), dict(command.make_context(name, words, parent=context).params)

@@ -2,7 +2,7 @@
 # Measure the runs of the study in the current folder: popmodel, mpirun and the programs in PATH.
 set -u
 mkdir -p runs
-popmodel bench -o machine.json
+popmodel machine measure -o machine.json
 traced() { # NAME SPLIT PARAMETER SIZE REPEAT ARGUMENT...
     local name=$1 processes=${2%x*} threads=${2#*x} bind=()
     [ "$threads" = 2 ] && bind=(--bind-to none)

@@ -31,11 +31,9 @@ VERBS = (
     "report",
     "trace",
     "convert",
-    "bench",
     "machine",
     "signature",
     "study",
-    "doctor",
     "docs",
 )
 """In the order of the help.
@@ -48,6 +46,8 @@ options of earlier versions with what they are called now.
 """
 
 RENAMED: dict[str, str] = {
+    "bench": "popmodel machine measure -o machine.json",
+    "doctor": "popmodel machine check",
     "explain": "popmodel docs NAME",
     "project": "popmodel predict RUN... --procs P",
     "sweep": "popmodel predict --cores N",
@@ -133,6 +133,8 @@ class ActionGroup(TyperGroup):
         if args and args[0] not in names and not args[0].startswith("-"):
             hint = did_you_mean(args[0], names, f"choose one of {', '.join(names)}")
             raise UsageError(f"{self.name}: unknown action '{args[0]}'", hint)
+        if not args and not getattr(module, "DEFAULT", False):
+            raise UsageError(f"{self.name}: no action given", f"choose one of {', '.join(names)}")
         if getattr(module, "DEFAULT", False) and (not args or args[0] not in (*names, *_HELP)):
             args = [names[0], *args]
         rest: list[str] = super().parse_args(ctx, args)
@@ -141,6 +143,12 @@ class ActionGroup(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, as wide as the terminal."""
         super().format_help(ctx, _leave_room(formatter))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (typer's signature)
+        """Write what each action does, as a whole: click's own list cuts it."""
+        actions = import_module(f"popmodel.cli.{self.name}").ACTIONS
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary(function)) for name, function in actions.items()])
 
 
 _HELP = ("-h", "--help")
@@ -241,8 +249,7 @@ def run(arguments: Sequence[str]) -> int:
     program = _program(_help_width())
     if COMPLETING in os.environ:
         program.main(prog_name="popmodel")
-    verb = " ".join(["popmodel", *(word for word in arguments[:1] if word in VERBS)])
-    help_on_it = f"see {verb} --help"
+    help_on_it = f"see {' '.join(['popmodel', *_verb(arguments)])} --help"
     try:
         with program.make_context("popmodel", list(arguments), obj=tuple(arguments)) as context:
             program.invoke(context)
@@ -257,6 +264,13 @@ def run(arguments: Sequence[str]) -> int:
     except ClickException as error:
         raise UsageError(_message(error)) from error
     return 0
+
+
+def _verb(arguments: Sequence[str]) -> list[str]:
+    """The verb that a command line begins with, and its action."""
+    words = [word for word in arguments[:1] if word in VERBS]
+    actions = getattr(import_module(f"popmodel.cli.{words[0]}"), "ACTIONS", ()) if words else ()
+    return words + [word for word in arguments[1:2] if word in actions]
 
 
 def _renamed(error: Exception, arguments: Sequence[str]) -> str:

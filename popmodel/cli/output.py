@@ -77,8 +77,7 @@ class OutputTarget:
                 raise failure
             check(conditions, result)
 
-        screen = self.format in (formats.TABLE, formats.SVG, formats.HTML)
-        document = result.shown_document() if screen else result.to_dict()
+        document = result.document_for(self.format.name)
         self.write(document, result.views, result.files, then)
 
     def _reader(self, document: Document) -> Callable[[Path], object] | None:

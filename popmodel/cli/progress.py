@@ -65,3 +65,18 @@ def counted(what: str) -> Iterator[Callable[[int, int], None]]:
         yield step
     finally:
         line.clear()
+
+
+_BAR = 20
+
+
+def progress_line(part: str, done: int, total: int, left: float, width: int) -> str:
+    """One line: part of the suite, a bar, jobs, and the time that is left."""
+    from popmodel.reports.renderers.text import shorten
+
+    filled = _BAR * done // total if total else _BAR
+    minutes, seconds = divmod(round(left), 60)
+    figures = f"{done}/{total} jobs, {minutes}:{seconds:02d} left"
+    bar = "#" * filled + "." * (_BAR - filled)
+    whole = f"{part:<11} [{bar}] {figures}"
+    return whole if len(whole) <= width else shorten(f"{part} {figures}", width)

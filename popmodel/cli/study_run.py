@@ -51,9 +51,9 @@ def write_script(request: StudyRequest, folder: Path, *, force: bool) -> bool:
 
 def _watch(line: ProgressLine) -> Watch:
     from popmodel.api.study import Watch
+    from popmodel.cli.progress import progress_line
     from popmodel.cli.streams import remark
     from popmodel.cli.trace_target import tracer
-    from popmodel.reports.bench import progress_line
 
     def tell(text: str) -> None:
         line.clear()

@@ -439,11 +439,21 @@ def measuring(profile: Profile, path: str) -> str | None:
     nodes = ["--script", "slurm", "--nodes", "2"] if between_nodes else []
     file = PurePath(profile.path)
     if profile.is_preset or file.suffix.lower() != ".json":
-        return shell.join(["popmodel", "bench", *longer, *nodes, "-o", OWN])
+        return shell.join(["popmodel", "machine", "measure", *longer, *nodes, "-o", OWN])
     if between_nodes:  # a part of the profile only: the other nodes' would be lost
         new = file.with_name(f"{file.stem}-new.json")
-        return shell.join(["popmodel", "bench", *longer, *nodes, "-o", _argument(new)])
-    words = ["popmodel", "bench", *longer, "--only", part, "-o", _argument(file), "--force"]
+        return shell.join(["popmodel", "machine", "measure", *longer, *nodes, "-o", _argument(new)])
+    words = [
+        "popmodel",
+        "machine",
+        "measure",
+        *longer,
+        "--only",
+        part,
+        "-o",
+        _argument(file),
+        "--force",
+    ]
     return shell.join(words)
 
 
@@ -460,7 +470,7 @@ def measuring_anew(path: str) -> str | None:
     if part_of(path) is None:
         return None
     nodes = ["--script", "slurm", "--nodes", "2"] if path.startswith(_BETWEEN_NODES) else []
-    return shell.join(["popmodel", "bench", *nodes, "-o", OWN])
+    return shell.join(["popmodel", "machine", "measure", *nodes, "-o", OWN])
 
 
 def measured_file(command: str) -> str:

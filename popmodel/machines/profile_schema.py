@@ -197,7 +197,7 @@ KIND = DocumentKind(
     "popmodel/machine/1",
     "machine profile",
     PROFILE,
-    "correct it, or measure again: popmodel bench",
+    "correct it, or measure again: popmodel machine measure",
 )
 
 
@@ -215,7 +215,7 @@ _NUMBER = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 class ProfileError(FileError):
     """A machine profile is damaged or incomplete; without a hint it is told how to get another."""
 
-    remedy = "correct it, or measure again: popmodel bench"
+    remedy = "correct it, or measure again: popmodel machine measure"
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class ProfileError(FileError):
 class UnreadableProfile(ProfileError):
     """There is no machine profile, or none that may be read."""
 
-    remedy = "give a profile that popmodel bench wrote, or the name of a preset"
+    remedy = "give a profile that popmodel machine measure wrote, or the name of a preset"
 
 
 def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity]:

@@ -54,7 +54,7 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "agreement": "agreement.VIEWS",
     "calibrate": "calibrate.VIEWS",
     "communication": "communication.VIEWS",
-    "doctor": "doctor.VIEWS",
+    "host-check": "profile_tables.HOST",
     "docs": "explanations.VIEWS",
     "extraction": "extraction.VIEWS",
     "formula": "formula.VIEWS",

@@ -101,6 +101,11 @@ class Result(ABC):
         """The document as the screen and the drawing show it."""
         return self.to_dict()
 
+    def document_for(self, format_name: str) -> dict[str, Any]:
+        """The document that is written in a format."""
+        screen = format_name in ("table", "svg", "html")
+        return self.shown_document() if screen else self.to_dict()
+
     def values(self) -> Sequence[ResultValue]:
         """The numbers that have an id: those that ``--fail-if`` and ``result[id]`` know."""
         return ()

@@ -108,7 +108,7 @@ def word(profile: Profile) -> str:
 
 def command(path: Path) -> list[str]:
     """The command that measures this machine by itself."""
-    return ["popmodel", "bench", "-o", str(path), "--force"]
+    return ["popmodel", "machine", "measure", "-o", str(path), "--force"]
 
 
 def unknown(path: Path) -> Profile:

@@ -1,4 +1,4 @@
-"""A machine of four cores for ``popmodel bench``, played by a program."""
+"""A machine of four cores for ``popmodel machine measure``, played by a program."""
 
 from __future__ import annotations
 

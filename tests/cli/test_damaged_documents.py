@@ -307,7 +307,7 @@ def test_samples(
         shutil.copy(path, folder)
     path = dice.choice(sorted(folder.glob("*.jsonl")))
     path.write_text(some_lines(path.read_text(), dice))
-    check(capsys, "bench", "collect", str(folder), "-o", "-")
+    check(capsys, "machine", "measure", "--samples", str(folder))
 
 
 @often(100)

@@ -183,7 +183,7 @@ def test_what_to_measure_is_told_where_the_choice_may_cost_much(popmodel: Call) 
         r"uncertainty law of [a-z ]+ \(law\.\w+\), \d\d % of the variance; "
         r"measure a run of \d+ x \d to decide; "
         r"largest that a benchmark measures: [a-z, ]+ \((?!law)[\w.]+\), \d+ % of the variance "
-        r"measure, then add --machine machine\.json: popmodel bench ",
+        r"measure, then add --machine machine\.json: popmodel machine measure ",
         out,
     )
 
@@ -194,7 +194,7 @@ def test_a_small_loss_is_not_worth_a_measurement(
     monkeypatch.setattr(split_choice, "WORTH", 0.2)
     lines = popmodel(*RUN)[1].splitlines()
     assert any(line.startswith("uncertainty   none that matters: measuring") for line in lines)
-    assert not any(line.startswith("  popmodel bench") for line in lines)
+    assert not any(line.startswith("  popmodel machine measure") for line in lines)
 
 
 def test_a_drawing(shown: Call, tmp_path: Path) -> None:

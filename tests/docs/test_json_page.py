@@ -74,7 +74,7 @@ COMMANDS = (
     "docs serialisation_efficiency",
     "docs mpi.communication_efficiency",
     "docs study",
-    "doctor",
+    "machine check",
     "signature",
     "signature check stencil3d",
     "signature from tests/data/is.S.4.prv.gz",
@@ -85,13 +85,12 @@ COMMANDS = (
     f"signature check stencil3d --set N=200 --against {TRACE}",
     "machine show sandybridge-fdr",
     "machine check sandybridge-fdr",
-    f"machine diff sandybridge-fdr {TWO_CORES}",
+    f"machine compare sandybridge-fdr {TWO_CORES}",
 )
 RARE = {
     # What takes a compiler, an MPI, more cores, a trace with marked regions or places of its calls,
     # or a mistake.
     "popmodel/trace/1": r".*",
-    "popmodel/build/1": r".*",
     "popmodel/metrics/1": (
         r"runs\[\]\.(call_sites|warnings|by_region|threads)\[\].*|advice\.steepest_fall\..*"
     ),

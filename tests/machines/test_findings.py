@@ -25,7 +25,7 @@ THEN = datetime(2026, 11, 2, tzinfo=UTC)
 _MEASURED = {"barrier", "for", "parallel_for", "reduction"}
 OTHERS = (
     f"openmp: {', '.join(sorted(set(CONSTRUCTS) - _MEASURED))} are "
-    "assumed, 200 ns to 40 us: measure it: popmodel bench -o machine.json"
+    "assumed, 200 ns to 40 us: measure it: popmodel machine measure -o machine.json"
 )
 """Constructs that the profile of these tests lacks."""
 
@@ -54,9 +54,9 @@ def test_what_predictions_need_is_asked_for_with_its_remedy() -> None:
     del one["memory"]["kappa"], one["net"]["reduce_gamma"]
     assert found(one, "missing") == [
         "signatures with if_fits need memory.kappa (assumed meanwhile: 0.25 to 1.5): measure it: "
-        "popmodel bench -o machine.json",
+        "popmodel machine measure -o machine.json",
         "predictions of reductions need net.reduce_gamma (assumed meanwhile: 2e-11 to 1e-09 s/B): "
-        "measure it: popmodel bench -o machine.json",
+        "measure it: popmodel machine measure -o machine.json",
     ]
 
 
@@ -65,7 +65,7 @@ def test_what_everything_needs_is_asked_for_in_words() -> None:
     del one["core"]["freq"]
     assert found(one, "missing") == [
         "all predictions need core.freq (assumed meanwhile: 1.2e+09 to 4.5e+09 Hz): measure it: "
-        "popmodel bench -o machine.json"
+        "popmodel machine measure -o machine.json"
     ]
 
 
@@ -107,7 +107,7 @@ def test_what_is_assumed_is_told_with_its_bounds() -> None:
     del one["core"]["overlap"], one["memory"]["q"]
     one["absent"] = {"memory.q": "saturation cannot be fitted from 2 cores of a memory domain"}
     assert found(one, "preset") == [
-        "core.overlap is assumed, 0 to 1: measure it: popmodel bench -o machine.json",
+        "core.overlap is assumed, 0 to 1: measure it: popmodel machine measure -o machine.json",
         "memory.q is assumed, 2.5 to 6: saturation cannot be fitted from 2 cores of a memory "
         "domain",
         OTHERS,
@@ -178,7 +178,7 @@ def test_what_is_not_measured_is_told() -> None:
         "memory.line_takeover.any",
         "memory.inner_kappa.any",
         f"openmp: {', '.join(sorted(set(CONSTRUCTS) - {'for', 'parallel_for', 'reduction'}))} are "
-        "assumed, 200 ns to 40 us: measure it: popmodel bench -o machine.json",
+        "assumed, 200 ns to 40 us: measure it: popmodel machine measure -o machine.json",
     ]
     one = document()
     one["memory"]["kappa"] = {"value": 0.5, "origin": "user"}
@@ -189,8 +189,8 @@ def test_bounds_of_what_is_assumed_have_their_unit() -> None:
     one = document()
     del one["memory"]["line_takeover"]
     assert found(one, "preset") == [
-        "memory.line_takeover.any is assumed, 2 ns to 20 ns: measure it: popmodel bench -o "
-        "machine.json",
+        "memory.line_takeover.any is assumed, 2 ns to 20 ns: measure it: popmodel machine measure "
+        "-o machine.json",
         OTHERS,
     ]
 

@@ -93,7 +93,9 @@ def test_a_part_of_a_profile_is_a_profile() -> None:
         with pytest.raises(MissingQuantity) as caught:
             ask()
         assert caught.value.hint is not None
-        assert caught.value.hint.endswith(f"popmodel bench --only {part} -o lab.json --force")
+        assert caught.value.hint.endswith(
+            f"popmodel machine measure --only {part} -o lab.json --force"
+        )
 
 
 def test_why_something_could_not_be_measured_is_told() -> None:
@@ -212,7 +214,7 @@ def test_what_is_absent_is_unknown() -> None:
         loaded.get("memory.copy_bw")
     assert caught.value.message == "profile lab (lab.json) has no value for memory.copy_bw"
     assert caught.value.hint is not None
-    assert "popmodel bench --only memory" in caught.value.hint
+    assert "popmodel machine measure --only memory" in caught.value.hint
     assert loaded.class_bounds("inter") == [None]  # assumed
     with pytest.raises(MissingQuantity, match=r"has no value for openmp\.reduction"):
         loaded.thread_counts("reduction")
@@ -331,12 +333,15 @@ def test_what_cannot_be_used_is_told_with_the_next_step(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     with pytest.raises(ProfileError) as caught:
         profile.load(path)
-    assert caught.value.hint == "give a profile that popmodel bench wrote, or the name of a preset"
+    assert (
+        caught.value.hint
+        == "give a profile that popmodel machine measure wrote, or the name of a preset"
+    )
     for text in ("{", "[1]", '{"schema": "popmodel/machine/1"}'):
         path.write_text(text)
         with pytest.raises(ProfileError) as caught:
             profile.load(path)
-        assert caught.value.hint == "correct it, or measure again: popmodel bench"
+        assert caught.value.hint == "correct it, or measure again: popmodel machine measure"
 
 
 def test_unknown_name() -> None:

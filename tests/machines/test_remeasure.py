@@ -1,4 +1,4 @@
-"""Commands that measure a quantity: each is one that popmodel bench takes as it is."""
+"""Commands that measure a quantity: each is one that popmodel machine measure takes as it is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_command_is_one_that_bench_takes(path: str, source: Profile) -> No
     assert None not in lines
     for line in filter(None, lines):
         verb, options = parsed(line)
-        assert verb == "bench"
+        assert verb == "machine measure"
         output = str(options["output"])
         assert output.lower().endswith(".json")
         assert not output.startswith("-")
@@ -48,29 +48,29 @@ def test_every_command_is_one_that_bench_takes(path: str, source: Profile) -> No
 
 
 def test_a_preset_is_replaced_by_a_machine_of_ones_own() -> None:
-    assert measuring(PRESET, "memory.bsat") == "popmodel bench -o machine.json"
+    assert measuring(PRESET, "memory.bsat") == "popmodel machine measure -o machine.json"
     assert measuring(PRESET, "net.inter.classes.beta") == (
-        "popmodel bench --script slurm --nodes 2 -o machine.json"
+        "popmodel machine measure --script slurm --nodes 2 -o machine.json"
     )
 
 
 def test_a_part_of_a_file_is_measured_anew() -> None:
     node = in_file("my machine.json", profiles.load(NODE))
     assert measuring(node, "memory.copy_bw") == (
-        "popmodel bench --full --only memory -o 'my machine.json' --force"
+        "popmodel machine measure --full --only memory -o 'my machine.json' --force"
     )
     unknown = measuring(node, "memory.bsat")  # not measured yet: the quick way first
-    assert unknown == "popmodel bench --only memory -o 'my machine.json' --force"
+    assert unknown == "popmodel machine measure --only memory -o 'my machine.json' --force"
 
 
 def test_the_network_between_nodes_needs_a_job_and_replaces_nothing() -> None:
     cluster = in_file("lab/cluster.json", PRESET)
     for name in ("net.inter.classes.alpha", "net.intra.classes.alpha", "net.reduce_gamma"):
         assert measuring(cluster, name) == (
-            "popmodel bench --script slurm --nodes 2 -o lab/cluster-new.json"
+            "popmodel machine measure --script slurm --nodes 2 -o lab/cluster-new.json"
         )
     assert measuring(cluster, "openmp.parallel_for.seconds") == (
-        "popmodel bench --only openmp -o lab/cluster.json --force"
+        "popmodel machine measure --only openmp -o lab/cluster.json --force"
     )
 
 
@@ -80,7 +80,7 @@ def test_no_benchmark_measures_the_application(name: str) -> None:
 
 
 def test_a_first_measurement_has_all_parts() -> None:
-    assert measuring_anew("memory.bsat") == "popmodel bench -o machine.json"
-    between = "popmodel bench --script slurm --nodes 2 -o machine.json"
+    assert measuring_anew("memory.bsat") == "popmodel machine measure -o machine.json"
+    between = "popmodel machine measure --script slurm --nodes 2 -o machine.json"
     assert measuring_anew("net.inter.alpha") == between
     assert measuring_anew("persistent_cv") is None

@@ -18,7 +18,7 @@ from popmodel.reports.renderers.terminal import block_lines
 from popmodel.reports.renderers.text import command_lines
 
 MAIN = ["hybrid-additive"]
-MEASURE = "popmodel bench --only memory -o 'my machine.json' --force"
+MEASURE = "popmodel machine measure --only memory -o 'my machine.json' --force"
 Document = dict[str, Any]
 
 
@@ -91,9 +91,9 @@ def test_what_intervals_include_is_told(document: Document) -> None:
 def test_the_command_that_measures_can_be_pasted(document: Document, width: int) -> None:
     lines = shown({**document, "doubtful": {"memory.bsat": 0.5}, "measure": MEASURE}, width=width)
     text = "\n".join(lines)
-    above, _, below = text.partition("  popmodel bench ")
+    above, _, below = text.partition("  popmodel machine measure ")
     assert " ".join(above.split()).endswith("measure, then add --machine 'my machine.json':")
-    command = f"popmodel bench {below.partition(chr(10) + chr(10))[0]}"
+    command = f"popmodel machine measure {below.partition(chr(10) + chr(10))[0]}"
     assert parsed(command) == parsed(MEASURE)
 
 
@@ -145,7 +145,7 @@ def test_no_benchmark_measures_the_application(document: Document) -> None:
         "main uncertainty: persistent imbalance (imbalance.persistent_cv, user), 50 % of the "
         "variance"
     ) in lines
-    assert not any("popmodel bench" in line for line in lines)
+    assert not any("popmodel machine measure" in line for line in lines)
 
 
 def test_few_remedies_are_shown_and_the_others_counted(document: Document) -> None:

@@ -107,11 +107,15 @@ def test_all_doubts_are_told_the_heaviest_elsewhere() -> None:
 
 
 def test_what_would_narrow_it_is_named_with_its_command() -> None:
-    one = {**BEST, "doubtful": {"memory.bsat": 0.82, "law.loops": 0.1}, "measure": "popmodel bench"}
+    one = {
+        **BEST,
+        "doubtful": {"memory.bsat": 0.82, "law.loops": 0.1},
+        "measure": "popmodel machine measure",
+    }
     text = words(narrowing(one, DOCUMENT))
     assert "(memory.bsat), 82 % of the variance" in text
     assert "to narrow 32 x 2" in text
-    assert "popmodel bench" in text
+    assert "popmodel machine measure" in text
     assert narrowing(BEST, DOCUMENT) == ()
 
 

@@ -106,7 +106,7 @@ def test_a_step_that_fails_is_noted_with_its_reason(folder: Path) -> None:
         raise PopmodelError("no luck")
 
     with pytest.raises(PopmodelError, match="no luck"):
-        carried_out(begun(folder), "machine", "popmodel bench", fails)
+        carried_out(begun(folder), "machine", "popmodel machine measure", fails)
     step = begun_again(folder)["machine"]
     assert (step["state"], step["error"]) == ("failed", "no luck")
 
@@ -116,7 +116,7 @@ def test_a_step_that_is_interrupted_is_noted(folder: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        carried_out(begun(folder), "machine", "popmodel bench", stops)
+        carried_out(begun(folder), "machine", "popmodel machine measure", stops)
     assert begun_again(folder)["machine"]["state"] == "interrupted"
 
 

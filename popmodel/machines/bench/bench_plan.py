@@ -324,7 +324,7 @@ def tools(request: MeasurementRequest, cores: int) -> Tools:
             mpi = find_mpi(request.launcher)
         except ToolchainError as error:
             find_compiler(None)  # without one the parts that need no MPI cannot be measured either
-            without = "popmodel bench --only core,memory,loops,openmp,noise"
+            without = "popmodel machine measure --only core,memory,loops,openmp,noise"
             hint = f"{error.hint}; without MPI: {without}"
             raise ToolchainError(error.message, hint) from error
     compiler = find_compiler(mpi)

@@ -219,7 +219,7 @@ def nothing_of(
 ) -> PopmodelError:
     """The error for a measurement that has nothing of the parts that were asked for."""
     what = f"{', '.join(parts)}: nothing could be measured"
-    hint = "popmodel doctor shows what works on this machine"
+    hint = "popmodel machine check shows what works on this machine"
     if failures:
         return PopmodelError(f"{what}: {failures[0].text}", failures[0].error.hint or hint)
     above = [path for part in parts for path in PATHS[part]]

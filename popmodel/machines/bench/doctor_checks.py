@@ -184,7 +184,7 @@ def check_counters(refused: int | None, paranoia: int | None) -> DoctorCheck:
         todo = "popmodel trace --counters needs them: ask for kernel.perf_event_paranoid=2"
         return DoctorCheck("counters", "absent", f"not permitted{setting}", todo, facts)
     found = f"not available ({facts['error']}), as in most virtual machines and containers"
-    todo = "traces recorded here will have none; popmodel bench does not need them"
+    todo = "traces recorded here will have none; popmodel machine measure does not need them"
     return DoctorCheck("counters", "absent", found, todo, facts)
 
 

@@ -489,7 +489,7 @@ def left_out(
             yield PATHS[part][0], "needs at least 2 ranks"
         return
     if "p2p" in speaking and nodes == 1:
-        yield "net.inter", "needs 2 nodes: popmodel bench --script slurm --nodes 2"
+        yield "net.inter", "needs 2 nodes: popmodel machine measure --script slurm --nodes 2"
     if "p2p" in speaking and ranks // nodes in (2, 3):
         yield "net.shm_k", f"needs 4 ranks on a node, not {ranks // nodes}"
     cores = topology.cores_per_node

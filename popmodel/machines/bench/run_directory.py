@@ -50,7 +50,7 @@ KIND = DocumentKind(
     record(
         {"schema": Text(), "made_with": NamedShape(Text()), "completed": Flag(), **bench_plan.KEYS}
     ),
-    "measurement plans are written by popmodel bench",
+    "measurement plans are written by popmodel machine measure",
 )
 SUFFIX = ".samples"
 PLAN = "plan.json"
@@ -122,7 +122,7 @@ def find(folder: Path) -> StoredMeasurement | None:
     path = folder / PLAN
     if not path.exists():
         return None
-    collect = shell.join(["popmodel", "bench", "collect", str(folder)])
+    collect = shell.join(["popmodel", "machine", "measure", "--samples", str(folder)])
     hint = f"restart with --force, or collect the samples: {collect}"
     try:
         table, plan = _read_plan(path)
@@ -147,7 +147,7 @@ def held(folder: Path) -> Iterator[None]:
     refuse_planted(folder, "choose another file with -o: samples are kept in a directory beside it")
     with locked_folder(
         folder,
-        "popmodel bench",
+        "popmodel machine measure",
         "choose another file with -o",
         refuse_foreign=_refuse_foreign,
         unwritable=unwritable,
@@ -161,7 +161,8 @@ def _refuse_foreign(folder: Path) -> None:
     if present and not (folder / PLAN).exists():
         raise FileError(
             folder,
-            f"contains files that popmodel bench did not write, such as {present[0].name}",
+            "contains files that popmodel machine measure did not write, such as "
+            f"{present[0].name}",
             hint="choose another file with -o: samples are kept in a directory beside it",
         )
 

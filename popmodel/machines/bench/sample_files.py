@@ -73,7 +73,7 @@ _MORE = ("reference", "arithmetic", "pace", "arithmetic_pace")
 _BESIDE = {"reference": "seconds", "pace": "seconds", "arithmetic_pace": "arithmetic"}
 """Arrays with a value for every batch of another."""
 
-_DAMAGED = "remove the line, or measure again: popmodel bench"
+_DAMAGED = "remove the line, or measure again: popmodel machine measure"
 
 Array = NDArray[np.float64]
 
@@ -120,7 +120,7 @@ _HEADER = TableShape(
 )
 
 HEADER = DocumentKind(
-    SCHEMA, "samples file", _HEADER, "samples files are written by popmodel bench"
+    SCHEMA, "samples file", _HEADER, "samples files are written by popmodel machine measure"
 )
 
 _RESUMED = TableShape({"schema": Text((SCHEMA,))}, others=Plain())
@@ -246,7 +246,7 @@ def read_one(path: str | os.PathLike[str]) -> Launch:
         raise SamplesError(
             path,
             "is empty: the launch ended before it wrote anything",
-            hint="measure again: popmodel bench",
+            hint="measure again: popmodel machine measure",
         )
     header = HEADER.read(entries[0][1], path, SamplesError, line=1)
     results: list[SampleResult] = []

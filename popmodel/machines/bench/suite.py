@@ -242,7 +242,7 @@ _HEAD = """\
 # Measures {nodes} of a cluster for popmodel: {mode} mode, about {minutes} min.
 #
 #   submit    cd {folder} && sbatch {script}
-#   collect   popmodel bench collect {folder} -o {output}
+#   collect   popmodel machine measure --samples {folder} -o {output}
 #
 # Add what your site requires (account, partition) to sbatch or as #SBATCH lines. The script is for
 # identical nodes with {cores} cores; for others write it again with --ranks (ranks on all nodes).

@@ -277,7 +277,8 @@ def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> LaunchWay:
     if not mpi.launchers:
         raise LaunchError(
             f"{mpi.name}: found neither mpirun nor mpiexec, and this is not a batch job",
-            "run it in a job (popmodel bench --script slurm), or give the launcher: --launcher",
+            "run it in a job (popmodel machine measure --script slurm), or give the launcher: "
+            "--launcher",
         )
     if (way := _WORKED.get(_steering(mpi, environment))) is not None:
         return way

@@ -158,7 +158,7 @@ def test_counters() -> None:
     assert (check.status, check.found) == ("ok", "available (instructions, cycles)")
     assert check.facts == {"error": None, "perf_event_paranoid": 2}
     ask = "popmodel trace --counters needs them: ask for kernel.perf_event_paranoid=2"
-    without = "traces recorded here will have none; popmodel bench does not need them"
+    without = "traces recorded here will have none; popmodel machine measure does not need them"
     nowhere = "not available (ENOENT), as in most virtual machines and containers"
     for refused, paranoia, found, todo in (
         (errno.EACCES, 4, "not permitted (perf_event_paranoid is 4)", ask),

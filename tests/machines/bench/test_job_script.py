@@ -79,7 +79,10 @@ def test_the_script_says_how_to_submit_and_what_it_wants(
     text = path.read_text()
     assert subprocess.run(["bash", "-n", str(path)], capture_output=True).stderr == b""
     assert f"#   submit    cd '{run.folder}' && sbatch job.sh\n" in text
-    assert f"#   collect   popmodel bench collect '{run.folder}' -o 'my cluster.json'\n" in text
+    assert (
+        f"#   collect   popmodel machine measure --samples '{run.folder}' -o 'my cluster.json'\n"
+        in text
+    )
     assert "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n" in text
     assert "#SBATCH --time=00:" in text
     does = [line for line in text.splitlines() if not line.startswith("#")]

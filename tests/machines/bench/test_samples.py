@@ -117,8 +117,8 @@ def test_damage_is_named_with_its_line(tmp_path: Path, lines: list[Any], words: 
         read([path])
     assert words in caught.value.message
     hints = (
-        "remove the line, or measure again: popmodel bench",
-        "samples files are written by popmodel bench",
+        "remove the line, or measure again: popmodel machine measure",
+        "samples files are written by popmodel machine measure",
     )
     assert caught.value.hint in hints
 

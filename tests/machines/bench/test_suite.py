@@ -289,7 +289,8 @@ def test_a_directory_of_something_else_is_not_touched(tmp_path: Path) -> None:
     with pytest.raises(FileError) as error:
         run_directory.begin(tmp_path, plan(), MADE_WITH)
     assert error.value.message == (
-        f"{tmp_path}: contains files that popmodel bench did not write, such as thesis.tex"
+        f"{tmp_path}: contains files that popmodel machine measure did not write, such as "
+        "thesis.tex"
     )
     assert error.value.hint is not None
     assert "-o" in error.value.hint
@@ -311,7 +312,8 @@ def test_a_plan_of_another_version_is_refused(
         run_directory.find(run.folder)
     assert f"plan.json: {words}" in error.value.message
     assert error.value.hint == (
-        f"restart with --force, or collect the samples: popmodel bench collect {run.folder}"
+        "restart with --force, or collect the samples: popmodel machine measure --samples "
+        f"{run.folder}"
     )
 
 
@@ -320,7 +322,8 @@ def test_a_damaged_plan_is_named_with_its_line(run: StoredMeasurement) -> None:
     with pytest.raises(FileError, match=r"plan\.json:2: is not JSON") as error:
         run_directory.find(run.folder)
     assert error.value.hint == (
-        f"restart with --force, or collect the samples: popmodel bench collect {run.folder}"
+        "restart with --force, or collect the samples: popmodel machine measure --samples "
+        f"{run.folder}"
     )
 
 

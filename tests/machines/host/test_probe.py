@@ -162,7 +162,8 @@ def test_no_launcher_at_all(tmp_path: Path) -> None:
         "Open MPI 5.0.11: found neither mpirun nor mpiexec, and this is not a batch job"
     )
     assert error.hint == (
-        "run it in a job (popmodel bench --script slurm), or give the launcher: --launcher"
+        "run it in a job (popmodel machine measure --script slurm), or give the launcher: "
+        "--launcher"
     )
 
 

@@ -330,7 +330,7 @@ def quantities(
         except OverflowError:
             raise CalibrationError(
                 f"these samples do not determine {name}: no launch measured all that it needs",
-                "measure again: popmodel bench",
+                "measure again: popmodel machine measure",
             ) from None
         if name in zero:
             if limits[0] < 0:
@@ -339,7 +339,7 @@ def quantities(
         elif limits[0] <= 0:
             raise CalibrationError(
                 f"these samples do not determine {name}: it must be above 0, not {limits[0]:g}",
-                "measure again: popmodel bench",
+                "measure again: popmodel machine measure",
             )
         else:  # an interval that was taken linearly may reach below what makes sense
             limits = [max(limit, limits[0] * _ROUNDING) for limit in limits]

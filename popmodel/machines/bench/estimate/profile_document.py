@@ -33,12 +33,14 @@ def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, 
     """
     measured = MeasuredResults(launches)
     if not any(result.absent is None for result in measured):
-        raise CalibrationError("these samples contain no results", "measure again: popmodel bench")
+        raise CalibrationError(
+            "these samples contain no results", "measure again: popmodel machine measure"
+        )
     described = [launch for launch in launches if launch.header.get("files")]
     if not described:
         raise CalibrationError(
             "these samples do not describe the hardware: none is from popmodel-node",
-            "measure a part of the node as well, for example popmodel bench --only core",
+            "measure a part of the node as well, for example popmodel machine measure --only core",
         )
     files = described[-1].header["files"]
     machine = hardware.read(files)

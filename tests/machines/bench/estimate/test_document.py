@@ -65,7 +65,7 @@ def test_no_result_makes_no_profile() -> None:
     with pytest.raises(CalibrationError) as caught:
         calibrate([absent("smt", "no SMT", shared=1)])
     assert caught.value.message == "these samples contain no results"
-    assert caught.value.hint == "measure again: popmodel bench"
+    assert caught.value.hint == "measure again: popmodel machine measure"
 
 
 def test_hardware_that_nobody_described_makes_no_profile() -> None:
@@ -73,5 +73,5 @@ def test_hardware_that_nobody_described_makes_no_profile() -> None:
     with pytest.raises(CalibrationError, match="do not describe the hardware") as caught:
         calibrate(found)
     assert caught.value.hint == (
-        "measure a part of the node as well, for example popmodel bench --only core"
+        "measure a part of the node as well, for example popmodel machine measure --only core"
     )

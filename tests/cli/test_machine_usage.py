@@ -1,8 +1,7 @@
-"""``popmodel bench``: programs, job scripts and wrong usage."""
+"""``popmodel machine measure``: programs, job scripts and wrong usage."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,26 +16,14 @@ Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
 
 
-def test_built_programs_are_named(popmodel: Call, machine: Path) -> None:
-    status, out, err = popmodel("bench", "--build-only")
-    assert (status, err) == (0, "")
-    node = machine.parent / "popmodel-node"
-    assert out.startswith(f"popmodel-node  {node}\n")
-    document = json.loads(popmodel("bench", "--build-only", "--format", "json")[1])
-    assert document["schema"] == "popmodel/build/1"
-    assert document["programs"]["node"] == str(node)
-    assert document["compiler"] == "cc 1"
-    assert not list(machine.iterdir())
-
-
 def test_a_job_script_is_written_and_not_submitted(popmodel: Call, machine: Path) -> None:
     status, out, err = popmodel(
-        "bench", "--script", "slurm", "--nodes", "2", "--ranks", "96", "-o", "c.json"
+        "machine", "measure", "--script", "slurm", "--nodes", "2", "--ranks", "96", "-o", "c.json"
     )
     assert (status, out) == (0, "c.samples/job.sh\n")
     assert err == (
         "popmodel: to submit: cd c.samples && sbatch job.sh\npopmodel: after the job: "
-        "popmodel bench collect c.samples -o c.json\n"
+        "popmodel machine measure --samples c.samples -o c.json\n"
     )
     text = machine.joinpath("c.samples", "job.sh").read_text()
     assert "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=48\n" in text
@@ -55,7 +42,7 @@ def test_a_script_with_the_mpi_of_a_python_package_is_doubted(
         "tools",
         lambda request, cores: replace(using, mpi=mpi),  # noqa: ARG005
     )
-    err = popmodel("bench", "--script", "slurm")[2]
+    err = popmodel("machine", "measure", "--script", "slurm")[2]
     assert err.startswith(
         "popmodel: warning: this MPI is a Python package; srun may not be able to start its "
         "programs: load the cluster's MPI module\n"
@@ -73,7 +60,7 @@ def test_an_mpi_that_is_missing_is_not_needed_by_all_parts(monkeypatch: pytest.M
         measurement.tools(MeasurementRequest("quick", ("core", "p2p")), 4)
     assert error.value.message == "no MPI found"
     assert error.value.hint == (
-        "install one; without MPI: popmodel bench --only core,memory,loops,openmp,noise"
+        "install one; without MPI: popmodel machine measure --only core,memory,loops,openmp,noise"
     )
     for request, cores in (
         (MeasurementRequest("quick", ("core",)), 4),
@@ -102,10 +89,6 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["--quick", "--full"],
-            "--quick and --full are mutually exclusive\nhint: leave one of them out",
-        ),
         (["--only", "opnmp"], "--only opnmp: unknown part 'opnmp'\nhint: did you mean openmp?"),
         (
             ["--ranks", "0"],
@@ -124,7 +107,7 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
         (
             ["--nodes", "2"],
             "--nodes: only valid with --script\nhint: several nodes are measured in a batch "
-            "job: popmodel bench --script slurm --nodes 2",
+            "job: popmodel machine measure --script slurm --nodes 2",
         ),
         (
             ["--script", "slurm", "--nodes", "2", "--ranks", "5"],
@@ -143,43 +126,28 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
             "machine show FILE.json -o FILE.md",
         ),
         (
-            ["-o", "-", "--format", "csv"],
-            "-o -: a profile is JSON, not csv\nhint: leave -o - out",
+            ["--samples", "x", "--full"],
+            "--samples: only --format, -o and --force are valid with it\n"
+            "hint: popmodel machine measure --samples DIR -o machine.json",
         ),
         (
-            ["--build-only", "--script", "slurm"],
-            "--build-only and --script are mutually exclusive\nhint: leave --build-only out: "
-            "--script builds the programs",
-        ),
-        (
-            ["--build-only", "-o", "-"],
-            "-o -: not valid with --build-only\nhint: leave -o out",
-        ),
-        (
-            ["colect", "x"],
-            "bench: unexpected argument 'colect'\nhint: to measure: popmodel bench; to make "
-            "a profile from samples: popmodel bench collect DIR...",
-        ),
-        (
-            ["collect"],
-            "collect: no directory given\nhint: popmodel bench collect machine.samples",
-        ),
-        (
-            ["collect", "x", "--full"],
-            "collect: only --format, -o and --force are valid with it\n"
-            "hint: popmodel bench collect DIR... -o machine.json",
+            ["--quick"],
+            "no such option: --quick\nhint: now the default: leave it out",
         ),
     ],
 )
 @pytest.mark.usefixtures("machine")
 def test_wrong_usage(popmodel: Call, arguments: list[str], message: str) -> None:
-    assert popmodel("bench", *arguments) == (2, "", f"popmodel: error: {message}\n")
+    assert popmodel("machine", "measure", *arguments) == (2, "", f"popmodel: error: {message}\n")
 
 
 @pytest.mark.usefixtures("machine")
 def test_a_directory_of_something_else_is_not_written_to(popmodel: Call) -> None:
     Path("m.samples").mkdir()
     Path("m.samples/data.csv").write_text("1")
-    status, _, err = popmodel("bench", "-o", "m.json")
+    status, _, err = popmodel("machine", "measure", "-o", "m.json")
     assert status == 1
-    assert "m.samples: contains files that popmodel bench did not write, such as data.csv" in err
+    assert (
+        "m.samples: contains files that popmodel machine measure did not write, such as data.csv"
+        in err
+    )

@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.base import shell
 from popmodel.base.units import format_size, plural
-from popmodel.machines import profile as profiles
 from popmodel.machines import profile_findings as findings
 from popmodel.machines.parameter import Parameter, is_free
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import Quantity
 from popmodel.machines.register import REGISTER
-from popmodel.reports.blocks import Facts, Section, TableBlock, TableRow, heads, texts, titled
+from popmodel.reports.blocks import (
+    Brief,
+    Facts,
+    NoteBlock,
+    Role,
+    Section,
+    TableBlock,
+    TableRow,
+    heads,
+    notes,
+    texts,
+    titled,
+)
 from popmodel.reports.machine_values import (
     figure,
     host_text,
@@ -22,7 +34,7 @@ from popmodel.reports.machine_values import (
     unit_of,
     value_text,
 )
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Record, Views
 
 _SIZES = (8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20)  # of messages that are shown
 _THREADS = 3  # columns of thread counts at most
@@ -40,19 +52,76 @@ _COUNTED = {"core.freq": ("active core", _THREADS), "memory.by_cores": ("core", 
 _TIERS = {"socket": "one socket", "intra": "one node", "inter": "two nodes"}
 
 
-def blocks(document: Document) -> list[Section]:
+def views(profile: Profile) -> Views:
+    """How a profile is shown."""
+    return Views(lambda _: _blocks(profile), lambda _: _records(profile))
+
+
+def _blocks(profile: Profile) -> list[Section]:
     """What the machine is, what it does, what limits the profile."""
-    profile = _profile(document)
-    return [
-        (Facts(tuple(_facts(document, profile))),),
+    facts, remarks = _facts(profile), dict(_remarks(profile))
+    whole = (
+        (Facts(tuple(facts)),),
         *((table,) for table in _tables(profile) if table.rows),
-        *(titled(title, remarks) for title, remarks in _remarks(document)),
+        *(titled(title, lines) for title, lines in remarks.items()),
+    )
+    number = len(remarks["warnings"])
+    weighty = [one.text for one in findings.inspect(profile) if one.kind in ("failed", "noisy")]
+    name = shell.quote(profile.name if profile.is_preset else profile.path)
+    doubts = f"{plural(number, 'warning')}: popmodel machine check {name}"
+    brief = (
+        (Facts(_in_brief(facts)),),
+        notes(weighty[:_DOUBTS], Role.WARNING),
+        *((table,) for table in (_essentials(profile),) if table.rows),
+        (NoteBlock(doubts),) if number else (),
+    )
+    return [(Brief(whole, brief),)]
+
+
+def _in_brief(facts: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The machine, its processor and its node; other software in one line."""
+    software = ", ".join(text for name, text in facts if name in _SOFTWARE)
+    shown = [row for row in facts if row[0] not in (*_SOFTWARE, "note", "caches")]
+    return (*shown, *([("software", software)] if software else []))
+
+
+_DOUBTS = 2  # failures and noise that a screen shows
+_SOFTWARE = ("compiler", "mpi", "openmp")
+_ESSENTIAL = (
+    "core.freq",
+    "core.flop_per_cycle",
+    "memory.b1",
+    "memory.by_cores",
+    "memory.bsat",
+    "memory.latency.MEM",
+)
+
+
+def _essentials(profile: Profile) -> TableBlock:
+    """What predictions rest on first: clock, arithmetic, memory, messages, parallel regions."""
+    rows = [
+        TableRow(row.label, row.cells)
+        for parameter in REGISTER
+        if parameter.shown and parameter.stem in _ESSENTIAL
+        for row in _of(profile, parameter, most=2)
     ]
+    for tier, where in _TIERS.items():
+        last = (
+            len(profile.class_bounds(tier)) - 1 if tier in profile.document.get("net", {}) else -1
+        )
+        for what, path in (("latency", "classes[0].alpha"), ("bandwidth", f"classes[{last}].beta")):
+            rows += _row(profile, f"{what}, {where}", f"net.{tier}.{path}", depth=0)
+    for name in ("parallel_for", "barrier"):
+        threads = profile.document.get("openmp", {}).get(name, {}).get("T", [])
+        if threads:
+            path = f"openmp.{name}.seconds[{len(threads) - 1}]"
+            label = f"OpenMP {name}, {plural(threads[-1], 'thread')}"
+            rows += _row(profile, label, path, depth=0)
+    return TableBlock(heads(["value", "90 %"]), tuple(rows))
 
 
-def records(document: Document) -> list[Record]:
+def _records(profile: Profile) -> list[Record]:
     """One line per quantity, and one per path that is absent with the reason."""
-    profile = _profile(document)
     known: list[Record] = [
         {
             "path": path,
@@ -67,30 +136,19 @@ def records(document: Document) -> list[Record]:
         }
         for path, quantity in profile.quantities.items()
     ]
-    absent = _content(document).get("absent", {})
+    absent = profile.document.get("absent", {})
     return known + [{"path": path, "absent": reason} for path, reason in absent.items()]
 
 
-def _content(document: Document) -> Mapping[str, Any]:
-    """The profile itself, which is the whole document where it is written as it is."""
-    content: Mapping[str, Any] = document.get("profile", document)
-    return content
-
-
-def _profile(document: Document) -> Profile:
-    path = str(document.get("path", "profile"))
-    return profiles.from_document(_content(document), path)
-
-
-def _facts(document: Document, profile: Profile) -> list[tuple[str, str]]:
+def _facts(profile: Profile) -> list[tuple[str, str]]:
     topology = profile.topology
-    origin = "preset, not measured" if document.get("preset") else profile.origin
+    origin = "preset, not measured" if profile.is_preset else profile.origin
     if (moment := findings.measured_at(profile)) is not None:
         origin += f" {moment:%Y-%m-%d}"
     facts = [("machine", f"{profile.name} ({origin})")]
     facts += [
         (str(key).replace("_", " "), host_text(value))
-        for key, value in _content(document).get("host", {}).items()
+        for key, value in profile.document.get("host", {}).items()
         if isinstance(value, str | int | float)
         and not isinstance(value, bool)
         and key not in _HIDDEN
@@ -129,7 +187,7 @@ def _tables(profile: Profile) -> Iterator[TableBlock]:
     yield TableBlock(heads(["value"]), tuple(_noise(profile)), first="noise")
 
 
-def _row(profile: Profile, label: str, path: str) -> Iterator[TableRow]:
+def _row(profile: Profile, label: str, path: str, depth: int = 1) -> Iterator[TableRow]:
     """A line for a quantity, if the profile has it."""
     quantity = profile.quantities.get(path)
     unit = "" if quantity is None else unit_of(path)
@@ -137,7 +195,7 @@ def _row(profile: Profile, label: str, path: str) -> Iterator[TableRow]:
         quantity, unit = inverse(quantity), "B/s"
     if quantity is not None:
         yield TableRow(
-            label, texts([value_text(quantity, unit), interval_text(quantity, unit)]), depth=1
+            label, texts([value_text(quantity, unit), interval_text(quantity, unit)]), depth=depth
         )
 
 
@@ -148,12 +206,12 @@ def _rows(profile: Profile, section: str) -> Iterator[TableRow]:
             yield from _of(profile, parameter)
 
 
-def _of(profile: Profile, parameter: Parameter) -> Iterator[TableRow]:
+def _of(profile: Profile, parameter: Parameter, most: int | None = None) -> Iterator[TableRow]:
     """Lines for a parameter: one for each entry of its table, for some of many core counts."""
     if parameter.stem in _COUNTED:
-        what, most = _COUNTED[parameter.stem]
+        what, usual = _COUNTED[parameter.stem]
         counts = sorted(int(path.rpartition(".")[2]) for path in _below(profile, parameter.stem))
-        for count in _few(counts, most):
+        for count in _few(counts, most or usual):
             label = parameter.shown.format(plural(count, what))
             yield from _row(profile, label, f"{parameter.stem}.{count}")
     elif "{}" in parameter.shown:
@@ -302,16 +360,13 @@ def _few(numbers: Sequence[int], most: int = _THREADS) -> list[int]:
     return [numbers[round(index * last / (most - 1))] for index in range(most)]
 
 
-def _remarks(document: Document) -> Iterator[tuple[str, list[str]]]:
+def _remarks(profile: Profile) -> Iterator[tuple[str, list[str]]]:
     """What limits the profile, with a title."""
     warnings = [
-        finding["text"]
-        for finding in document.get("findings", [])
-        if finding["kind"] not in ("unused", "missing")
+        finding.text
+        for finding in findings.inspect(profile)
+        if finding.kind not in ("unused", "missing")
     ]
     yield "warnings", warnings
-    absent = _content(document).get("absent", {})
+    absent = profile.document.get("absent", {})
     yield "not available", [f"{path}: {reason}" for path, reason in absent.items()]
-
-
-SHOWN = Views(blocks, records)

@@ -1,4 +1,4 @@
-"""``popmodel bench``: what an interrupt leaves, and who goes on with it."""
+"""``popmodel machine measure``: what an interrupt leaves, and who goes on with it."""
 
 from __future__ import annotations
 
@@ -47,18 +47,21 @@ def interrupted_at(number: int, jobs: int) -> Callable[..., suite.Starter]:
 def test_an_interrupt_is_told_and_the_same_command_goes_on(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = ("bench", "--only", "core", "-o", "m.json")
+    command = ("machine", "measure", "--only", "core", "-o", "m.json")
     with monkeypatch.context() as patch:
         patch.setattr(suite, "starter", interrupted_at(2, 3))
         status, out, err = popmodel(*command)
     assert (status, out) == (130, "")
     assert err.splitlines()[1:] == [
         "popmodel: samples are kept in m.core.samples: run the same command to resume",
-        "popmodel: for a profile of what was measured: popmodel bench collect m.core.samples",
+        "popmodel: for a profile of what was measured: popmodel machine measure --samples "
+        "m.core.samples",
         "popmodel: interrupted",
     ]
     assert not Path("m.json").exists()
-    status, out, err = popmodel("bench", "collect", "m.core.samples", "-o", "part.json")
+    status, out, err = popmodel(
+        "machine", "measure", "--samples", "m.core.samples", "-o", "part.json"
+    )
     lacking = "41 of 66 jobs have no sample: launch 2 was interrupted; launch 3 did not start"
     assert (status, err) == (0, f"popmodel: warning: m.core.samples: {lacking}\n")
     part = load("part.json")
@@ -83,15 +86,17 @@ def test_an_interrupt_is_told_and_the_same_command_goes_on(
 def test_another_command_does_not_go_on(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(suite, "starter", interrupted_at(2, 3))
-        popmodel("bench", "--only", "core", "-o", "m.json")
-    status, _, err = popmodel("bench", "--only", "core", "--full", "-o", "m.json")
+        popmodel("machine", "measure", "--only", "core", "-o", "m.json")
+    status, _, err = popmodel("machine", "measure", "--only", "core", "--full", "-o", "m.json")
     assert status == 2
     assert err == (
         "popmodel: error: m.core.samples: contains samples of a different measurement (mode "
         "quick, not full)\nhint: finish that one with its own options, choose another file "
         "with -o, or discard it with --force\n"
     )
-    status, _, err = popmodel("bench", "--only", "core", "--ranks", "2", "-o", "m.json", "--force")
+    status, _, err = popmodel(
+        "machine", "measure", "--only", "core", "--ranks", "2", "-o", "m.json", "--force"
+    )
     assert status == 0
     assert "going on" not in err
 
@@ -102,17 +107,17 @@ def test_an_unfinished_measurement_without_a_file_is_kept_from_another(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(suite, "starter", interrupted_at(2, 3))
-        assert popmodel("bench", "--only", "core")[0] == 130
+        assert popmodel("machine", "measure", "--only", "core")[0] == 130
     folder = run_directory.default_folder(("core",))
     kept = calls(str(folder))
-    status, _, err = popmodel("bench", "--only", "core", "--full")
+    status, _, err = popmodel("machine", "measure", "--only", "core", "--full")
     assert status == 2
     assert err.startswith(
         f"popmodel: error: {folder}: contains samples of a different measurement (mode quick, "
         "not full)\n"
     )
     assert calls(str(folder)) == kept
-    assert popmodel("bench", "--only", "core", "--ranks", "2", "--force")[0] == 0
+    assert popmodel("machine", "measure", "--only", "core", "--ranks", "2", "--force")[0] == 0
 
 
 @pytest.mark.usefixtures("machine")
@@ -120,7 +125,7 @@ def test_an_unfinished_measurement_without_a_file_is_kept_from_another(
 def test_two_commands_do_not_measure_into_one_directory(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
 ) -> None:
-    command = ("bench", "--only", "core", "-o", "m.json")
+    command = ("machine", "measure", "--only", "core", "-o", "m.json")
     seen: list[Answer] = []
 
     def meanwhile(run: Any, *_: Any) -> list[Any]:
@@ -135,7 +140,7 @@ def test_two_commands_do_not_measure_into_one_directory(
     ((status, out, err),) = seen
     assert (status, out) == (1, "")
     assert err.splitlines()[-2:] == [
-        "popmodel: error: m.core.samples: is in use by another popmodel bench",
+        "popmodel: error: m.core.samples: is in use by another popmodel machine measure",
         "hint: wait until it ends, or choose another file with -o",
     ]
     assert popmodel(*command)[0] == 0  # the lock has gone with its command
@@ -143,11 +148,11 @@ def test_two_commands_do_not_measure_into_one_directory(
 
 @pytest.mark.usefixtures("machine")
 def test_a_lost_profile_is_made_of_its_samples(popmodel: Call) -> None:
-    assert popmodel("bench", "--only", "core", "-o", "m.json")[0] == 0
+    assert popmodel("machine", "measure", "--only", "core", "-o", "m.json")[0] == 0
     before = calls("m.core.samples")
     core = load("m.json")["core"]
     Path("m.json").unlink()
-    status, _, err = popmodel("bench", "--only", "core", "-o", "m.json")
+    status, _, err = popmodel("machine", "measure", "--only", "core", "-o", "m.json")
     assert status == 0
     assert err == (
         "popmodel: already measured, samples in m.core.samples: use --force to measure again\n"

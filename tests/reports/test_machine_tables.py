@@ -7,22 +7,21 @@ from typing import Any
 import pytest
 from machines.profiles import document, measured, overhead
 
-from popmodel.api.machine import check, show
+from popmodel.cli.machine import check
+from popmodel.cli.progress import progress_line
 from popmodel.machines import profile as profiles
 from popmodel.machines.quantity import Quantity
-from popmodel.reports import machine, machine_check
-from popmodel.reports.bench import BUILT, progress_line
+from popmodel.reports.machine_tables import views
 from popmodel.reports.machine_values import figure, interval_text, inverse, unit_of, value_text
-from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
 
 Document = dict[str, Any]
-NARROW = Style(60)
+NARROW = Style(60, whole=True)
 
 
 def page(one: Document, style: Style = NARROW) -> list[str]:
-    return block_lines(machine.blocks(show(profiles.from_document(one))), style)
+    return block_lines(views(profiles.from_document(one)).blocks({}), style)
 
 
 def line(lines: list[str], begin: str) -> str:
@@ -62,12 +61,12 @@ def test_nothing_takes_a_part_of_a_clock_cycle() -> None:
     one = document()
     one["openmp"] |= {"critical": overhead(4.4e-11), "master": overhead(2e-10, 4e-10)}
     one["openmp"] |= {"lock": overhead(1e-7, 2e-7, 2e-10)}
-    lines = page(one, Style(80))
+    lines = page(one, Style(80, whole=True))
     assert line(lines, "critical") == "critical < 0.333 ns - - -"
     assert line(lines, "master") == "master < 0.333 ns 0.4 ns - -"
     assert line(lines, "lock") == "lock 100 ns 200 ns < 0.333 ns -"
     del one["core"]["freq"]
-    assert line(page(one, Style(80)), "critical") == "critical 0.044 ns - - -"
+    assert line(page(one, Style(80, whole=True)), "critical") == "critical 0.044 ns - - -"
 
 
 def test_noise_is_in_percent() -> None:
@@ -100,36 +99,13 @@ def test_doubts_and_what_is_absent_stand_below() -> None:
     assert not any("not used" in each for each in lines)  # that is what check is for
 
 
-def test_a_preset_says_that_it_is_not_measured() -> None:
-    preset = profiles.load(profiles.DEFAULT_PRESET)
-    lines = block_lines(machine.blocks(show(preset)), NARROW)
-    assert lines[0] == "machine  sandybridge-fdr (preset, not measured)"
-    assert max(map(len, lines)) <= 60
-    assert "two nodes" in lines
-
-
 def test_records_hold_every_quantity_with_its_unit() -> None:
     one = document() | {"absent": {"net.inter": "one node"}}
-    rows = {row["path"]: row for row in machine.records(show(profiles.from_document(one)))}
+    rows = {row["path"]: row for row in views(profiles.from_document(one)).records({})}
     assert rows["net.intra.classes[0].alpha"]["unit"] == "s"
     assert rows["core.freq.4"]["value"] == 2.6e9
     assert rows["net.inter"] == {"path": "net.inter", "absent": "one node"}
     assert len(rows) == len(profiles.from_document(one).quantities) + 1
-
-
-def test_the_profile_as_it_is_has_the_same_views() -> None:
-    one = document()
-    assert len(machine.records(one)) == len(profiles.from_document(one).quantities)
-
-
-def test_markdown_has_the_same_tables() -> None:
-    one = document() | {"absent": {"net.inter": "one node"}}
-    lines = markdown_lines(machine.blocks(show(profiles.from_document(one))))
-    assert lines[0] == "- **machine**: box (measured 2026-11-01)"
-    assert "- **cpu**: Some CPU @ 2 GHz" in lines
-    assert "| core | value | 90 % |" in lines
-    assert "| OpenMP | 1 thread | 2 threads | 4 threads | 90 % |" in lines
-    assert "- net.inter: one node" in lines
 
 
 def test_a_check_says_what_the_profile_is_good_for() -> None:
@@ -137,8 +113,8 @@ def test_a_check_says_what_the_profile_is_good_for() -> None:
     del one["memory"]["kappa"]
     profile = profiles.from_document(one)
     checked = check(profile)
-    assert checked["usable"] is True
-    lines = block_lines(machine_check.blocks(checked), NARROW)
+    assert checked.to_dict()["usable"] is True
+    lines = block_lines(checked.views.blocks(checked.to_dict()), NARROW)
     assert max(map(len, lines)) <= 60
     assert line(lines, "usable") == f"usable yes, {len(profile.quantities)} parameters"
     assert line(lines, "warnings") == "warnings 3"
@@ -149,9 +125,7 @@ def test_a_check_says_what_the_profile_is_good_for() -> None:
         "not measured",
         "measured, but not used by the model",
     ]
-    rows = machine_check.records(checked)
-    assert {"machine": "box", "kind": "noisy"}.items() <= dict(rows[1]).items()
-    assert "### noisy measurements" in markdown_lines(machine_check.blocks(checked))
+    assert dict(checked.to_dataframe().iloc[1])["kind"] == "noisy"
 
 
 # -- values
@@ -223,15 +197,6 @@ def test_the_line_of_progress_fits_the_terminal() -> None:
     assert progress_line("collectives", 30, 120, 5, 40) == "collectives 30/120 jobs, 0:05 left"
     assert len(progress_line("collectives", 30, 120, 5, 20)) <= 20
     assert "[####################] 0/0 jobs" in progress_line("core", 0, 0, 0, 80)
-
-
-def test_built_programs_are_named_whole() -> None:
-    path = "/" + "long/" * 30 + "popmodel-node"
-    made = {"programs": {"node": path}, "compiler": "GCC 12", "mpi": None}
-    lines = block_lines(BUILT.blocks(made), NARROW)
-    assert lines[0] == f"popmodel-node  {path}"
-    assert lines[2:] == ["compiler  GCC 12", "MPI       not needed"]
-    assert BUILT.records(made) == [{"program": "popmodel-node", "path": path}]
 
 
 def test_message_times_by_size_and_tier() -> None:

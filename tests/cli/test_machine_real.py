@@ -1,4 +1,4 @@
-"""``popmodel bench`` on the machine that runs the tests, with its compiler and its MPI."""
+"""``popmodel machine measure`` on the machine that runs the tests, with its compiler and MPI."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("tiny")
 @measuring()
 def test_the_real_programs_measure_this_machine(popmodel: Call, mpi: Mpi) -> None:
-    status, out, err = popmodel("bench", "--only", "core,p2p", "--ranks", "2", "-o", "m.json")
+    status, out, err = popmodel(
+        "machine", "measure", "--only", "core,p2p", "--ranks", "2", "-o", "m.json"
+    )
     assert status == 0, err
     assert "warning" not in err
     document = load("m.json")
@@ -77,7 +79,7 @@ def test_the_real_programs_fill_every_part(popmodel: Call, monkeypatch: pytest.M
     monkeypatch.setattr(memory_jobs, "LARGEST_ARRAY", 4 << 20)
     one = plan.MODES["quick"]._replace(rounds=1, shortest=0.001)
     monkeypatch.setattr(plan, "MODES", {"quick": one})
-    status, _, err = popmodel("bench", "--ranks", "2", "-o", "m.json")
+    status, _, err = popmodel("machine", "measure", "--ranks", "2", "-o", "m.json")
     assert status == 0, err
     assert "warning" not in err
     document = load("m.json")
@@ -109,7 +111,7 @@ def test_a_measurement_beside_busy_programs_is_noisy(
     forever = [sys.executable, "-c", "while True: pass"]
     hogs = [subprocess.Popen(forever) for _ in hardware.here().cpus]
     try:
-        status, out, err = popmodel("bench", "--only", "noise", "-o", "m.json")
+        status, out, err = popmodel("machine", "measure", "--only", "noise", "-o", "m.json")
     finally:
         for hog in hogs:
             hog.kill()
@@ -139,7 +141,16 @@ def test_the_job_script_measures_with_the_real_programs(
     popmodel: Call, mpi: Mpi, tiny: Path
 ) -> None:
     status, out, err = popmodel(
-        "bench", "--script", "slurm", "--only", "core,overlap", "--ranks", "2", "-o", "c.json"
+        "machine",
+        "measure",
+        "--script",
+        "slurm",
+        "--only",
+        "core,overlap",
+        "--ranks",
+        "2",
+        "-o",
+        "c.json",
     )
     assert status == 0, err
     words, extra = call(probe(mpi), mpi, 2, 1, os.environ)
@@ -156,7 +167,7 @@ def test_the_job_script_measures_with_the_real_programs(
         env={**os.environ, **extra, "PATH": f"{tiny}:{os.environ['PATH']}"},
     )
     assert (done.returncode, done.stderr) == (0, "")
-    status, _, err = popmodel("bench", "collect", str(script.parent), "-o", "c.json")
+    status, _, err = popmodel("machine", "measure", "--samples", str(script.parent), "-o", "c.json")
     assert status == 0, err
     document = load("c.json")
     assert document["core"]["flop_per_cycle"]["value"] > 0
