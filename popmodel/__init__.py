@@ -2,7 +2,7 @@
 
 The public names are loaded on first use, which keeps ``import popmodel`` fast.
 
-`metrics`, `whatif`, `predict`, `calibrate` and `validate` do the same as
+`metrics`, `whatif`, `predict`, `signature` and `validate` do the same as
 the commands. Their results have a short ``repr``; ``print`` shows the screen of the command,
 ``to_dict`` returns the document, ``to_dataframe`` a pandas table, ``plot`` an SVG drawing.
 Quantities are in SI units.
@@ -21,19 +21,17 @@ from typing import TYPE_CHECKING, Any
 from popmodel._version import __version__
 
 if TYPE_CHECKING:
-    from popmodel.api.calibrate import calibrate
     from popmodel.api.communication import communication
     from popmodel.api.convert import convert
-    from popmodel.api.extraction import signature_from
     from popmodel.api.find_phases import find_phases
     from popmodel.api.find_structure import find_structure
-    from popmodel.api.from_source import signature_from_source
     from popmodel.base.errors import PopmodelError
     from popmodel.cli.docs import docs
     from popmodel.cli.machine import machine
     from popmodel.cli.metrics import metrics
     from popmodel.cli.predict import predict
     from popmodel.cli.report import report
+    from popmodel.cli.signature import signature
     from popmodel.cli.validate import validate
     from popmodel.cli.whatif import whatif
     from popmodel.efficiency.hierarchy import load_families
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.base.errors.PopmodelError",
-    "calibrate": "popmodel.api.calibrate.calibrate",
     "communication": "popmodel.api.communication.communication",
     "convert": "popmodel.api.convert.convert",
     "docs": "popmodel.cli.docs.docs",
@@ -59,8 +56,7 @@ _HOMES = {
     "predict": "popmodel.cli.predict.predict",
     "read": "popmodel.traces.read",
     "report": "popmodel.cli.report.report",
-    "signature_from": "popmodel.api.extraction.signature_from",
-    "signature_from_source": "popmodel.api.from_source.signature_from_source",
+    "signature": "popmodel.cli.signature.signature",
     "validate": "popmodel.cli.validate.validate",
     "whatif": "popmodel.cli.whatif.whatif",
 }
@@ -69,7 +65,6 @@ __all__ = [
     "Network",
     "PopmodelError",
     "__version__",
-    "calibrate",
     "communication",
     "convert",
     "docs",
@@ -83,8 +78,7 @@ __all__ = [
     "predict",
     "read",
     "report",
-    "signature_from",
-    "signature_from_source",
+    "signature",
     "validate",
     "whatif",
 ]

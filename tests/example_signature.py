@@ -12,4 +12,4 @@ FILE = TRACE.with_name("stencil3d.2x2.toml")
 
 def text() -> str:
     """What the file has to hold."""
-    return popmodel.signature_from(TRACE).text
+    return popmodel.signature(TRACE).text

@@ -177,7 +177,7 @@ def make(program: str, into: Path) -> dict[str, Any]:
         files[name].write_text(table(rows))
 
     before = declared["signature"]
-    calibrated = popmodel.calibrate(before, files["calibration"], machine=MACHINE)
+    calibrated = popmodel.signature([before, files["calibration"]], machine=MACHINE)
     calibrated.save(into / "calibrated.toml")
     (into / "calibration.txt").write_text(f"{calibrated}\n")
     after = into / "calibrated.toml"

@@ -26,7 +26,6 @@ VERBS = (
     "communication",
     "whatif",
     "predict",
-    "calibrate",
     "validate",
     "report",
     "trace",
@@ -42,12 +41,14 @@ Each is a module here with a function of the same name (see `popmodel.cli.comman
 first argument says what to do, `ACTIONS`: functions by that word, the first of which is meant where
 there is none if `DEFAULT` says so; with `EXAMPLES`, `SUMMARY` beside ACTIONS, and where they apply
 `FORMATS`, `CONDITIONS`, `VERB` (a command class whose words are not read as usual), and `RENAMED`:
-options of earlier versions with what they are called now.
+options of earlier versions with what they are called now. `OF_ACTION` says any of these for one
+action.
 """
 
 RENAMED: dict[str, str] = {
     "bench": "popmodel machine measure -o machine.json",
     "doctor": "popmodel machine check",
+    "calibrate": "popmodel signature from APP RUN... -o fitted.toml",
     "explain": "popmodel docs NAME",
     "project": "popmodel predict RUN... --procs P",
     "sweep": "popmodel predict --cores N",
@@ -172,7 +173,7 @@ def _command(verb: str, width: int, completing: bool) -> Any:
             lambda: None
         )
         for name, function in actions.items():
-            made = single.command(name, cls=cls)(command_of(function, vars(module)))
+            made = single.command(name, cls=cls)(command_of(function, _settings(module, name)))
             marks[name] = made.marks
     else:
         function = getattr(module, verb, None)
@@ -188,6 +189,12 @@ def _command(verb: str, width: int, completing: bool) -> Any:
         for each in command.commands.values() if actions else [command]:  # type: ignore[attr-defined]
             attach(each, marks[each.name], item)
     return command
+
+
+def _settings(module: Any, action: str) -> dict[str, Any]:
+    """What a module says of its commands, and of one action where it tells them apart."""
+    said = vars(module)
+    return {**said, **said.get("OF_ACTION", {}).get(action, {})}
 
 
 def _summary(verb: str) -> str:

@@ -179,7 +179,9 @@ _ANY = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def _common(names: Sequence[str], *, writes: bool, conditions: bool) -> dict[str, CommandParameter]:
-    """The options of all verbs."""
+    """The options of all verbs; none of one that prints a file as it is, which has no format."""
+    if not names:
+        return {}
     choices = "|".join(names) if len("|".join(names)) <= _LONGEST else "FORMAT"
     words = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
     screen = formats.TABLE.name in names

@@ -78,6 +78,12 @@ class OutputTarget:
             check(conditions, result)
 
         document = result.document_for(self.format.name)
+        if self.format is formats.TOML and self.path is not None:  # the screen says what it is
+            self.write(document, result.views, result.files)
+            shown = replace(self, format=formats.TABLE, path=None)
+            document = {**result.document_for(formats.TABLE.name), "path": os.fspath(self.path)}
+            shown.write(document, result.views, result.files, then)
+            return
         self.write(document, result.views, result.files, then)
 
     def _reader(self, document: Document) -> Callable[[Path], object] | None:
@@ -87,6 +93,10 @@ class OutputTarget:
             from popmodel.machines.profile import load
 
             return load
+        if self.format is formats.TOML:
+            from popmodel.model import signatures
+
+            return signatures.load
         if self.format is formats.HTML or (self.format is formats.JSON and kind in SHOWN):
             from popmodel.reports.saved_reports import saved_report
 

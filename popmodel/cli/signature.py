@@ -1,208 +1,126 @@
-"""``popmodel signature``."""
+"""``popmodel signature``: what a program does, found in runs and source; shown and checked."""
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
-from popmodel.base.errors import UsageError
-from popmodel.cli.options import (
-    ApplicationOption,
-    FlopRateOption,
-    FoaOption,
-    ForceOption,
-    FormatOption,
-    FromStartOption,
-    RegionOption,
-    SetOption,
-    WindowOption,
-    choice,
-    flop_rate_of,
-    fraction,
-    output_option,
-    settings,
-    whole_number,
+from popmodel.base.errors import PopmodelError, UsageError, did_you_mean
+from popmodel.base.plain import document
+from popmodel.base.units import plural
+from popmodel.base.values import cut, dataclass
+from popmodel.cli.command import argument, flag, option
+from popmodel.cli.completion import TABLES, TRACES, bundled_signatures
+from popmodel.cli.options import whole_numbers
+from popmodel.cli.parameters import (
+    APPLICATION,
+    BIND,
+    CORES_PER_NODE,
+    FLOP_RATE,
+    FOA,
+    FROM_START,
+    MACHINE,
+    NODES,
+    REGION,
+    SET,
+    WINDOW,
+    one_of,
 )
-from popmodel.cli.signature_from import Called, SignatureSource
+from popmodel.reports import formats
+from popmodel.reports.result import Result, ResultValue, save_text
 
-NameOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--name",
-        metavar="NAME",
-        help="With from: name of the application. Default: that of the first trace.",
-        show_default=False,
-    ),
-]
-AgainstOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--against",
-        metavar="TRACE",
-        help="With check: compare the signature with a trace of a run, phase by phase and message "
-        "by message, both replayed on the ideal network.",
-        show_default=False,
-    ),
-]
-FailAboveOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--fail-above",
-        metavar="X",
-        help="With --against: exit with status 3 if the runtime or an efficiency is off by more "
-        "than this, such as 2%.",
-        show_default=False,
-    ),
-]
-CompilerOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--cflags",
-        metavar="OPTIONS",
-        help="With from and source files: options of the compiler, such as '-Iinclude -DUSE_MPI'.",
-        show_default=False,
-    ),
-]
-ScalingOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="strong|weak",
-        help="With from, where the runs do not tell: the work of the whole program stays with P "
-        "and T (strong), or that of a process (weak).",
-    ),
-]
-SignatureOutputOption: TypeAlias = Annotated[
-    str | None,
-    output_option(
-        "Write to FILE: with from and show the signature (.toml), else by its suffix (.json, .csv, "
-        ".md or .txt). Default: standard output (-)."
-    ),
-]
+if TYPE_CHECKING:
+    from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
+    from popmodel.fit.usable_runs import FittedSignature
+    from popmodel.model.check import CheckedSignature
+    from popmodel.model.signature.program import Signature
+    from popmodel.reports.views import Views
+    from popmodel.signatures.compare_replay import ProgramAgreement
+    from popmodel.signatures.document import TomlItem
+    from popmodel.signatures.from_runs import LearntSignature
+    from popmodel.traces.selection import Foa, TracePart, Window
 
+SUMMARY = """Find, show and check what a program does.
+
+A signature is a file (.toml) that says what a program computes and communicates, as formulas of its
+processes, threads and parameters. It is found in traces or in source code, or written by hand;
+predict and validate take it."""
 EXAMPLES = (
     "popmodel signature",
-    "popmodel signature from run.prv.gz -o my_app.toml",
-    "popmodel signature from small.prv:N=128 large.prv:N=256 -o my_app.toml",
-    "popmodel signature from src/*.c --cflags '-Iinclude' -o my_app.toml",
-    "popmodel signature show stencil3d > my_app.toml",
-    "popmodel signature check my_app.toml",
-    "popmodel signature check stencil3d --set N=1024",
-    "popmodel signature check my_app.toml --against run.prv.gz",
+    "popmodel signature from run.prv.gz -o app.toml",
+    "popmodel signature from small.prv:N=128 large.prv:N=256 -o app.toml",
+    "popmodel signature from src/*.c --cflags '-Iinclude' -o app.toml",
+    "popmodel signature from app.toml runs.csv --machine m.json -o fitted.toml",
+    "popmodel signature show stencil3d -o my_app.toml",
+    "popmodel signature check my_app.toml --set N=1024",
+    "popmodel signature check app.toml --against run.prv.gz --fail-if 'error > 2%'",
+)
+DEFAULT = True
+OF_ACTION: Mapping[str, Mapping[str, Any]] = {
+    "show": {"FORMATS": ()},
+    "check": {"CONDITIONS": True},
+    "from": {
+        "CONDITIONS": True,
+        "FORMATS": (*formats.NAMES, formats.HTML.name, formats.TOML.name),
+    },
+}
+RENAMED = {
+    "--fail-above": "--fail-if 'error > 2%'",
+    "--for": "--cores N: all splits of N cores",
+}
+
+APP = argument(
+    "APP",
+    "A signature (.toml) or the name of a bundled one.",
+    complete=(bundled_signatures, ".toml"),
 )
 
-ACTIONS = ("list", "show", "check", "from")
+
+# -- the bundled ones
 
 
-def command(
-    ctx: typer.Context,
-    action: Annotated[
-        str,
-        typer.Argument(
-            metavar="[list|show|check|from]",
-            help="list: the bundled signatures. show: print one as it is, to copy and change. "
-            "check: explain one in words, formulas and units, and find its mistakes. from: write "
-            "the signature of a program that was traced, or whose source is given.",
-            show_default=False,
-        ),
-    ] = "list",
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[APP|TRACE|SOURCE...]",
-            help="The application: a signature (.toml) or the name of a bundled one. With from: "
-            "traces of its runs, each with its problem parameters if they differ, such as "
-            "run.prv.gz:N=128; or its source files in C or C++.",
-            show_default=False,
-        ),
+@dataclass(frozen=True)
+class BundledSignatures(Result):
+    """The signatures that come with popmodel."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Rests on no file of a user."""
+        return ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/signatures/1``, without provenance."""
+        from popmodel.model.signatures import summaries
+
+        return document("popmodel/signatures/1", signatures=summaries())
+
+    @property
+    def views(self) -> Views:
+        from popmodel.reports.signature_words import LISTED
+
+        return LISTED
+
+
+def list_signatures() -> BundledSignatures:
+    """List the bundled signatures."""
+    return BundledSignatures()
+
+
+def show_signature(
+    app: Annotated[str, APP],
+    *,
+    output: Annotated[
+        str | None,
+        option("FILE", "Write to FILE (.toml). Default: standard output (-).", short="-o"),
     ] = None,
-    set_: SetOption = None,
-    against: AgainstOption = None,
-    fail_above: FailAboveOption = None,
-    name: NameOption = None,
-    scaling: ScalingOption = "strong",
-    format: FormatOption = None,
-    output: SignatureOutputOption = None,
-    force: ForceOption = False,
-    flop_rate: FlopRateOption = None,
-    application: ApplicationOption = "1",
-    window: WindowOption = None,
-    region: RegionOption = None,
-    from_start: FromStartOption = False,
-    foa: FoaOption = None,
-    cflags: CompilerOption = None,
+    force: Annotated[bool, flag("Overwrite FILE if it exists.")] = False,
 ) -> None:
-    """List, show and check descriptions of applications, or find one in traces or source code.
-
-    Mistakes are unknown names, clashing units, conditions that never hold, formulas without a
-    sensible value. All are listed with their lines; the exit status is 1 if there are any.
-    """
-    choice("signature", action, ACTIONS)
-    given = names or []
-    if against is not None and action != "check":
-        raise UsageError(f"signature {action} takes no --against", "signature check FILE --against")
-    if fail_above is not None and against is None:
-        raise UsageError("--fail-above needs --against TRACE", "add --against, or leave it out")
-    source = SignatureSource(
-        flop_rate=flop_rate_of(flop_rate),
-        application=whole_number("--application", application),
-        window=window,
-        region=region,
-        from_start=from_start,
-        foa=foa,
-        compiler_options=cflags or "",
-    )
-    if action == "from":
-        from popmodel.cli.signature_from import signature_from
-
-        called = Called(name, scaling)
-        values = settings(set_ or [])
-        signature_from(ctx.obj, given, source, called, values, format, output, force=force)
-        return
-    if action == "list":
-        if given or set_:
-            raise UsageError("signature list takes no further arguments", "signature show NAME")
-        _list(ctx, format, output, force=force)
-        return
-    if not given:
-        from popmodel.model.signatures import bundled
-
-        raise UsageError(
-            f"signature {action}: no signature", f"name a file, or one of {', '.join(bundled())}"
-        )
-    if len(given) > 1:
-        raise UsageError(f"signature {action}: one signature at a time", f"try {given[0]} only")
-    app = given[0]
-    if action == "show":
-        if set_ or format is not None:
-            raise UsageError(
-                "signature show prints the file as it is: no --set and no --format",
-                "leave them out",
-            )
-        _show(app, output, force=force)
-    elif against is not None:
-        from popmodel.cli.signature_from import check_against
-
-        values = settings(set_ or [])
-        most = None if fail_above is None else fraction(fail_above)
-        pair = app, against
-        check_against(ctx.obj, pair, source, values, most, format, output, force=force)
-    else:
-        _check(ctx, app, settings(set_ or []), format, output, force=force)
-
-
-def _list(ctx: typer.Context, format: str | None, output: str | None, *, force: bool) -> None:
-    from popmodel.api.signature import bundled
-    from popmodel.cli.output import target
-    from popmodel.reports.signature import LISTED
-
-    goal = target(ctx.obj, output, format, force=force)
-    goal.write(bundled(), LISTED)
-
-
-def _show(app: str, output: str | None, *, force: bool) -> None:
-    """Print a signature without a change, comments included."""
+    """Print a signature as it is, comments included: to be copied and changed."""
     from popmodel.cli.output import write_file
     from popmodel.cli.streams import write_out
     from popmodel.model.signatures import read
@@ -214,31 +132,618 @@ def _show(app: str, output: str | None, *, force: bool) -> None:
         write_file(Path(output), text, force=force)
 
 
-def _check(
-    ctx: typer.Context,
-    app: str,
-    values: dict[str, float],
-    format: str | None,
-    output: str | None,
-    *,
-    force: bool,
-) -> None:
-    from popmodel.base.units import plural
-    from popmodel.cli.output import target
-    from popmodel.model.check import check
-    from popmodel.model.grammar.reading import SignatureError
-    from popmodel.reports.signature import CHECKED
+# -- check
 
-    goal = target(ctx.obj, output, format, force=force)
-    checked = check(app, values)
-    goal.write(checked.to_dict(), CHECKED, [checked.path])
-    if checked.mistakes:
-        first = checked.mistakes[0]
-        where = "" if first.line is None else f" in line {first.line}"
-        raise SignatureError(
-            checked.path,
-            plural(len(checked.mistakes), "mistake"),
+
+@dataclass(frozen=True)
+class SignatureCheck(Result):
+    """What is wrong with a signature and what it says, as returned by `check_signature`."""
+
+    checked: CheckedSignature
+    agreement: ProgramAgreement | None = None  # With a trace, if there is one to compare with
+    trace: str | None = None
+    processes: int = 0  # Of the trace, as the following
+    threads: int = 0
+
+    def __repr__(self) -> str:
+        found = plural(len(self.checked.mistakes), "mistake")
+        if self.agreement is not None:
+            found += f", off by {100 * self.agreement.worst:.2g} % from {self.trace}"
+        return f"<Signature {self.checked.application or self.checked.path}: {found}>"
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The signature and the trace."""
+        return tuple(path for path in (self.checked.path, self.trace) if path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/signature-check/1``, without provenance."""
+        against = None
+        if self.agreement is not None:
+            run = {name: getattr(self, name) for name in ("trace", "processes", "threads")}
+            against = {"signature": self.checked.path, **run, **self.agreement.to_dict()}
+        return {**self.checked.to_dict(), "against": against}
+
+    @property
+    def views(self) -> Views:
+        if self.agreement is not None:
+            from popmodel.reports.agreement_tables import VIEWS
+
+            return VIEWS
+        from popmodel.reports.signature_words import CHECKED
+
+        return CHECKED
+
+    def values(self) -> list[ResultValue]:
+        """Mistakes, remarks, and by how much a trace differs at most."""
+        why = "" if self.agreement is not None else "no trace is given with --against"
+        return [
+            ResultValue("error", self.agreement and self.agreement.worst, why=why),
+            ResultValue("mistakes", len(self.checked.mistakes)),
+            ResultValue("remarks", len(self.checked.remarks)),
+        ]
+
+    def failure(self) -> PopmodelError | None:
+        """That there are mistakes."""
+        mistakes = self.checked.mistakes
+        if not mistakes:
+            return None
+        from popmodel.model.grammar.reading import SignatureError
+
+        where = "" if mistakes[0].line is None else f" in line {mistakes[0].line}"
+        return SignatureError(
+            self.checked.path,
+            plural(len(mistakes), "mistake"),
             hint=f"correct the mistake{where} first: the others may follow from it"
-            if len(checked.mistakes) > 1
+            if len(mistakes) > 1
             else f"correct it{where}",
         )
+
+
+def check_signature(
+    app: Annotated[str, APP],
+    *,
+    settings: Annotated[Mapping[str, float] | None, SET] = None,
+    against: Annotated[
+        TraceLike | None,
+        option(
+            "TRACE",
+            "Compare with a trace of a run, phase by phase and message by message, both replayed "
+            "on the ideal network.",
+            complete=TRACES,
+        ),
+    ] = None,
+    window: Annotated[Window | None, WINDOW] = None,
+    region: Annotated[str | None, REGION] = None,
+    from_start: Annotated[bool, FROM_START] = False,
+    foa: Annotated[Foa | None, FOA] = None,
+    application: Annotated[int, APPLICATION] = 1,
+    flop_rate: Annotated[float | None, FLOP_RATE] = None,
+) -> SignatureCheck:
+    """Find the mistakes of a signature, and explain it in words, formulas and units.
+
+    Mistakes are unknown names, clashing units, conditions that never hold, formulas without a
+    sensible value. All are listed with their lines; the exit status is 1 if there are any. With a
+    trace: where the signature differs from the run.
+    """
+    from popmodel.model.check import check
+
+    checked = check(app, settings or {})
+    part = _trace_part(window, region, from_start, foa)
+    if against is None:
+        _refuse_without("--against TRACE", "add it", _part_options(part, application, flop_rate))
+        return SignatureCheck(checked)
+    if checked.mistakes:
+        return SignatureCheck(checked)
+    from popmodel.api.inputs import path_of, signature_of, trace_of
+    from popmodel.signatures.compare_replay import against as compared
+    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.traces.selection import focused
+
+    trace = trace_of(against, application=application, flop_rate=flop_rate, rated=True)
+    run = focused(trace, part_of_run(part, trace))[0]
+    agreement = compared(signature_of(app), run, settings)
+    threads = int(max(run.threads))
+    return SignatureCheck(checked, agreement, path_of(against), run.processes, threads)
+
+
+# -- from
+
+
+@dataclass(frozen=True)
+class FoundSignature(Result):
+    """A signature, where it comes from and how good it is, as returned by `signature`."""
+
+    name: str  # Of the application
+    text: str | None  # The signature as TOML; None of a fit to one that was read from no file
+    files: tuple[str, ...]  # What it was found in
+    # What it was found in: "traces" or "source"; with "fit" if runs calibrated it.
+    origins: tuple[str, ...]
+    facts: Mapping[str, Any]  # The rest of the document
+    learnt: LearntSignature | None = None  # From traces
+    fitted: FittedSignature | None = None  # By runs
+
+    @property
+    def signature(self) -> Signature:
+        """The signature, which `predict` and `validate` take."""
+        if self.fitted is not None:
+            return self.fitted.calibrated.signature
+        from popmodel.model import signatures
+
+        return signatures.from_text(self.text or "")
+
+    def __repr__(self) -> str:
+        facts = self.facts
+        if "calibration" in facts:
+            known = facts["calibration"]
+            runs = plural(known["runs"], "run")
+            return cut(f"<Signature {self.name} fitted to {runs} on {known['machine']['name']}>")
+        if "source" in facts:
+            source = facts["source"]
+            count = plural(sum(source["items"].values()), "item")
+            where = plural(len(source["files"]), "source file")
+        else:
+            count = plural(len(facts["traces"]["phases"]), "phase")
+            where = plural(len(facts["traces"]["runs"]), "trace")
+        return cut(f"<Signature of {self.name} from {where}: {count}>")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the signature to a file, replacing an existing one."""
+        from popmodel.model import signatures
+
+        if self.text is None:
+            raise UsageError(
+                f"{self.name} was read from no file: its text is not known", "give its path"
+            )
+        save_text(path, self.text, signatures.load)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/signature-from/1``, without provenance."""
+        return document(
+            "popmodel/signature-from/1",
+            application=self.name,
+            path=None,
+            origins=list(self.origins),
+            **self.facts,
+            signature=self.text,
+        )
+
+    @property
+    def views(self) -> Views:
+        from popmodel.reports.signature_tables import VIEWS
+
+        return VIEWS
+
+    def values(self) -> list[ResultValue]:
+        """How far it is from its runs at most; what a fit gives of runs that were left out."""
+        off = [abs(row["replayed"] / row["measured"] - 1) for row in self.facts["fidelity"]]
+        found = [
+            ResultValue("fidelity", max(off, default=None), why="there is no run to compare with")
+        ]
+        if "calibration" in self.facts:
+            accuracy = self.facts["calibration"]["accuracy"]
+            found += [
+                ResultValue("error", accuracy["median_error"]),
+                ResultValue("coverage", accuracy["covered"] / accuracy["runs"]),
+            ]
+        return found
+
+
+class SignatureInputs(NamedTuple):
+    """What was given, by kind."""
+
+    sources: list[str]
+    signatures: list[SignatureLike]
+    traces: list[TraceLike]
+    tables: list[str]
+
+
+def signature(
+    inputs: Annotated[
+        TraceLike | SignatureLike | Iterable[TraceLike | SignatureLike],
+        argument(
+            "INPUT",
+            "Traces of runs, with the problem size where it differs (run.prv.gz:N=128); or source "
+            "files in C or C++; or a signature (.toml or a bundled name) with traces and tables of "
+            "runs (.csv, .json, .jsonl, .txt) that its uncertain numbers are fitted to.",
+            several=True,
+            complete=(bundled_signatures, ".toml", *TRACES, *TABLES, ".c", ".cc", ".cpp"),
+        ),
+    ],
+    *,
+    name: Annotated[
+        str | None, option("NAME", "Name of the application. Default: that of the first input.")
+    ] = None,
+    cflags: Annotated[
+        str, option("OPTIONS", "Options of the compiler for source files, such as '-Iinclude'.")
+    ] = "",
+    scaling: Annotated[
+        str,
+        option(
+            "strong|weak",
+            "What is assumed where traces do not tell: the work of the whole program stays with P "
+            "and T (strong), or that of a process (weak).",
+            one_of(("strong", "weak")),
+        ),
+    ] = "strong",
+    settings: Annotated[Mapping[str, float] | None, SET] = None,
+    machine: Annotated[ProfileLike | None, MACHINE] = None,
+    nodes: Annotated[int | None, NODES] = None,
+    cores_per_node: Annotated[int | None, CORES_PER_NODE] = None,
+    bind: Annotated[str, BIND] = "close",
+    cores: Annotated[
+        Sequence[int] | int | None,
+        option(
+            "N[,N...]",
+            "Of a fit: cores whose splits the run to measure next should tell most of. Default: "
+            "four times those of the largest run.",
+            whole_numbers,
+        ),
+    ] = None,
+    window: Annotated[Window | None, WINDOW] = None,
+    region: Annotated[str | None, REGION] = None,
+    from_start: Annotated[bool, FROM_START] = False,
+    foa: Annotated[Foa | None, FOA] = None,
+    application: Annotated[int, APPLICATION] = 1,
+    flop_rate: Annotated[float | None, FLOP_RATE] = None,
+) -> FoundSignature:
+    """Find what a program does, in traces of its runs or in its source code.
+
+    One trace gives the signature at its processes and threads, with stated assumptions about
+    others; several the laws by which work, bytes and counts grow. Source files give counts as
+    formulas; nothing is run. A signature and runs: what predictions are unsure of, numbers with an
+    interval, laws and machine, is fitted to the measured runtimes and efficiencies.
+
+    With -o app.toml the signature is written; the screen says how far off it is.
+
+    Parameters
+    ----------
+    inputs : path, Trace or Signature, or several of them
+        Traces, source files, or a signature with traces and tables of runs; behind a path
+        ``:N=128`` says the problem size of the run.
+    name : str, optional
+        Of the application; default: that of the first input.
+    cflags : str
+        Options of the compiler for source files, such as ``"-Iinclude -DUSE_MPI"``.
+    scaling : {"strong", "weak"}
+        What is assumed where traces say nothing: the work of the whole program stays, or that of a
+        process.
+    settings : mapping of str to float, optional
+        Problem parameters of all runs where they do not say otherwise; of a fit also constants
+        that are not to be fitted.
+    machine : path, name or Profile, optional
+        Of a fit: the machine that the runs were made on.
+    nodes, cores_per_node : int, optional
+        Of a fit: nodes to use, and cores to use of each.
+    bind : {"close", "spread", "none"}
+        Of a fit: where the threads of a process are.
+    cores : int or sequence of int, optional
+        Of a fit: cores whose splits the next measurement should narrow; default: four times those
+        of the largest run, as far as the machine has them.
+    window, region, from_start, foa, application
+        As for `popmodel.metrics`, of every trace.
+    flop_rate : float, optional
+        As for `popmodel.read`.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read, the model has no prediction for a run, or a run was used before.
+    PartError
+        If a run has not that many iterations.
+    PopmodelError
+        If a signature cannot say what the program does, the traces are of different programs, or
+        libclang is not installed.
+    UsageError
+        If inputs do not go together, or options contradict each other.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> popmodel.signature("examples/traces/stencil3d.2x2.prv.gz")
+    <Signature of stencil3d.2x2 from 1 trace: ... phases>
+    >>> fitted = popmodel.signature(
+    ...     ["stencil3d", "examples/stencil3d/two-core-vm.csv"],
+    ...     machine="examples/profiles/two-core-vm.json",
+    ... )
+    >>> fitted
+    <Signature stencil3d fitted to ... runs on ...>
+    >>> fitted["error"] < 0.1  # of configurations that were left out
+    True
+    """
+    from popmodel.api.inputs import several
+    from popmodel.signatures.amounts import SCALES
+
+    given = several(inputs)
+    if not given:
+        raise UsageError(
+            "signature from: no input", "name a trace, such as run.prv.gz, or the source files"
+        )
+    if scaling not in SCALES:
+        hint = did_you_mean(scaling, SCALES, f"choose one of {', '.join(SCALES)}")
+        raise UsageError(f"scaling: unknown value {scaling!r}", hint)
+    sorted_ = _by_kind(given)
+    _refuse_mixes(sorted_)
+    part = _trace_part(window, region, from_start, foa)
+    placed = {"machine": machine, "nodes": nodes, "cores-per-node": cores_per_node, "cores": cores}
+    if not sorted_.signatures:
+        _refuse_without(
+            "a signature and runs to fit it to", "popmodel signature from app.toml RUN...", placed
+        )
+    if cflags and not sorted_.sources:
+        raise UsageError("--cflags: no source file is given", "leave it out")
+    if sorted_.sources:
+        _refuse_without("a trace", "leave it out", _part_options(part, application, flop_rate))
+        if settings:
+            raise UsageError(
+                "--set: parameters of a signature from source are set when it is used",
+                "popmodel predict app.toml --set NAME=VALUE",
+            )
+        return _from_source(sorted_.sources, name, shlex.split(cflags))
+    if sorted_.signatures:
+        if name is not None:
+            raise UsageError("--name: the signature has a name", "leave it out")
+        runs = [*sorted_.traces, *sorted_.tables]
+        places = (nodes, cores_per_node, bind)
+        asked = [] if cores is None else several(cores)
+        (known,) = sorted_.signatures
+        return _fitted(known, runs, machine, settings, places, asked, part, application)
+    return _from_traces(sorted_.traces, name, settings or {}, scaling, part, application, flop_rate)
+
+
+ACTIONS = {
+    "list": list_signatures,
+    "show": show_signature,
+    "check": check_signature,
+    "from": signature,
+}
+
+
+def _by_kind(given: Sequence[Any]) -> SignatureInputs:
+    from popmodel.model.signature.program import Signature
+    from popmodel.model.signatures import bundled
+    from popmodel.runs.files import is_table
+    from popmodel.runs.table import split
+    from popmodel.source import is_source
+    from popmodel.traces import Trace
+
+    found = SignatureInputs([], [], [], [])
+    names = bundled()
+    for one in given:
+        if isinstance(one, Signature):
+            found.signatures.append(one)
+            continue
+        if isinstance(one, Trace):
+            found.traces.append(one)
+            continue
+        if not isinstance(one, str | os.PathLike):
+            kind = type(one).__name__
+            raise UsageError(f"input: must be a path, a trace or a signature, not {kind}")
+        path = os.fspath(one)
+        bare = path if Path(path).exists() else split(path)[0]
+        if bare.endswith(".toml") or (bare in names and not Path(bare).exists()):
+            found.signatures.append(path)
+        elif is_source(bare):
+            found.sources.append(path)
+        elif is_table(bare):
+            found.tables.append(path)
+        else:
+            found.traces.append(path)
+    return found
+
+
+def _refuse_mixes(given: SignatureInputs) -> None:
+    """Say what to do instead of what cannot be done in one step."""
+    runs = [*given.traces, *given.tables]
+    if len(given.signatures) > 1:
+        raise UsageError(
+            f"signature from: {len(given.signatures)} signatures", "give one, and runs to fit it to"
+        )
+    if given.sources and given.signatures:
+        raise UsageError(
+            f"signature from: {given.sources[0]} and {given.signatures[0]} both say what the "
+            "program does",
+            "give the source files alone, or the signature with runs to fit it to",
+        )
+    if given.sources and runs:
+        raise UsageError(
+            f"signature from: {given.sources[0]} is source code, {runs[0]} is a run",
+            "two steps: popmodel signature from SOURCE... -o app.toml, then popmodel signature "
+            "from app.toml RUN... -o fitted.toml",
+        )
+    if given.signatures and not runs:
+        raise UsageError(
+            f"signature from: no runs to fit {given.signatures[0]} to",
+            "name traces or tables of measured runs; popmodel signature show prints the file",
+        )
+    if given.tables and not given.signatures:
+        alone = not given.traces
+        raise UsageError(
+            f"signature from: {given.tables[0]} says how long the program took, not what it does",
+            "popmodel predict goes from a table alone; or name a signature to be fitted first"
+            if alone
+            else "two steps: popmodel signature from TRACE... -o app.toml, then popmodel "
+            f"signature from app.toml {given.tables[0]} -o fitted.toml",
+        )
+
+
+def _trace_part(
+    window: Window | None, region: str | None, from_start: bool, foa: Foa | None
+) -> TracePart:
+    from popmodel.traces.selection import TracePart
+
+    return TracePart.of(window, region, from_start, foa)
+
+
+def _part_options(part: TracePart, application: int, flop_rate: float | None) -> dict[str, Any]:
+    """Options that say something of traces, by name: None if they are not given."""
+    from popmodel.traces.selection import PROGRAM
+
+    return {
+        "window, --region, --from-start, --foa": None if part == PROGRAM else part,
+        "application": None if application == 1 else application,
+        "flop-rate": flop_rate,
+    }
+
+
+def _refuse_without(needed: str, hint: str, given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"--{name}: needs {needed}", hint)
+
+
+def _from_traces(
+    traces: Sequence[TraceLike],
+    name: str | None,
+    settings: Mapping[str, float],
+    scaling: str,
+    asked: TracePart,
+    application: int,
+    flop_rate: float | None,
+) -> FoundSignature:
+    from popmodel.api.inputs import trace_of
+    from popmodel.api.measured import named
+    from popmodel.runs.table import numbers_of
+    from popmodel.signatures import Run, signature_from
+    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.traces import Trace
+    from popmodel.traces.selection import PROGRAM, focused
+
+    given = [named(one) for one in traces]
+    values = [{**settings, **numbers_of(path, said)} for _, path, said in given]
+    for (_, path, _), own in zip(given, values, strict=True):
+        if own.keys() != values[0].keys():
+            names = ", ".join(sorted(values[0])) or "none"
+            raise UsageError(
+                f"{path}: other parameters than the first trace ({names})",
+                "give the same parameters to every trace, such as run.prv.gz:N=128",
+            )
+    runs = []
+    for (one, path, _), own in zip(given, values, strict=True):
+        source = one if isinstance(one, Trace) else path
+        read = trace_of(source, application=application, flop_rate=flop_rate, rated=True)
+        part, focus = focused(read, part_of_run(asked, read))
+        runs.append(Run(part, own, focus.why if asked != PROGRAM else None))
+    learnt = signature_from(runs, name=name, scaling=scaling)
+    found = learnt.to_dict()
+    facts = {
+        "values": found["constants"],
+        "fidelity": found["fidelity"],
+        "caveats": found["caveats"],
+        "notes": found["notes"],
+        "unknown": [],
+        "traces": {key: found[key] for key in ("runs", "loops", "phases", "laws", "replay")},
+    }
+    files = tuple(run.trace.path for run in learnt.runs)
+    return FoundSignature(learnt.name, learnt.text, files, ("traces",), facts, learnt=learnt)
+
+
+def _from_source(paths: Sequence[str], name: str | None, options: Sequence[str]) -> FoundSignature:
+    from popmodel.source import signature_of_source
+
+    called = name or Path(paths[0]).stem
+    text, draft = signature_of_source(paths, called, options)
+    unknown = [
+        {"name": key, "source": what, "place": str(place)}
+        for key, (what, place) in draft.open.items()
+    ]
+    unknown += [
+        {"name": key, "source": "parameter", "place": noted.note}
+        for key, noted in draft.given.items()
+        if noted.value == "?"
+    ]
+    values = [
+        {
+            **{"name": key, "value": None if noted.value == "?" else noted.value},
+            **{"low": None, "high": None, "unit": None, "origin": "source", "source": noted.note},
+        }
+        for key, noted in draft.given.items()
+    ]
+    kinds = Counter(item.kind for item in _all_items(draft.program))
+    facts = {
+        "values": values,
+        "fidelity": [],
+        "caveats": [],
+        "notes": list(draft.notes),
+        "unknown": unknown,
+        "source": {"files": list(paths), "items": dict(kinds)},
+    }
+    return FoundSignature(called, text, tuple(paths), ("source",), facts)
+
+
+def _all_items(items: Iterable[TomlItem]) -> Iterable[TomlItem]:
+    for item in items:
+        yield item
+        yield from _all_items(item.body)
+
+
+def _fitted(
+    known: SignatureLike,
+    runs: Sequence[TraceLike],
+    machine: ProfileLike | None,
+    settings: Mapping[str, float] | None,
+    places: tuple[int | None, int | None, str],
+    cores: Sequence[int],
+    part: TracePart,
+    application: int,
+) -> FoundSignature:
+    """Fit a signature to measured runs."""
+    from popmodel.api.inputs import (
+        allocation_of,
+        numbers,
+        profile_of,
+        signature_of,
+        whole_number,
+    )
+    from popmodel.api.measured import read_runs
+    from popmodel.fit.calibrate import learnt_values, text_of
+    from popmodel.fit.calibration_summary import summary
+    from popmodel.fit.usable_runs import fit_signature
+    from popmodel.model import signatures
+    from popmodel.prediction.prediction import subject
+
+    before, profile = signature_of(known), profile_of(machine)
+    measured = read_runs(runs, before.params, asked=part, application=application)
+    fitted = fit_signature(
+        before,
+        profile,
+        measured.runs,
+        numbers("settings", settings),
+        allocation=allocation_of(*places),
+        cores=[whole_number("cores", number) for number in cores],
+        warnings=measured.warnings,
+    )
+    after = fitted.calibrated.signature
+    values = learnt_values(fitted.calibrated.fit, after)
+    text = None
+    if before.is_bundled or Path(before.path).exists():
+        original = signatures.read(before.name if before.is_bundled else before.path)[2]
+        as_written = signatures.from_text(original, before.path)
+        text = text_of(original, as_written, after, values, date.today())
+    calibration = summary(fitted, values, subject(before, profile, fitted.settings))
+    facts = {
+        "values": [{"name": key, **one} for key, one in calibration["constants"].items()],
+        "fidelity": [
+            {
+                "run": _split_name(row),
+                "measured": sorted(row["measured"])[len(row["measured"]) // 2],
+                "replayed": row["value"],
+            }
+            for row in calibration["left_out"]
+        ],
+        "caveats": calibration["warnings"],
+        "notes": calibration["verdict"],
+        "unknown": [
+            {"name": key, "source": "constant", "place": one["why"]}
+            for key, one in calibration["constants"].items()
+            if one["value"] is None
+        ],
+        "calibration": calibration,
+    }
+    files = (before.path, profile.path, *measured.files)
+    return FoundSignature(before.name, text, files, ("signature", "runs"), facts, fitted=fitted)
+
+
+def _split_name(row: Mapping[str, Any]) -> str:
+    values = "".join(f", {name}={value:g}" for name, value in row["parameters"].items())
+    return f"{row['processes']} x {row['threads']}{values}"

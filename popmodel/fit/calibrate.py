@@ -385,7 +385,7 @@ def _table(known: Calibration, values: Sequence[Learnt], day: date) -> str:
     table["scores"] = scores
     document = tomlkit.document()
     document.add(
-        tomlkit.comment(f"What runs have taught, {day.isoformat()}, by popmodel calibrate:")
+        tomlkit.comment(f"What runs have taught, {day.isoformat()}, by popmodel signature from:")
     )
     document.add(tomlkit.comment("predictions draw from it, so leave it with the numbers above."))
     document["calibration"] = table

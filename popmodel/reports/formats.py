@@ -37,6 +37,8 @@ SVG = OutputFormat("svg", ".svg", "svg")
 """Only of results that are drawn."""
 HTML = OutputFormat("html", ".html", "page")
 """Only of results that are drawn."""
+TOML = OutputFormat("toml", ".toml", "toml")
+"""Only of signatures: the file that other commands read."""
 FORMATS: Mapping[str, OutputFormat] = {
     one.name: one
     for one in (
@@ -46,10 +48,11 @@ FORMATS: Mapping[str, OutputFormat] = {
         TABLE,
         SVG,
         HTML,
+        TOML,
     )
 }
 """By name, in the order in which suffixes are named."""
-NAMES = (TABLE.name, *(one.name for one in FORMATS.values() if one not in (TABLE, SVG, HTML)))
+NAMES = (TABLE.name, *(one.name for one in FORMATS.values() if one not in (TABLE, SVG, HTML, TOML)))
 """Formats that every result has, in the order in which they are named."""
 DRAWN = (*NAMES, SVG.name, HTML.name)
 """Formats of a result that is drawn."""

@@ -22,6 +22,12 @@ def _whatif(document: Document) -> Views:
     return views
 
 
+def _checked_signature(document: Document) -> Views:
+    against = document["against"] is not None
+    views: Views = _attribute("agreement_tables.VIEWS" if against else "signature_words.CHECKED")
+    return views
+
+
 def _of_families(module: str) -> Callable[[Document], Views]:
     """Views that are asked for by families of metrics: those that the document has."""
 
@@ -51,19 +57,17 @@ def _splits(document: Document) -> Views:
 
 
 SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
-    "agreement": "agreement.VIEWS",
-    "calibrate": "calibrate.VIEWS",
     "communication": "communication.VIEWS",
     "host-check": "profile_tables.HOST",
     "docs": "explanations.VIEWS",
-    "extraction": "extraction.VIEWS",
     "formula": "formula.VIEWS",
     "info": "info.VIEWS",
     "metrics": _metrics,
     "phases": "phases.VIEWS",
     "predict": _predicted,
     "splits": _splits,
-    "source": "source_signature.VIEWS",
+    "signature-check": _checked_signature,
+    "signature-from": "signature_tables.VIEWS",
     "structure": "structure.VIEWS",
     "study": "study.VIEWS",
     "validate": _of_families("validation_tables"),

@@ -307,3 +307,11 @@ def _leaves(family: Family, metric: str, values: Mapping[str, float]) -> Iterato
             yield from _leaves(family, part, values)
     else:
         yield metric
+
+
+def oversubscribed(run: MeasuredRow, nodes: int, cores: int) -> str | None:
+    """Say that a run had more threads than cores; None if it need not have had."""
+    threads = math.ceil(run.processes / nodes) * run.threads  # of the fullest node at least
+    if threads <= cores:
+        return None
+    return f"more threads ({threads}) than cores ({cores}) on a node of the machine"

@@ -72,6 +72,7 @@ class LearntSignature:
     laws: tuple[dict[str, Any], ...] = ()
     # What of the runs is not in the signature: to be known before anything else.
     caveats: Sequence[str] = ()
+    replays: tuple[tuple[Run, LearntRun], ...] = ()  # Of each run with times, and of the signature
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was found as JSON types."""
@@ -85,6 +86,17 @@ class LearntSignature:
             "phases": [self._phase(point) for point in range(len(self.outline.points))],
             "constants": [dict(vars(one)) for amount in amounts for one in amount.constants],
             "laws": [dict(law) for law in self.laws],
+            "fidelity": [
+                {
+                    "run": run.trace.path,
+                    "processes": run.processes,
+                    "threads": run.threads,
+                    "parameters": dict(run.parameters),
+                    "measured": replay.ideal,
+                    "replayed": replay.written,
+                }
+                for run, replay in self.replays
+            ],
             "replay": {
                 "traced": self.fidelity.traced.to_dict(),
                 "written": self.fidelity.written.to_dict(),
@@ -128,11 +140,13 @@ def signature_from(
     """
     every = [run if isinstance(run, Run) else Run(run) for run in runs]
     found = _signature_of(every, name, scaling, made, refused)
-    learnt = _learnt_runs(found, scaling)
-    if not learnt.runs:
+    replays = _replays(found, scaling)
+    if not replays:
         return found
+    openmp = any(run.threads > 1 or run.structure.events.is_region.any() for run in found.runs)
+    learnt = LearntRuns(openmp, tuple(replay for _, replay in replays))
     table = text_of((), (TomlTable("learnt", learnt.entries(), (_LEARNT,)),), ())
-    return replace(found, text=f"{found.text}\n{table}")
+    return replace(found, text=f"{found.text}\n{table}", replays=tuple(replays))
 
 
 def _signature_of(
@@ -340,7 +354,7 @@ def _holds(condition: str, run: Mapping[str, float]) -> bool:
 # -- how well runs are predicted
 
 
-def _learnt_runs(found: LearntSignature, scaling: str) -> LearntRuns:
+def _replays(found: LearntSignature, scaling: str) -> list[tuple[Run, LearntRun]]:
     """Keep what protects predictions: times of the runs, replayed and predicted from the others."""
     signature = from_text(found.text, checked=False)
     learnt: list[LearntRun] = []
@@ -373,8 +387,7 @@ def _learnt_runs(found: LearntSignature, scaling: str) -> LearntRuns:
             continue
         for index in left_out:
             learnt[index] = replace(learnt[index], left_out=predicted / learnt[index].ideal)
-    openmp = any(run.threads > 1 or run.structure.events.is_region.any() for run in found.runs)
-    return LearntRuns(openmp, tuple(learnt))
+    return list(zip(runs, learnt, strict=True))
 
 
 def _replay(signature: Signature, run: Run) -> float:

@@ -62,7 +62,7 @@ FOREIGN = (
     Foreign(
         "an experiment of Extra-P",
         ("*.extra-p",),
-        "save it as text or JSON lines: popmodel project and popmodel calibrate read these",
+        "save it as text or JSON lines: popmodel predict and popmodel signature read these",
     ),
     Foreign(
         "a database of HPCToolkit",

@@ -10,7 +10,6 @@ with its reason.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
@@ -26,7 +25,7 @@ from popmodel.base.values import dataclass
 from popmodel.model.posterior import Calibration
 from popmodel.model.terms.openmp import NO_SPEEDUP
 from popmodel.model.uncertainty import Estimate
-from popmodel.runs.measurement import MeasuredRow
+from popmodel.runs.measurement import MeasuredRow, oversubscribed
 from popmodel.validation.predictions import Predicted, Subject
 
 RUNTIME = "runtime"
@@ -460,14 +459,6 @@ class ExcludedRuns:
         """Say which runs are left out, and why."""
         split = describe_run(self.processes, self.threads, self.parameters, names)
         return f"left out: {plural(len(self.measured), 'run')} of {split}: {self.why}"
-
-
-def oversubscribed(run: MeasuredRow, nodes: int, cores: int) -> str | None:
-    """Say that a run had more threads than cores; None if it need not have had."""
-    threads = math.ceil(run.processes / nodes) * run.threads  # of the fullest node at least
-    if threads <= cores:
-        return None
-    return f"more threads ({threads}) than cores ({cores}) on a node of the machine"
 
 
 def excluded(runs: Iterable[tuple[MeasuredRow, str]]) -> tuple[ExcludedRuns, ...]:

@@ -103,7 +103,7 @@ def results(path: Path, window: str) -> dict[str, Any]:
     found["structure"] = popmodel.find_structure(str(path)).to_dict()
     report = popmodel.report(str(path))
     found["report"] = report.to_dict()
-    found["signature"] = popmodel.signature_from(str(path)).text
+    found["signature"] = popmodel.signature(str(path)).text
     for form in ("ti", "goal", "perfetto.json", "svg"):
         target = path.with_name(f"made.{form}")
         popmodel.convert(str(path), target, force=True)

@@ -185,7 +185,7 @@ def predicted(case: Case, folder: Path) -> Row:
     size, truth, efficiency = measured(case.large)
     known = [measured(path) for path in case.small]
     signature = folder / "app.toml"
-    popmodel.signature_from([str(path) for path in case.small]).save(signature)
+    popmodel.signature([str(path) for path in case.small]).save(signature)
     document = popmodel.predict(str(signature), MACHINE, *size).to_dict()
     runtime = document["runtime"]
     whole = popmodel.whatif(

@@ -44,10 +44,9 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
     "project": lambda: [popmodel.project("tests/data/epoch.csv", 16)],
     "predict": lambda: [popmodel.predict(procs=4, draws=0)],
     "sweep": lambda: [popmodel.predict(cores=64, draws=0)],
-    "calibrate": lambda: [
-        popmodel.calibrate(
-            "stencil3d",
-            ROOT / "examples" / "stencil3d" / "two-core-vm.csv",
+    "signature": lambda: [
+        popmodel.signature(
+            ["stencil3d", ROOT / "examples" / "stencil3d" / "two-core-vm.csv"],
             machine=ROOT / "examples" / "profiles" / "two-core-vm.json",
         )
     ],

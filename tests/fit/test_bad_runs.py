@@ -45,11 +45,11 @@ class Answer:
         ]
         path = folder / "runs.csv"
         path.write_text("\n".join(["processes,threads,N,runtime,waited", *rows]) + "\n")
-        found = popmodel.calibrate(program(), path, machine=MACHINE)
+        found = popmodel.signature([program(), path], machine=MACHINE)
         said = popmodel.predict(found.signature, MACHINE, procs=ASKED[0], threads=ASKED[1]).runtime
         assert said.low is not None
         assert said.high is not None
-        self.sentences = [*found.to_dict()["verdict"], *found.warnings]
+        self.sentences = [*found.facts["notes"], *found.facts["caveats"]]
         self.value, self.width = said.value, log(said.high / said.low)
         self.is_right = said.low < truth() < said.high
 

@@ -74,7 +74,7 @@ def test_numbers_end_where_their_keys_do(faster: float, tmp_path: Path) -> None:
     table.write_text("\n".join(",".join(map(str, row)) for row in [head, *rows]) + "\n")
     MACHINE.save(tmp_path / "m.json")
     machine = tmp_path / "m.json"
-    found = popmodel.calibrate(before, table, machine=machine)
+    found = popmodel.signature([before, table], machine=machine)
     growth = found.signature.imbalance["growth_exponent"]
     assert growth.value == 0.5  # the runs ask for 1
     assert growth.low is not None
@@ -85,7 +85,7 @@ def test_numbers_end_where_their_keys_do(faster: float, tmp_path: Path) -> None:
             tmp_path / "after.toml", machine=machine, procs=processes, threads=threads
         )
         assert there.runtime.low is not None
-    again = popmodel.calibrate(tmp_path / "after.toml", slower(table), machine=machine)
+    again = popmodel.signature([tmp_path / "after.toml", slower(table)], machine=machine)
     assert again.signature.imbalance["growth_exponent"].value == 0.5
 
 

@@ -17,7 +17,7 @@ from popmodel.model.signatures import bundled
 from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
-from popmodel.reports.signature import blocks, records
+from popmodel.reports.signature_words import blocks, records
 
 
 def screen(document: dict[str, Any], style: Style) -> list[str]:

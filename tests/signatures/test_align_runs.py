@@ -185,7 +185,7 @@ def test_simulated_programs_are_carried_to_64_processes(
 ) -> None:
     folder = SHARED / "scaling"
     traces = [str(folder / f"{program}.{processes}.ti.txt.gz") for processes in learnt]
-    popmodel.signature_from(traces, flop_rate=1e9).save(tmp_path / "app.toml")
+    popmodel.signature(traces, flop_rate=1e9).save(tmp_path / "app.toml")
     there = popmodel.predict(
         str(tmp_path / "app.toml"), str(folder / "machine.json"), procs=64, threads=1
     ).to_dict()["runtime"]
@@ -199,11 +199,10 @@ def test_simulated_programs_are_carried_to_64_processes(
 def test_a_solver_without_halos_on_one_process_grows_with_the_problem(tmp_path: Path) -> None:
     """miniFE: its iterations and work follow N, though one process makes no exchange."""
     runs = [(1, 20), (1, 30), (2, 20), (2, 30)]
-    found = popmodel.signature_from(
-        [str(SHARED / "programs" / f"minife.{p}x1.N_{n}.prv.gz") for p, n in runs],
-        parameters=[{"N": n} for _, n in runs],
+    found = popmodel.signature(
+        [f"{SHARED}/programs/minife.{p}x1.N_{n}.prv.gz:N={n}" for p, n in runs]
     )
-    assert not any("P was not varied" in note for note in found.extracted.notes)
+    assert not any("P was not varied" in note for note in found.facts["notes"])
     path = tmp_path / "app.toml"
     found.save(path)
     times = {

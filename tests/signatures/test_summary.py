@@ -29,7 +29,7 @@ def signature(folder: Path, ranks: int, does: Ranks) -> LearntSignature:
         lines += [f"{rank} {action}" for action in (*mine, "compute 1e6", "finalize")]
     path = folder / "app.ti.txt"
     path.write_text("\n".join(lines) + "\n")
-    return popmodel.signature_from(str(path), flop_rate=1e9).extracted
+    return popmodel.signature(str(path), flop_rate=1e9).learnt
 
 
 def test_what_some_iterations_do_is_done_every_so_many_turns() -> None:
@@ -116,7 +116,7 @@ def test_production_programs_have_short_signatures_that_replay(
 ) -> None:
     """Quantum ESPRESSO has groups of ranks, LAMMPS a start of hundreds of calls."""
     path = shared_traces / "programs" / f"{name}.prv.gz"
-    found = popmodel.signature_from(str(path)).extracted
+    found = popmodel.signature(str(path)).learnt
     off = found.fidelity.written.off(found.fidelity.traced)
     assert off < 0.02
     assert len(found.text.partition("[recorded]")[0].splitlines()) < 450

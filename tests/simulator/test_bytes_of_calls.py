@@ -134,7 +134,7 @@ def test_equal_parts_are_the_plain_form_in_signatures_predictions_and_screens(
     for form in forms:
         name, trace = form[0], recorded(tmp_path, form, 4, 30_000, times=40)
         signature = tmp_path / f"{name}.toml"
-        text = popmodel.signature_from(trace).text
+        text = popmodel.signature(trace).text
         signature.write_text(text)
         talk = popmodel.communication(trace).to_dict()
         (pattern,) = (one for one in talk["patterns"] if one["facts"]["op"] != "init")

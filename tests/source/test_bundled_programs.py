@@ -25,7 +25,7 @@ def drafts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     folder, found = tmp_path_factory.mktemp("drafts"), {}
     for name in SIZES:
         found[name] = folder / f"{name}.toml"
-        popmodel.signature_from_source(EXAMPLES / name / f"{name}.c").save(found[name])
+        popmodel.signature(EXAMPLES / name / f"{name}.c").save(found[name])
     return found
 
 

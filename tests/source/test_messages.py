@@ -25,7 +25,7 @@ def program(folder: Path, body: str) -> list[dict[str, Any]]:
     """Items of a program."""
     path = folder / "app.c"
     path.write_text(START + body + "\nMPI_Finalize(); return 0; }\n")
-    found = popmodel.signature_from_source(path)
+    found = popmodel.signature(path)
     return list(tomllib.loads(found.text).get("program", []))
 
 
@@ -100,7 +100,7 @@ def test_a_program_that_ends_otherwise_requires_it(tmp_path: Path) -> None:
     ends = "if (n % size) MPI_Abort(MPI_COMM_WORLD, 1);\n"
     sends = "MPI_Bcast(a, n / size, MPI_DOUBLE, 0, MPI_COMM_WORLD); return 0; }"
     path.write_text(START + ends + sends)
-    document = tomllib.loads(popmodel.signature_from_source(path).text)
+    document = tomllib.loads(popmodel.signature(path).text)
     assert document["limits"]["require"] == ["(n % P) == 0"]
     assert document["program"][0]["collective"]["bytes"] == "8*n/P"
 
@@ -110,8 +110,10 @@ def test_what_the_source_does_not_say_is_asked_for(tmp_path: Path) -> None:
     path.write_text(START.replace("atoi(argv[1])", "secret()").replace(
         "int main", "int secret(void);\nint main"
     ) + "MPI_Bcast(a, n, MPI_INT, 0, MPI_COMM_WORLD); return 0; }")  # fmt: skip
-    found = popmodel.signature_from_source(path)
-    assert found.unknown == (("secret", "secret", "app.c:8"),)
+    found = popmodel.signature(path)
+    assert found.facts["unknown"] == [
+        {"name": "secret", "source": "secret", "place": "app.c:8"}
+    ]
     assert tomllib.loads(found.text)["constants"] == {"secret": "?"}
 
 
@@ -125,24 +127,24 @@ def test_broken_source_is_answered_in_one_line_or_read_as_far_as_it_goes(
     path = tmp_path / "app.c"
     path.write_text(text)
     try:
-        found = popmodel.signature_from_source(path)
+        found = popmodel.signature(path)
     except UsageError as error:
         assert error.message == "the files define no main"
     else:
-        assert "app.c:1" in found.notes[0]
+        assert "app.c:1" in found.facts["notes"][0]
 
 
 def test_files_that_cannot_be_read_and_mixed_inputs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="No such file"):
-        popmodel.signature_from_source(tmp_path / "none.c")
+        popmodel.signature(tmp_path / "none.c")
 
 
 def test_a_function_that_calls_itself_is_named(tmp_path: Path) -> None:
     path = tmp_path / "app.c"
     path.write_text("int f(int n) { return n < 2 ? n : f(n - 1); }\nint main(int c, char **v) "
                     "{ return f(c); }")  # fmt: skip
-    found = popmodel.signature_from_source(path)
-    assert found.notes == ("app.c:1: f calls itself: followed twice",)
+    found = popmodel.signature(path)
+    assert found.facts["notes"] == ["app.c:1: f calls itself: followed twice"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_a_function_that_calls_itself_is_named(tmp_path: Path) -> None:
 def test_hostile_source_is_read_as_far_as_it_goes(text: str, tmp_path: Path) -> None:
     path = tmp_path / "app.c"
     path.write_text(text)
-    found = popmodel.signature_from_source(path)
+    found = popmodel.signature(path)
     assert tomllib.loads(found.text)["app"]["name"] == "app"
 
 
@@ -172,8 +174,8 @@ def test_what_takes_time_elsewhere_is_named(tmp_path: Path) -> None:
         "#pragma omp parallel\n{\n#pragma omp barrier\ndgemm_(c);\n}\n"
         'printf("%d", c); return 0; }\n'
     )
-    assert popmodel.signature_from_source(path).notes == (
+    assert popmodel.signature(path).facts["notes"] == [
         "app.c:4: omp parallel: what is outside of its loops is done by one thread",
         "app.c:6: omp barrier costs nothing here",
         "no source here, taken as no time: dgemm_",
-    )
+    ]

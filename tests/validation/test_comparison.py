@@ -22,7 +22,7 @@ from popmodel.model.posterior import Calibration
 from popmodel.model.run.placement import WHOLE, ImpossibleSplit, place
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import predict
-from popmodel.runs.measurement import MeasuredRow, from_run
+from popmodel.runs.measurement import MeasuredRow, from_run, oversubscribed
 from popmodel.traces import read
 from popmodel.validation.comparison import (
     BOUNDARY,
@@ -39,7 +39,6 @@ from popmodel.validation.comparison import (
     joined,
     of_calibration,
     of_runs,
-    oversubscribed,
     region_of,
     splits,
     suspicious,

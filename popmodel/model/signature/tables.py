@@ -52,7 +52,7 @@ _DOCUMENT: Mapping[str, tuple[GrammarKey, ...]] = {
             "calibration",
             "",
             "none",
-            "table: what measured runs have taught; popmodel calibrate writes it",
+            "table: what measured runs have taught; popmodel signature from writes it",
         ),
         GrammarKey(
             "learnt",

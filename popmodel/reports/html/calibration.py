@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from popmodel.base.units import format_time, plural
-from popmodel.reports.calibrate import (
+from popmodel.reports.calibration_tables import (
     KEEP,
     about,
     asked,
@@ -37,7 +37,11 @@ Entry = Mapping[str, Any]
 
 def section(contents: Contents) -> Section | None:
     """All calibrations."""
-    found = contents.of("calibrate")
+    found = [
+        {**document["calibration"], "path": document["path"]}
+        for document in contents.of("signature-from")
+        if "calibration" in document
+    ]
     if not found:
         return None
     shown = [_calibration(one, f"calibration-{n}") for n, one in enumerate(found)]

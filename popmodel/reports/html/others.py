@@ -19,7 +19,6 @@ DRAWN: tuple[str, ...] = (
     "predict",
     "communication",
     "splits",
-    "calibrate",
     "validate",
 )
 """Commands whose documents other sections show: here they are folded up, as on a screen."""
@@ -40,7 +39,8 @@ def section(contents: Contents) -> Section | None:
 
 
 def _is_drawn(document: Document) -> bool:
-    return verb_of(document) in DRAWN or "sensitivity" in document
+    parts = ("sensitivity", "calibration")
+    return verb_of(document) in DRAWN or any(part in document for part in parts)
 
 
 def _shown(document: Document, heading: int, *, brief: bool = False) -> dict[str, Any]:

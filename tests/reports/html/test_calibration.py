@@ -33,12 +33,17 @@ def document() -> Document:
         for size in (720, 1200)
         for split in ("1x1", "1x2")
     ]
-    found = popmodel.calibrate("cannon", runs, machine=RECORD / "machine.json")
-    return {**document_of(found), "constants": CONSTANTS}
+    found = popmodel.signature(["cannon", *runs], machine=RECORD / "machine.json")
+    made = document_of(found)
+    return {**made["calibration"], "path": made["path"], "constants": CONSTANTS}
 
 
 def drawn(*found: Document) -> Node:
-    return documents.drawn(calibration, *found)
+    shown = [
+        {"schema": "popmodel/signature-from/1", "path": one["path"], "calibration": one}
+        for one in found
+    ]
+    return documents.drawn(calibration, *shown)
 
 
 @pytest.mark.long
@@ -128,7 +133,7 @@ def test_what_to_measure_next_is_told_with_its_cost(document: Document) -> None:
 
 
 def test_what_was_written_can_be_predicted_with(document: Document) -> None:
-    assert "keep it: add -o calibrated.toml" in drawn(document).text
+    assert "keep it: add -o fitted.toml" in drawn(document).text
     written = drawn({**document, "path": "app.toml"})
     assert any(one.startswith("popmodel predict app.toml") for one in commands(written))
 

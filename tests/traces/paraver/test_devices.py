@@ -125,7 +125,7 @@ def test_devices_are_named_first(tmp_path: Path) -> None:
     ):
         assert verb(str(path)).to_dict()["caveats"][0] == sentence, verb
     assert popmodel.metrics(str(path)).to_dict()["runs"][0]["caveats"][0] == sentence
-    assert sentence in popmodel.signature_from(str(path)).to_dict()["notes"][0]
+    assert sentence in popmodel.signature(str(path)).to_dict()["notes"][0]
     target = tmp_path / "x.ti"
     assert popmodel.convert(str(path), target).caveats[0] == sentence
 

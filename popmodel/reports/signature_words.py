@@ -9,6 +9,7 @@ from popmodel.base.units import count, plural
 from popmodel.model.kinds.words import Entry, equation, quantity, value_text
 from popmodel.model.signature.tables import tree
 from popmodel.reports.blocks import (
+    Brief,
     Facts,
     FindingBlock,
     Heading,
@@ -21,25 +22,59 @@ from popmodel.reports.blocks import (
 from popmodel.reports.views import Document, Record, Views
 
 CHANGING = "what changes with P and T"
+_SHOWN = 5
+"""Mistakes and remarks on the screen."""
+_ITEMS = 12
+"""Items of a program on the screen."""
+_LINE = 68
+"""Characters of an item on the screen."""
 
 
 def blocks(document: Document) -> list[Section]:
     """Mistakes if there are any, remarks, and what the signature says."""
     explained = document["explained"]
+    findings = [(finding,) for finding in _findings(document)]
+    if len(findings) > _SHOWN:
+        more = (NoteBlock(f"and {len(findings) - _SHOWN} more", Role.REMARK),)
+        findings = [(Brief(tuple(findings), (*findings[:_SHOWN], more)),)]
     return [
         notes(document["caveats"]),
         (Facts(tuple(_facts(document))),),
-        *((finding,) for finding in _findings(document)),
+        *findings,
         *(_explained(explained) if explained is not None else ()),
     ]
 
 
 def _explained(explained: Entry) -> Iterator[Section]:
-    for title, entries in _sections(explained):
-        yield titled(title, entries, Role.ENTRY)
-    program = (NoteBlock(text, Role.ENTRY, depth) for depth, text in tree(explained["program"]))
-    yield (Heading("program"), *program)
-    yield titled(CHANGING, _dependence(explained), Role.ENTRY)
+    """Parameters and the items of the program; every formula where all is asked for."""
+    sections = [titled(title, entries, Role.ENTRY) for title, entries in _sections(explained)]
+    items = list(tree(explained["program"]))
+    program = (NoteBlock(text, Role.ENTRY, depth) for depth, text in items)
+    changing = titled(CHANGING, _dependence(explained), Role.ENTRY)
+    whole = (*sections, (Heading("program"), *program), changing)
+    yield (Brief(whole, tuple(_in_short(explained, items))),)
+
+
+def _in_short(explained: Entry, items: Sequence[tuple[int, str]]) -> Iterator[Section]:
+    given = [_parameter(entry) for entry in explained["params"]]
+    constants = plural(len(explained["constants"]), "constant")
+    yield (
+        Facts(
+            (
+                ("parameters", ", ".join(given) or "none"),
+                ("constants", constants if explained["constants"] else "none"),
+            )
+        ),
+    )
+    shown = [NoteBlock(_first_words(text), Role.ENTRY, depth) for depth, text in items[:_ITEMS]]
+    hidden = len(items) - len(shown)
+    more = [NoteBlock(f"and {plural(hidden, 'other item')}", Role.ENTRY)] if hidden else []
+    yield (Heading("program"), *shown, *more)
+
+
+def _first_words(text: str) -> str:
+    """The beginning of a sentence on one line of a screen; what is left out has a mark."""
+    return text if len(text) <= _LINE else f"{text[:_LINE].rsplit(' ', 1)[0]} ..."
 
 
 def records(document: Document) -> list[Record]:

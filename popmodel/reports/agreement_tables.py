@@ -8,7 +8,10 @@ from typing import Any
 from popmodel.base.units import count, format_size, format_time
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.reports.blocks import (
+    Brief,
     Facts,
+    Further,
+    NoteBlock,
     Section,
     TableBlock,
     TableRow,
@@ -19,28 +22,58 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.views import Document, Record, Views
 
-_SHOWN = 8
-"""Processes whose first difference is named on the screen."""
+_SHOWN = 2
+"""Processes whose first difference is named."""
+_MOST = 3
+"""Rows of a table on the screen."""
 
 
-def blocks(document: Document) -> list[Section]:
-    """Runtime, efficiencies, phases, messages, and where operations differ."""
+def blocks(checked: Document) -> list[Section]:
+    """How far off it is, then efficiencies, phases and messages; a screen shows what differs."""
+    document = checked["against"]
     runtime = [{**document["runtime"], "name": "runtime"}]
-    return [
-        notes(document["caveats"]),
-        (Facts(tuple(_facts(document))),),
+    tables = [
         (_table("replayed on the ideal network", runtime, format_time),),
         *(_efficiencies(family, pairs) for family, pairs in document["metrics"].items()),
         (_table("computing of all processes", document["phases"], format_time),),
         (_table("messages and collectives", document["counts"], lambda x: count(round(x))),),
         (_table("their bytes", document["bytes"], lambda x: format_size(x, digits=4)),),
+    ]
+    return [
+        notes(document["caveats"]),
+        (NoteBlock(_verdict(document)),),
+        (Facts(tuple(_facts(document))),),
+        (Brief(tuple(tables), (tables[0], *_differing(document))),),
         titled("first operation that differs", list(_differences(document))),
-        notes(document["notes"]),
+        (Further((notes(document["notes"]),)),),
     ]
 
 
-def records(document: Document) -> list[Record]:
+def _verdict(document: Document) -> str:
+    off = f"off by {100 * document['worst']:.2g} % at most (runtime, or points of an efficiency)"
+    differing = len(document["differences"])
+    same = "all operations are the same, in the same order"
+    if differing:
+        number = f"{count(differing)} of {count(document['processes'])} processes"
+        same = f"operations differ on {number}"
+    return f"{off}; {same}"
+
+
+def _differing(document: Document) -> Iterator[Section]:
+    """Efficiencies and phases that differ most, and what is exchanged differently."""
+    for family, pairs in document["metrics"].items():
+        far = sorted(pairs, key=lambda one: -abs(one["signature"] - one["trace"]))
+        yield _efficiencies(family, far[:_MOST])
+    far = sorted(document["phases"], key=lambda one: -abs(one["signature"] - one["trace"]))
+    yield (_table("computing of all processes", far[:_MOST], format_time),)
+    unlike = [one for one in document["counts"] if one["signature"] != one["trace"]]
+    if unlike:
+        yield (_table("messages and collectives", unlike[:_MOST], lambda x: count(round(x))),)
+
+
+def records(checked: Document) -> list[Record]:
     """One line per quantity: group, name, of the signature, of the trace."""
+    document = checked["against"]
     groups = [("runtime", [document["runtime"]]), *document["metrics"].items()]
     groups += [(name, document[name]) for name in ("phases", "counts", "bytes")]
     head = {"signature_file": document["signature"], "trace_file": document["trace"]}
@@ -48,16 +81,12 @@ def records(document: Document) -> list[Record]:
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
-    differing = len(document["differences"])
-    same = "all the same, in the same order"
-    if differing:
-        same = f"differ on {count(differing)} of {count(document['processes'])} processes"
     return [
         ("signature", document["signature"]),
-        ("trace", document["trace"]),
-        ("at", f"{count(document['processes'])} x {count(document['threads'])}"),
-        ("operations", same),
-        ("off", f"{100 * document['worst']:.2g} % at most: runtime, or points of an efficiency"),
+        (
+            "trace",
+            f"{document['trace']} ({count(document['processes'])} x {count(document['threads'])})",
+        ),
     ]
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from popmodel.base.shell import join
 from popmodel.base.units import format_time, plural
 from popmodel.reports.blocks import (
+    Brief,
     CommandBlock,
     Facts,
+    Further,
     NoteBlock,
     Role,
     Section,
@@ -22,14 +25,14 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.calibrate_plot import picture
 from popmodel.reports.figures import percent
 from popmodel.reports.heading import application, machine, omitted
 from popmodel.reports.splits import described, name, varied
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Record
 
-KEEP = "keep it: add -o calibrated.toml"
-_SHOWN = 8
+KEEP = "keep it: add -o fitted.toml"
+_SHOWN = 4
+"""Rows of a table on the screen."""
 _SEEN = 0.1
 _KINDS = ("machine", "law")
 
@@ -37,19 +40,42 @@ Entry = Mapping[str, Any]
 
 
 def blocks(document: Document) -> list[Section]:
-    """The verdict, constants, machine and laws, configurations left out, and how to go on."""
+    """The verdict, constants, configurations left out, what to measure next, and how to go on."""
+    warnings, verdict = document["warnings"], document["verdict"]
+    first = verdict[:_SHOWN]
     return [
         omitted(document),
-        (Title(application(document), (plural(document["runs"], "run"),)), Facts(about(document))),
-        titled("warnings", document["warnings"], Role.WARNING),
-        notes(document["verdict"]),
-        _constants(document["constants"]),
-        _inputs(document["inputs"]),
-        _left_out(document["left_out"]),
-        _terms(document["terms"]),
+        _warned(warnings),
+        (Title(application(document), (plural(document["runs"], "run"),)), *notes(first)),
+        (Further((notes(verdict[_SHOWN:]), (Facts(about(document)),))),),
+        _brief(_constants(document["constants"]), _SHOWN),
+        (Further((_inputs(document["inputs"]), _terms(document["terms"]))),),
+        _brief(_left_out(document["left_out"]), _SHOWN),
         _next(document),
         _go_on(document),
     ]
+
+
+def _warned(warnings: Sequence[str]) -> Section:
+    """What is doubtful about the runs; of many warnings the first on the screen."""
+    whole = notes(warnings, Role.WARNING)
+    if len(whole) < 3:
+        return whole
+    more = NoteBlock(f"and {plural(len(whole) - 1, 'other warning')}", Role.REMARK)
+    return (Brief((whole,), ((whole[0], more),)),)
+
+
+def _brief(section: Section, shown: int) -> Section:
+    """A section of one table, of which a screen shows the first rows."""
+    if not section:
+        return ()
+    table, *rest = section
+    assert isinstance(table, TableBlock)
+    hidden = len(table.rows) - shown
+    if hidden < 2:
+        return section
+    more = NoteBlock(f"and {plural(hidden, 'other row')}", Role.REMARK)
+    return (Brief((section,), ((replace(table, rows=table.rows[:shown]), more, *rest),)),)
 
 
 def records(document: Document) -> list[Record]:
@@ -110,16 +136,14 @@ def _inputs(inputs: Sequence[Entry]) -> Section:
             texts([f"{one['before']['value']:.4g}", *_cells(one["after"])]),
             depth=1,
         )
-        for one in some[:_SHOWN]
+        for one in some
     ]
     if not rows:
         return ()
     table = TableBlock(
         heads(("uncalibrated", "calibrated", "90 %")), tuple(rows), "machine and laws"
     )
-    more = len(some) - _SHOWN
-    remarks = [f"and {more} more (all: --format json)"] if more > 0 else []
-    return (table, *notes(remarks, Role.REMARK))
+    return (table,)
 
 
 def taught(inputs: Sequence[Entry]) -> list[Entry]:
@@ -153,7 +177,7 @@ def _left_out(left_out: Sequence[Entry]) -> Section:
     """Every configuration as the others predict it."""
     differing = varied(left_out)
     rows = []
-    for one in left_out:
+    for one in sorted(left_out, key=lambda one: -abs(one["error"])):
         runs = sorted(one["measured"])
         cells = [f"{one['parameters'][key]:g}" for key in differing]
         cells += [
@@ -171,7 +195,7 @@ def _left_out(left_out: Sequence[Entry]) -> Section:
             heads((*differing, *columns)),
             tuple(rows),
             "P x T",
-            title="each configuration, predicted from the others",
+            title="each configuration, predicted from the others; the worst first",
             keys=len(differing),
         ),
     )
@@ -220,14 +244,13 @@ def _next(document: Document) -> Section:
         )
         for one in runs
     )
-    return (
-        TableBlock(
-            heads(("interval", "nodes", "takes", "core seconds")),
-            rows,
-            "P x T",
-            title=f"measure next, for the runtime of {asked(document)}",
-        ),
+    table = TableBlock(
+        heads(("interval", "nodes", "takes", "core seconds")),
+        rows,
+        "P x T",
+        title=f"measure next, for the runtime of {asked(document)}",
     )
+    return _brief((table,), 2)
 
 
 def asked(document: Document) -> str:
@@ -266,7 +289,3 @@ def next_command(document: Document) -> str | None:
 def _machine_of(document: Document) -> str:
     one = document["machine"]
     return str(one["name"] if one["preset"] else one["path"])
-
-
-VIEWS = Views(blocks, records, picture)
-"""How a calibration is shown."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from popmodel.api.calibrate_document import verdict
+from popmodel.fit.calibration_summary import verdict
 
 QUIET: dict[str, Any] = {
     "application": {"name": "demo"},

@@ -1,4 +1,4 @@
-"""The document of a calibration: what was learnt, what could not be, and what to measure next."""
+"""What is said of a calibration: what was learnt, what could not be, and what to measure next."""
 
 from __future__ import annotations
 
@@ -15,11 +15,38 @@ from popmodel.fit.calibrate import Calibrated, Learnt
 from popmodel.fit.cross_validation import LeftOut, NextRun
 from popmodel.fit.problem import RUNTIME
 from popmodel.fit.samples import Interval
+from popmodel.fit.usable_runs import FittedSignature
 from popmodel.machines.quantity import END
 from popmodel.model.model_error import RESIDUALS
 from popmodel.model.symbols import label
 
 LeftOutRun = Mapping[str, Any]
+
+
+def summary(
+    fitted: FittedSignature, values: Sequence[Learnt], subject: Mapping[str, Any]
+) -> dict[str, Any]:
+    """All that is said of a calibration; `subject` is the application and the machine."""
+    found = fitted.calibrated
+    left_out = left_out_of(found)
+    result = {
+        **subject,
+        "warnings": list(fitted.warnings),
+        "accuracy": accuracy_of(left_out),
+        "accuracy_of_sizes": sizes_of(found),
+        "constants": constants_of(found, values),
+        "inputs": inputs_of(found, values),
+        "identifiable": identifiable_of(found),
+        "suspect_runs": suspects_of(found),
+        "terms": terms_of(found, values),
+        "noise": found.fit.noise,
+        "error_scale": found.error_scale,
+        "left_out": left_out,
+        "targets": [{"processes": one[0], "threads": one[1]} for one in fitted.targets],
+        "measure_next": next_of(fitted.measure_next),
+        "runs": len(found.runs),
+    }
+    return {"verdict": verdict(result), **result}
 
 
 def left_out_of(found: Calibrated) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""``popmodel calibrate``: the file, the screen, the document, and every bad input."""
+"""``popmodel signature from APP RUN...``: the file, the screen, the document, bad input."""
 
 from __future__ import annotations
 
@@ -62,13 +62,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _computed: Known) ->
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert main(["calibrate", *arguments, "--format", "json"]) == 0
+    assert main(["signature", "from", *arguments, "--format", "json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    assert found["schema"] == "popmodel/signature-from/1"
+    fit: dict[str, Any] = found["calibration"]
+    return fit
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 2) -> str:
-    assert main(["calibrate", *arguments]) == status
+    assert main(["signature", "from", *arguments]) == status
     captured = capsys.readouterr()
     assert captured.out == ""
     return captured.err
@@ -76,7 +78,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 2
 
 @pytest.mark.usefixtures("folder")
 def test_a_constant_is_found_and_kept_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "app.toml", "runs.csv", "-o", "new.toml"]) == 0
+    assert main(["signature", "from", "app.toml", "runs.csv", "-o", "new.toml"]) == 0
     rate = tomllib.loads(Path("new.toml").read_text())["constants"]["rate"]
     assert rate["low"] < RATE < rate["high"]
     assert rate["high"] / rate["low"] < 1.6  # 4 before
@@ -93,7 +95,6 @@ def test_a_constant_is_found_and_kept_in_a_file(capsys: pytest.CaptureFixture[st
 @pytest.mark.usefixtures("folder")
 def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
     found = document(capsys, "app.toml", "runs.csv")
-    assert found["schema"] == "popmodel/calibrate/1"
     (rate,) = found["constants"].values()  # nothing depends on idle
     assert rate["low"] < RATE < rate["high"]
     assert rate["origin"] == "fit"
@@ -122,14 +123,14 @@ def test_a_poisoned_run_is_named_with_its_line(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.usefixtures("folder")
 def test_the_next_run_is_named_with_its_cost(capsys: pytest.CaptureFixture[str]) -> None:
-    found = document(capsys, "app.toml", "runs.csv", "--for", "64x1")
-    assert found["targets"] == [{"processes": 64, "threads": 1}]
+    found = document(capsys, "app.toml", "runs.csv", "--cores", "64")
+    assert found["targets"][0] == {"processes": 64, "threads": 1}
     assert found["measure_next"]
     for one in found["measure_next"]:
         assert 0 < one["narrows"] < 1
         cost = one["processes"] * one["threads"] * one["runtime"]
         assert one["core_seconds"] == pytest.approx(cost)
-    assert main(["calibrate", "app.toml", "runs.csv", "--for", "64x1"]) == 0
+    assert main(["signature", "from", "app.toml", "runs.csv", "--cores", "64"]) == 0
     assert "measure next, for the runtime of 64 x 1" in capsys.readouterr().out
 
 
@@ -141,11 +142,11 @@ def test_all_splits_of_some_cores_can_be_asked_for(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("name", ["found.svg", "found.csv", "found.md", "found.json"])
+@pytest.mark.parametrize("name", ["found.csv", "found.md", "found.json"])
 def test_other_suffixes_write_what_was_found(name: str) -> None:
-    assert main(["calibrate", "app.toml", "runs.csv", "-o", name]) == 0
+    assert main(["signature", "from", "app.toml", "runs.csv", "-o", name]) == 0
     text = Path(name).read_text()
-    words = {"svg": "uncalibrated", "csv": "rate,program,s", "md": "learnt: rate"}
+    words = {"csv": "rate,program,s", "md": "learnt: rate"}
     assert words.get(name.partition(".")[2], "measure_next") in text
 
 
@@ -197,7 +198,7 @@ def test_runs_of_one_configuration_are_warned_of(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.usefixtures("folder")
 def test_runs_that_were_used_already_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "app.toml", "runs.csv", "-o", "new.toml"]) == 0
+    assert main(["signature", "from", "app.toml", "runs.csv", "-o", "new.toml"]) == 0
     capsys.readouterr()
     Path("copy.csv").write_text(table(runs()))
     error = refused(capsys, "new.toml", "copy.csv", status=1)
@@ -206,7 +207,7 @@ def test_runs_that_were_used_already_are_refused(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.usefixtures("folder")
 def test_new_runs_calibrate_what_is_calibrated(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "app.toml", "runs.csv", "-o", "new.toml"]) == 0
+    assert main(["signature", "from", "app.toml", "runs.csv", "-o", "new.toml"]) == 0
     capsys.readouterr()
     Path("more.csv").write_text(table(runs(seed=2)))
     found = document(capsys, "new.toml", "more.csv")
@@ -241,9 +242,8 @@ def test_a_parameter_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-o", "new.toml", "--format", "json"], "-o new.toml means a signature, --format says"),
-        (["--for", "4x1", "--cores", "4"], "--for and --cores cannot be combined"),
-        (["--for", "4x1,N=5"], "--for 4x1,N=5: takes no parameters"),
+        (["-o", "new.toml", "--format", "json"], "-o new.toml means toml, --format says json"),
+        (["--for", "4x1"], "no such option: --for\nhint: now --cores N: all splits of N cores"),
         (["-o", "app.toml"], "-o app.toml: the file exists"),
         (["--cores", "0"], "--cores: must be a whole number, at least 1"),
     ],
@@ -271,7 +271,7 @@ def test_an_unknown_constant_is_found(
     assert found["value"] == pytest.approx(truth, rel=0.25)
     assert found["low"] < truth < found["high"]
     assert found["before"] == {"value": None, "low": None, "high": None}
-    assert main(["calibrate", "app.toml", "runs.csv", "-o", "new.toml"]) == 0
+    assert main(["signature", "from", "app.toml", "runs.csv", "-o", "new.toml"]) == 0
     assert "?" in capsys.readouterr().out
     assert tomllib.loads(Path("new.toml").read_text())["constants"]["rate"]["origin"] == "fit"
 
@@ -305,7 +305,7 @@ def test_a_signature_that_predict_would_refuse_is_not_written(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "popmodel.api.calibrate.text_of", lambda before, *_: before.replace("N / P", "M / P")
+        "popmodel.fit.calibrate.text_of", lambda before, *_: before.replace("N / P", "M / P")
     )
     line = 1 + [text.startswith("serial") for text in SIGNATURE.splitlines()].index(True)
     err = refused(capsys, "app.toml", "runs.csv", "-o", "after.toml", status=1)
