@@ -135,7 +135,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
         from popmodel.cli.progress import shown
 
         common = {name: given.pop(name) for name in extra}
-        named = settings.get("from_output", _nothing)(common.get("output"), common["format"])
+        named = settings.get("from_output", _nothing)(common.get("output"), common.get("format"))
         force = bool(common.get("force"))
         goal = target(
             ctx.obj,

@@ -75,10 +75,21 @@ RENAMED = {
 }
 
 APP = argument(
-    "APP",
+    "[APP]",
     "A signature (.toml) or the name of a bundled one.",
     complete=(bundled_signatures, ".toml"),
 )
+
+
+def _named(action: str, app: str | None) -> str:
+    """The signature that an action is to be done with."""
+    if app is None:
+        from popmodel.model.signatures import bundled
+
+        raise UsageError(
+            f"signature {action}: no signature", f"name a file, or one of {', '.join(bundled())}"
+        )
+    return app
 
 
 # -- the bundled ones
@@ -112,7 +123,7 @@ def list_signatures() -> BundledSignatures:
 
 
 def show_signature(
-    app: Annotated[str, APP],
+    app: Annotated[str | None, APP] = None,
     *,
     output: Annotated[
         str | None,
@@ -120,12 +131,12 @@ def show_signature(
     ] = None,
     force: Annotated[bool, flag("Overwrite FILE if it exists.")] = False,
 ) -> None:
-    """Print a signature as it is, comments included: to be copied and changed."""
+    """Print a signature as it is. Comments included: to be copied and changed."""
     from popmodel.cli.output import write_file
     from popmodel.cli.streams import write_out
     from popmodel.model.signatures import read
 
-    _, _, text = read(app)
+    _, _, text = read(_named("show", app))
     if output is None or output == "-":
         write_out(text)
     else:
@@ -176,9 +187,11 @@ class SignatureCheck(Result):
 
     def values(self) -> list[ResultValue]:
         """Mistakes, remarks, and by how much a trace differs at most."""
-        why = "" if self.agreement is not None else "no trace is given with --against"
+        agreement = self.agreement
         return [
-            ResultValue("error", self.agreement and self.agreement.worst, why=why),
+            ResultValue("error", None, why="no trace is given with --against")
+            if agreement is None
+            else ResultValue("error", agreement.worst),
             ResultValue("mistakes", len(self.checked.mistakes)),
             ResultValue("remarks", len(self.checked.remarks)),
         ]
@@ -201,7 +214,7 @@ class SignatureCheck(Result):
 
 
 def check_signature(
-    app: Annotated[str, APP],
+    app: Annotated[str | None, APP] = None,
     *,
     settings: Annotated[Mapping[str, float] | None, SET] = None,
     against: Annotated[
@@ -220,29 +233,29 @@ def check_signature(
     application: Annotated[int, APPLICATION] = 1,
     flop_rate: Annotated[float | None, FLOP_RATE] = None,
 ) -> SignatureCheck:
-    """Find the mistakes of a signature, and explain it in words, formulas and units.
+    """Find the mistakes of a signature, and explain it.
 
     Mistakes are unknown names, clashing units, conditions that never hold, formulas without a
     sensible value. All are listed with their lines; the exit status is 1 if there are any. With a
     trace: where the signature differs from the run.
     """
-    from popmodel.model.check import check
+    from popmodel.model.check import CheckedSignature, check
 
-    checked = check(app, settings or {})
+    app = _named("check", app)
     part = _trace_part(window, region, from_start, foa)
     if against is None:
         _refuse_without("--against TRACE", "add it", _part_options(part, application, flop_rate))
-        return SignatureCheck(checked)
-    if checked.mistakes:
-        return SignatureCheck(checked)
+        return SignatureCheck(check(app, settings or {}))
     from popmodel.api.inputs import path_of, signature_of, trace_of
     from popmodel.signatures.compare_replay import against as compared
     from popmodel.structure.part_of_run import part_of_run
     from popmodel.traces.selection import focused
 
+    signature = signature_of(app)
     trace = trace_of(against, application=application, flop_rate=flop_rate, rated=True)
     run = focused(trace, part_of_run(part, trace))[0]
-    agreement = compared(signature_of(app), run, settings)
+    agreement = compared(signature, run, settings)
+    checked = CheckedSignature(signature.path, signature.name, ())
     threads = int(max(run.threads))
     return SignatureCheck(checked, agreement, path_of(against), run.processes, threads)
 
@@ -342,14 +355,14 @@ def signature(
     inputs: Annotated[
         TraceLike | SignatureLike | Iterable[TraceLike | SignatureLike],
         argument(
-            "INPUT",
+            "[INPUT...]",
             "Traces of runs, with the problem size where it differs (run.prv.gz:N=128); or source "
             "files in C or C++; or a signature (.toml or a bundled name) with traces and tables of "
             "runs (.csv, .json, .jsonl, .txt) that its uncertain numbers are fitted to.",
             several=True,
             complete=(bundled_signatures, ".toml", *TRACES, *TABLES, ".c", ".cc", ".cpp"),
         ),
-    ],
+    ] = (),
     *,
     name: Annotated[
         str | None, option("NAME", "Name of the application. Default: that of the first input.")
@@ -387,7 +400,7 @@ def signature(
     application: Annotated[int, APPLICATION] = 1,
     flop_rate: Annotated[float | None, FLOP_RATE] = None,
 ) -> FoundSignature:
-    """Find what a program does, in traces of its runs or in its source code.
+    """Find what a program does in traces, in its source code, or by a fit to measured runs.
 
     One trace gives the signature at its processes and threads, with stated assumptions about
     others; several the laws by which work, bytes and counts grow. Source files give counts as
@@ -726,6 +739,9 @@ def _fitted(
         "fidelity": [
             {
                 "run": _split_name(row),
+                "processes": row["processes"],
+                "threads": row["threads"],
+                "parameters": row["parameters"],
                 "measured": sorted(row["measured"])[len(row["measured"]) // 2],
                 "replayed": row["value"],
             }

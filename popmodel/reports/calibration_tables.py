@@ -31,7 +31,7 @@ from popmodel.reports.splits import described, name, varied
 from popmodel.reports.views import Document, Record
 
 KEEP = "keep it: add -o fitted.toml"
-_SHOWN = 4
+_SHOWN = 3
 """Rows of a table on the screen."""
 _SEEN = 0.1
 _KINDS = ("machine", "law")

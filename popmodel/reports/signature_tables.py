@@ -40,7 +40,9 @@ _ITEMS = {
 _NAMED = 3
 """Files that are named on the screen."""
 _SHOWN = 5
-"""Rows of a table on the screen, and lines of a list."""
+"""Rows of a table on the screen, and values that are not known."""
+_FEW = 2
+"""Notes on the screen, and rows of the second of two tables."""
 
 
 def blocks(document: Document) -> list[Section]:
@@ -69,9 +71,10 @@ def records(document: Document) -> list[Record]:
 
 def _list(title: str, lines: Sequence[str], role: Role = Role.BULLET) -> Section:
     """A list: some lines of it on the screen."""
-    if len(lines) <= _SHOWN:
+    shown = _FEW if role is Role.WARNING else _SHOWN
+    if len(lines) <= shown:
         return titled(title, lines, role)
-    brief = titled(f"{title} (first {_SHOWN} of {len(lines)})", lines[:_SHOWN], role)
+    brief = titled(f"{title} (first {shown} of {len(lines)})", lines[:shown], role)
     return (Brief((titled(title, lines, role),), (brief,)),)
 
 
@@ -86,13 +89,13 @@ def _of_traces(document: Document) -> list[Section]:
     if kept:
         program += f"; times of {plural(kept, 'phase')} kept as traced"
     whole = Facts((("from", "; ".join(runs)), ("program", program)))
-    several = f"{plural(len(runs), 'trace')}: {runs[0]} to {runs[-1]}"
-    brief = Facts((("from", several if len(runs) > _NAMED else "; ".join(runs)), whole.rows[1]))
+    several = plural(len(runs), "trace")  # the table below names them
+    brief = Facts((("from", several if len(runs) > 1 else runs[0]), whole.rows[1]))
     return [
         (NoteBlock(_fidelity(document)),),
         (Brief(((whole,),), ((brief,),)),),
         _replays(document),
-        _phases(known["phases"]),
+        _phases(known["phases"], _SHOWN if len(document["fidelity"]) < 2 else _FEW),
         (Further((titled("laws", [_law(one) for one in known["laws"]]),)),),
     ]
 
@@ -100,7 +103,8 @@ def _of_traces(document: Document) -> list[Section]:
 def _run(run: dict[str, Any]) -> str:
     size = f"{count(run['processes'])} x {count(run['threads'])}"
     values = "".join(f" {name}={value:g}" for name, value in run["parameters"].items())
-    return f"{run['trace']} ({size}{values})"
+    part = f", {run['part']}" if run.get("part") else ""
+    return f"{run['trace']} ({size}{values}{part})"
 
 
 def _off(one: dict[str, Any]) -> float:
@@ -152,7 +156,7 @@ def _replays(document: Document) -> Section:
     return (Brief((table(rows),), (table(worst),)),)
 
 
-def _phases(phases: Sequence[dict[str, Any]]) -> Section:
+def _phases(phases: Sequence[dict[str, Any]], shown: int) -> Section:
     total = sum(one["total"] for one in phases) or 1.0
     most = sorted(phases, key=lambda one: -one["total"])
 
@@ -175,7 +179,7 @@ def _phases(phases: Sequence[dict[str, Any]]) -> Section:
         names = ("% of all", "each", "times", "lasting %", "varying %")
         return (Listing("computing, and how it varies over processes and executions", names, rows),)
 
-    return (Brief((table(most),), (table(most[:_SHOWN]),)),)
+    return (Brief((table(most),), (table(most[:shown]),)),)
 
 
 def _law(one: dict[str, Any]) -> str:

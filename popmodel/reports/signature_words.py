@@ -33,7 +33,7 @@ _LINE = 68
 def blocks(document: Document) -> list[Section]:
     """Mistakes if there are any, remarks, and what the signature says."""
     explained = document["explained"]
-    findings = [(finding,) for finding in _findings(document)]
+    findings: list[Section] = [(finding,) for finding in _findings(document)]
     if len(findings) > _SHOWN:
         more = (NoteBlock(f"and {len(findings) - _SHOWN} more", Role.REMARK),)
         findings = [(Brief(tuple(findings), (*findings[:_SHOWN], more)),)]
@@ -49,10 +49,11 @@ def _explained(explained: Entry) -> Iterator[Section]:
     """Parameters and the items of the program; every formula where all is asked for."""
     sections = [titled(title, entries, Role.ENTRY) for title, entries in _sections(explained)]
     items = list(tree(explained["program"]))
-    program = (NoteBlock(text, Role.ENTRY, depth) for depth, text in items)
-    changing = titled(CHANGING, _dependence(explained), Role.ENTRY)
-    whole = (*sections, (Heading("program"), *program), changing)
-    yield (Brief(whole, tuple(_in_short(explained, items))),)
+    sections.append(
+        (Heading("program"), *(NoteBlock(text, Role.ENTRY, depth) for depth, text in items))
+    )
+    sections.append(titled(CHANGING, _dependence(explained), Role.ENTRY))
+    yield (Brief(tuple(sections), tuple(_in_short(explained, items))),)
 
 
 def _in_short(explained: Entry, items: Sequence[tuple[int, str]]) -> Iterator[Section]:

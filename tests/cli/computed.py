@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 COMPUTED: Mapping[str, Sequence[str]] = {
-    "predict": ("predict.predict", "signature.formula"),
-    **{verb: (f"{verb}.{verb}",) for verb in ("sweep", "calibrate", "sensitivity", "project")},
+    "signature": ("popmodel.cli.signature._fitted",),
 }
 """By verb: what of the library computes its result."""
 
@@ -27,7 +26,7 @@ def computed_once(verb: str, known: Known) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for path in COMPUTED.get(verb, ()):
             module, _, name = path.rpartition(".")
-            found = import_module(f"popmodel.api.{module}")
+            found = import_module(module)
             patch.setattr(found, name, _once(path, getattr(found, name), known))
         yield
 

@@ -57,7 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _computed: Known) ->
     monkeypatch.chdir(tmp_path)
     Path("app.toml").write_text(SIGNATURE)
     Path("runs.csv").write_text(table(runs()))
-    with computed_once("calibrate", _computed):
+    with computed_once("signature", _computed):
         yield tmp_path
 
 
@@ -243,7 +243,7 @@ def test_a_parameter_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[
     ("arguments", "words"),
     [
         (["-o", "new.toml", "--format", "json"], "-o new.toml means toml, --format says json"),
-        (["--for", "4x1"], "no such option: --for\nhint: now --cores N: all splits of N cores"),
+        (["--for", "4x1"], "hint: now --cores N: all splits of N cores"),
         (["-o", "app.toml"], "-o app.toml: the file exists"),
         (["--cores", "0"], "--cores: must be a whole number, at least 1"),
     ],
@@ -308,7 +308,7 @@ def test_a_signature_that_predict_would_refuse_is_not_written(
         "popmodel.fit.calibrate.text_of", lambda before, *_: before.replace("N / P", "M / P")
     )
     line = 1 + [text.startswith("serial") for text in SIGNATURE.splitlines()].index(True)
-    err = refused(capsys, "app.toml", "runs.csv", "-o", "after.toml", status=1)
+    err = refused(capsys, "app.toml", "runs.csv", "--nodes", "1", "-o", "after.toml", status=1)
     assert (
         f"{folder}/after.toml:{line}: is not written, for popmodel could not read it: "
         "trip: unknown name 'M' in 'M / P'"

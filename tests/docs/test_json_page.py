@@ -63,8 +63,8 @@ COMMANDS = (
     "sweep examples/traces/stencil3d.2x2.toml --cores 8",
     "sweep --cores 16,64 --imbalance persistent=0.1 --what-if latency=0.5x",
     "sweep cannon --efficiency 0.9 --set N=512",
-    f"calibrate stencil3d examples/stencil3d/two-core-vm.csv --machine {TWO_CORES}",
-    "calibrate cannon examples/validation/report/cannon/calibration.csv "
+    f"signature from stencil3d examples/stencil3d/two-core-vm.csv --machine {TWO_CORES}",
+    "signature from cannon examples/validation/report/cannon/calibration.csv "
     "--machine examples/validation/machine.json",
     f"validate stencil3d {TRACE} --set N=200 --trained-on examples/stencil3d/two-core-vm.csv",
     f"validate stencil3d examples/stencil3d/two-core-vm.csv --set N=256 --machine {TWO_CORES}",
@@ -94,7 +94,6 @@ RARE = {
     "popmodel/metrics/1": (
         r"runs\[\]\.(call_sites|warnings|by_region|threads)\[\].*|advice\.steepest_fall\..*"
     ),
-    "popmodel/source/1": r"(unknown|notes)\[\].*|items\..*",
     "popmodel/structure/1": r"(caveats|notes)\[\]",
     "popmodel/phases/1": r"(caveats|notes)\[\]",
     "popmodel/communication/1": (
@@ -110,9 +109,13 @@ RARE = {
     ),
     "popmodel/runs/1": r"runs\[\]\.(caveats\[\]|binding|waited)",
     "popmodel/info/1": r"(counters|caveats|threads|warnings)\[\].*|user_regions\..*",
-    "popmodel/extraction/1": r"caveats\[\]|laws\[\]\.(notes\[\]|rejected\[\].*)",
-    "popmodel/agreement/1": r"(caveats|notes)\[\]",
-    "popmodel/signature-check/1": r"(caveats|mistakes|remarks)\[\]",
+    "popmodel/signature-check/1": r"(caveats|mistakes|remarks)\[\]|against\.(caveats|notes)\[\]",
+    "popmodel/signature-from/1": (
+        r"(unknown|notes|caveats)\[\].*|source\.items\..*|traces\.laws\[\]\.(notes\[\]|rejected\[\].*)|"
+        r"(values\[\]\.(learnt|why|before\..*))|calibration\.("
+        r"(application|constants|suspect_runs\[\]|measure_next\[\]|terms\[\]\.amplitude)\..*|"
+        r"warnings\[\]|machine\.noisy\[\])"
+    ),
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
     "popmodel/sweep/1": (
         r"assumptions\[\]|candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|"
@@ -126,10 +129,6 @@ RARE = {
         r"validity\.reasons\[\]|machine\.noisy\[\]|application\.calibration\..*|replay\.why"
     ),
     "popmodel/formula/1": r"machine\.noisy\[\]|application\.calibration\..*",
-    "popmodel/calibrate/1": (
-        r"(application|constants|suspect_runs\[\]|measure_next\[\]|terms\[\]\.amplitude)\..*|"
-        r"warnings\[\]|machine\.noisy\[\]"
-    ),
 }
 """Keys that the documents of these tests do not have on every machine, by schema."""
 

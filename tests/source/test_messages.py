@@ -111,9 +111,7 @@ def test_what_the_source_does_not_say_is_asked_for(tmp_path: Path) -> None:
         "int main", "int secret(void);\nint main"
     ) + "MPI_Bcast(a, n, MPI_INT, 0, MPI_COMM_WORLD); return 0; }")  # fmt: skip
     found = popmodel.signature(path)
-    assert found.facts["unknown"] == [
-        {"name": "secret", "source": "secret", "place": "app.c:8"}
-    ]
+    assert found.facts["unknown"] == [{"name": "secret", "source": "secret", "place": "app.c:8"}]
     assert tomllib.loads(found.text)["constants"] == {"secret": "?"}
 
 
