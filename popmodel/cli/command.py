@@ -154,7 +154,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
         values |= named
         if "arguments" in defaults:  # what the command line was, for a result that states it
             values["arguments"] = tuple(ctx.obj)
-        if "force" in defaults:  # writes a file of its own
+        if "force" in defaults and "force" not in own:  # writes a file of its own
             values["force"] = force
         with shown():
             result = function(**values)
