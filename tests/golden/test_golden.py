@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 from golden.transcript import differences, names, run, stored
 
-BRIEF: tuple[str, ...] = ("docs", "machine", "metrics", "predict", "signature", "validate", "whatif")
+BRIEF: tuple[str, ...] = (
+    "docs",
+    "machine",
+    "metrics",
+    "predict",
+    "signature",
+    "validate",
+    "whatif",
+)
 """Transcripts of verbs whose screens have at most `LINES` lines."""
 LINES = 25
 
