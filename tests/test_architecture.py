@@ -57,6 +57,16 @@ def test_every_module_of_traces_is_held_to_know_no_format() -> None:
     assert held == modules("popmodel.traces") - set.union(*formats)
 
 
+DRAWING = {"bench", "result"}
+"""Modules of reports that render; the others say what is shown, as blocks, whatever the screen."""
+
+
+def test_reports_draw_nothing() -> None:
+    for path in sorted((ROOT / "popmodel" / "reports").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        assert ("from popmodel.reports.renderers" in text) <= (path.stem in DRAWING), path
+
+
 PARAVER = ROOT / "popmodel" / "traces" / "paraver"
 # Event types of Extrae, and those that popmodel's tracer adds.
 NUMBERS = (

@@ -12,9 +12,9 @@ from popmodel.base import provenance
 from popmodel.base.plain import plain
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
+from popmodel.reports.plots import COLUMNS, ROWS, run_timeline
 from popmodel.reports.renderers.svg import draw
 from popmodel.reports.result import save_text
-from popmodel.reports.timeline_plot import COLUMNS, ROWS, picture
 from popmodel.timeline.timeline import LIMITS, timeline
 from popmodel.timeline.trace_events import export
 
@@ -70,6 +70,6 @@ def write_timeline(
         return replace(about, slices=told.slices, messages=told.messages, notes=told.notes)
     found = timeline(trace, limits=replace(LIMITS, rows=ROWS, columns=COLUMNS))
     origin = provenance.collect(arguments, filter(os.path.isfile, [source]))
-    save_text(output, draw(picture(found), plain(origin)))
+    save_text(output, draw(run_timeline, found, plain(origin)))
     notes = (f"no ideal replay: {found.why_no_ideal}",) if found.why_no_ideal else ()
     return replace(about, lanes=len(found.rows), notes=notes)

@@ -22,6 +22,7 @@ from popmodel.reports import formats
 from popmodel.reports.formats import OutputFormat
 from popmodel.reports.registry import SHOWN
 from popmodel.reports.renderers.colour import depth_of
+from popmodel.reports.renderers.svg import expect_matplotlib
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.views import Document, Views
 
@@ -154,6 +155,8 @@ def target(
             "leave one of them out",
         )
     refuse_existing(path, force=force)
+    if formats.SVG in (format, by_suffix):
+        expect_matplotlib()
     return OutputTarget(tuple(arguments), format or by_suffix or formats.TABLE, path, force, whole)
 
 

@@ -91,18 +91,14 @@ class Report(Result):
 
         return replace(VIEWS, contents=self.contents.with_, picture=self._picture)
 
-    def _picture(self, document: Document) -> Any:
+    def _picture(self, document: Document) -> Any:  # noqa: ARG002 (of its contents)
+        from popmodel.reports.plots import communication_matrix, efficiency_tree, run_timeline
+
         if self.picture == "timeline":
-            from popmodel.reports.timeline_plot import picture as timeline_picture
-
-            return timeline_picture(self.contents.timelines[0])
+            return run_timeline(self.contents.timelines[0])
         if self.picture == "matrix":
-            from popmodel.reports.communication_matrix import picture as matrix_picture
-
-            return matrix_picture(self.contents.of("communication")[0])
-        from popmodel.reports.tree_plot import picture as tree_picture
-
-        return tree_picture(document)
+            return communication_matrix(self.contents.of("communication")[0])
+        return efficiency_tree(self.contents.of("metrics")[0])
 
 
 def report(
@@ -268,7 +264,7 @@ def _timelines(
 
     limits = LIMITS
     if strict:
-        from popmodel.reports.timeline_plot import COLUMNS, ROWS
+        from popmodel.reports.plots import COLUMNS, ROWS
 
         limits = replace(LIMITS, rows=ROWS, columns=COLUMNS)
     for trace in traces:

@@ -26,7 +26,6 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.figures import percent
 from popmodel.reports.joint import joint_caveats, without_numbers
-from popmodel.reports.metrics_plot import picture
 from popmodel.reports.names import run_names
 from popmodel.reports.reasons import Reasons
 from popmodel.reports.trees import efficiency, tree_rows
@@ -304,5 +303,5 @@ def _region_notes(run: Run) -> list[str]:
     ]
 
 
-BY_PROCESS = Views(process_blocks, process_records, picture)
-BY_REGION = Views(region_blocks, region_records, picture)
+BY_PROCESS = Views(process_blocks, process_records, "efficiency_tree")
+BY_REGION = Views(region_blocks, region_records, "efficiency_tree")

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from popmodel.base.units import count, format_size, plural
 from popmodel.base.values import dataclass
-from popmodel.reports.communication_words import grid_text
-from popmodel.reports.pictures import Cells, Picture, PictureCell
+from popmodel.reports.pictures import PictureCell
 from popmodel.reports.views import Document
 
 MOST = 32
@@ -156,22 +155,7 @@ def _character(value: int, largest: int) -> str:
     return next(sign for least, sign in _LEVELS if value >= least * largest)
 
 
-def picture(document: Document) -> Picture:
-    """The matrix as squares, darker for more bytes."""
-    processes = document["processes"]
-    quantity = quantity_of(document)
-    found = binned(document, _MOST_DRAWN)
-    names = tuple(ranks(row, found.each, processes) for row in range(found.rows))
-    facts = [
-        f"{count(processes)} processes, {plural(document['messages'], 'message')}, "
-        f"{format_size(document['bytes'])}",
-        f"grid: {grid_text(document)}",
-    ]
-    if found.each > 1:
-        facts.append(f"a cell is the sum over {found.each} x {found.each} ranks")
-    cells, legend = drawn(found, names, quantity)
-    shown = Cells(names, cells, "sending rank", "receiving rank", quantity, legend)
-    return Picture(f"{quantity.capitalize()} from rank to rank", facts, shown)
+picture = "communication_matrix"
 
 
 def drawn(

@@ -28,7 +28,6 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.figures import describe_team, percent
 from popmodel.reports.joint import joint_caveats, joint_notes, joint_warnings
-from popmodel.reports.metrics_plot import picture
 from popmodel.reports.names import run_names
 from popmodel.reports.reasons import Reasons
 from popmodel.reports.trees import efficiency, lifted, tree_rows
@@ -453,4 +452,4 @@ def _more(left_out: int) -> Section:
     return (NoteBlock(f"and {count(left_out)} more (--format json lists all)", Role.REMARK),)
 
 
-VIEWS = Views(blocks, records, picture)
+VIEWS = Views(blocks, records, "efficiency_tree")

@@ -31,15 +31,15 @@ class Drawing:
     --------
     >>> import popmodel
     >>> popmodel.predict(cores=64).plot()
-    <Drawing: SVG, 788 x ... pixels>
+    <Drawing: SVG, 576 x ... points>
     """
 
     svg: str  # The SVG source, also given by ``str(drawing)``
 
     def __repr__(self) -> str:
         head = self.svg.split("<svg", 1)[1].split(">", 1)[0]
-        width, height = (head.split(f'{side}="', 1)[1].split('"', 1)[0] for side in _SIDES)
-        return f"<Drawing: SVG, {width} x {float(height):.0f} pixels>"
+        width, height = (float(head.split(f'{side}="', 1)[1].split("pt", 1)[0]) for side in _SIDES)
+        return f"<Drawing: SVG, {width:.0f} x {height:.0f} points>"
 
     def __str__(self) -> str:
         return self.svg

@@ -33,7 +33,6 @@ from popmodel.reports.heading import (
     machine,
     omitted,
 )
-from popmodel.reports.pictures import Picture
 from popmodel.reports.splits import Entry, ordered, runs
 from popmodel.reports.splits import cores as split_cores
 from popmodel.reports.splits import name as split_name
@@ -320,13 +319,7 @@ def _figure(number: float, digits: int) -> str:
     return f"{number:#.{digits}g}".removesuffix(".")
 
 
-def _picture(document: Document) -> Picture:
-    from popmodel.reports.sweep_plot import picture
-
-    return picture(document)
-
-
-VIEWS = Views(blocks, records, _picture)
+VIEWS = Views(blocks, records, "split_runtimes")
 
 
 _LEAST_POINTS = 0.05  # of efficiency: what is less rounds to nothing

@@ -37,7 +37,6 @@ from popmodel.reports.splits import described, varied
 from popmodel.reports.splits import name as split_name
 from popmodel.reports.trees import lifted, tree_rows
 from popmodel.reports.uncertainty import INCLUDED
-from popmodel.reports.validate_plot import is_outside, picture
 from popmodel.reports.views import Document, Record, Views
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.validation.comparison import BOUNDARY
@@ -77,7 +76,7 @@ _LEAST_ROWS = 3
 
 def views(families: Sequence[str], more: Sequence[str] = ()) -> Views:
     """How a validation is shown: efficiencies of some families; of `more` ones in files."""
-    return Views(partial(blocks, families=families, more=more), _records, picture)
+    return Views(partial(blocks, families=families, more=more), _records, "predicted_and_measured")
 
 
 def blocks(document: Document, families: Sequence[str], more: Sequence[str] = ()) -> list[Section]:
@@ -625,3 +624,8 @@ def legend(document: Document, families: Sequence[str]) -> list[tuple[str, str]]
     if any(map(is_outside, shown)):
         legend.append((_OUTSIDE.strip(), "measured outside the interval"))
     return legend
+
+
+def is_outside(one: Mapping[str, Any]) -> bool:
+    """Whether the interval misses the measured mean."""
+    return one["low"] is not None and not one["low"] <= one["mean"] <= one["high"]

@@ -15,8 +15,9 @@ from popmodel.base.values import dataclass
 from popmodel.reports.blocks import CommandBlock, NoteBlock, Section
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from popmodel.reports.html.contents import Contents
-    from popmodel.reports.pictures import Picture
 
 Document: TypeAlias = Mapping[str, Any]
 Record: TypeAlias = Mapping[str, object]
@@ -29,8 +30,9 @@ class Views:
 
     blocks: Callable[[Document], Sequence[Section]]  # Document to what is shown, in order
     records: Callable[[Document], list[Record]]  # Document to tidy records, one value each, for CSV
-    # Document to a drawing; None for what has none.
-    picture: Callable[[Document], Picture] | None = None
+    # Document to a picture, or the name of what draws it in `popmodel.reports.plots`; None for what
+    # has none.
+    picture: str | Callable[[Document], Figure] | None = None
     # Document to what a page shows; None: the document and nothing else.
     contents: Callable[[Document], Contents] | None = None
     # Whether it is a page of the documentation: nothing says below where it comes from, and a

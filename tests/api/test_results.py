@@ -79,8 +79,7 @@ def test_every_result_is_a_table_and_elements_of_a_notebook(name: str) -> None:
 def test_a_notebook_shows_what_a_page_shows_without_scripts(result: Result) -> None:
     found = parsed(result._repr_html_())
     sections = [one.attributes["aria-label"] for one in found.all("section")]
-    assert sections[0] == "Verdict"
-    assert len(sections) > 1
+    assert sections
     assert found.all("table")
     assert not found.all("script")
 
@@ -135,24 +134,14 @@ def test_replays_are_told_apart(replayed: Replays) -> None:
     assert "latency 20 us: " in shown
 
 
-def test_drawings_are_svg_that_says_where_it_comes_from(result: Result) -> None:
-    drawing = result.plot()
+def test_drawings_are_svg_that_says_where_it_comes_from(measured: Metrics) -> None:
+    drawing = measured.plot()
     root = ElementTree.fromstring(str(drawing))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert "in Python" in str(drawing)
     assert repr(drawing).startswith("<Drawing: SVG, ")
     assert drawing._repr_svg_().startswith("<svg")
     assert ElementTree.fromstring(drawing._repr_svg_()).tag == root.tag
-
-
-@pytest.mark.parametrize("traces", [CG, [CG, HYBRID]])
-@pytest.mark.parametrize("family", [None, "mpi", "scaling", "all"])
-def test_all_families_can_be_drawn(traces: Any, family: str | None) -> None:
-    found = popmodel.metrics(traces, family=family)
-    drawn = str(found.plot())
-    shown = [name for name in found.shown if name != "scaling"]
-    assert ("Parallel efficiency" in drawn) == bool(shown)
-    assert ("Computation scaling" in drawn) == isinstance(traces, list)
 
 
 def test_a_drawing_is_saved(tmp_path: Path, swept: Sweep) -> None:

@@ -13,7 +13,6 @@ from popmodel.reports.communication_matrix import (
     SHADES,
     binned,
     lines,
-    picture,
     scale,
 )
 
@@ -52,11 +51,6 @@ def test_of_many_processes_rows_are_shared() -> None:
 
 def test_messages_are_shown_where_all_are_empty() -> None:
     assert lines(document(2, [(0, 1, 3, 0)])) == ["    0  1", "0      #", "1"]
-    shown = picture(document(2, [(0, 1, 3, 0)]))
-    assert shown.title == "Messages from rank to rank"
-    assert [(cell.row, cell.column, cell.told) for cell in shown.shown.cells] == [
-        (0, 1, "0 to 1: 3 messages")
-    ]
 
 
 def test_cells_are_never_smaller_than_the_ranks_together() -> None:
@@ -64,7 +58,6 @@ def test_cells_are_never_smaller_than_the_ranks_together() -> None:
     found = binned(made, 100)
     assert (found.each, found.rows) == (4, 3)
     assert found.cells == {(0, 1): (2, 16), (1, 2): (1, 8)}
-    assert picture(made).facts[-1] == "a cell is the sum over 4 x 4 ranks"
 
 
 def test_sums_are_kept_whatever_the_cells() -> None:

@@ -10,12 +10,12 @@ from popmodel.efficiency.explain import explain
 from popmodel.efficiency.family import Family, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
+from popmodel.reports import palette
 from popmodel.reports.figures import percent
 from popmodel.reports.html.columns import PageColumn, PageValue, columns
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.section import Section
 from popmodel.reports.reasons import Reasons
-from popmodel.reports.renderers import heat
 from popmodel.reports.trees import label
 from popmodel.reports.views import Document
 
@@ -139,7 +139,7 @@ def _cell(
         "absent": None,
         "text": _written(found.value, ratio=ratio),
         "interval": _interval(found, ratio=ratio),
-        "heat": None if ratio else heat.level(found.value),
+        "heat": None if ratio else palette.level(found.value),
         "lost": None if lost is None else _time(lost * run.runtime.value),
         "worst": run.lowest.get(family.id) == metric,
     }

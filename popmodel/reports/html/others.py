@@ -9,24 +9,19 @@ from popmodel.reports import blocks
 from popmodel.reports.efficiency_tables import VIEWS as METRICS
 from popmodel.reports.efficiency_tables import beside_trees
 from popmodel.reports.html.contents import Contents, alone, verb_of
+from popmodel.reports.html.results import TITLES
 from popmodel.reports.html.section import Section
 from popmodel.reports.registry import views_of
 from popmodel.reports.renderers.html import html
 from popmodel.reports.views import Document
 
-DRAWN: tuple[str, ...] = (
-    "metrics",
-    "predict",
-    "communication",
-    "splits",
-    "validate",
-)
-"""Commands whose documents other sections show: here they are folded up, as on a screen."""
+DRAWN: tuple[str, ...] = ("metrics", "communication")
+"""Commands whose documents other sections draw: here they are folded up, as on a screen."""
 
 
 def section(contents: Contents) -> Section | None:
     """Documents that no other section shows, and the others as the terminal shows them."""
-    own = [one for one in contents.documents if not _is_drawn(one)]
+    own = [one for one in contents.documents if not _is_drawn(one) and verb_of(one) not in TITLES]
     drawn = [one for one in contents.documents if _is_drawn(one)]
     if not own and not drawn:
         return None

@@ -15,12 +15,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from popmodel.base.errors import FileError
 from popmodel.base.units import count, format_bandwidth, format_size, format_time
+from popmodel.reports import palette
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.folding import folded
 from popmodel.reports.html.packing import pack, pack_text, unpack_text
 from popmodel.reports.html.section import Section
 from popmodel.reports.html.sections import sections
-from popmodel.reports.renderers import heat
 from popmodel.reports.renderers.json import encodable
 from popmodel.reports.renderers.text import clean
 from popmodel.reports.views import Document
@@ -181,7 +181,7 @@ def _percent(fraction: float, digits: int = 1) -> str:
 @cache
 def _common() -> str:
     """The style of all sections."""
-    return "\n".join([_own("style.css"), _own("blocks.css"), heat.rules()])
+    return "\n".join([_own("style.css"), _own("blocks.css"), palette.rules()])
 
 
 @cache

@@ -25,5 +25,6 @@ class Section:
     # Arrays for the script, of integers of at most 32 bits or of floats. Names begin with `id`.
     packed: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     vendor: tuple[str, ...] = ()  # Libraries that the script needs: ``"uplot"``
-    # What several sections share, by the name of its template, script and style: ``"parts"``.
+    # What several sections share, by the name of its script and style.
     uses: tuple[str, ...] = ()
+    template: str = ""  # The name of its template, where that is not `id`

@@ -15,12 +15,7 @@ ORDER = (
     "whatif",
     "regions",
     "communication",
-    "prediction",
-    "projection",
-    "study",
-    "splits",
-    "calibration",
-    "validation",
+    "results",
     "comparison",
     "others",
     "provenance",
@@ -31,6 +26,9 @@ ORDER = (
 def sections(contents: Contents) -> Iterator[Section]:
     """Yield the sections for which there is something to show."""
     for name in ORDER:
-        found: Section | None = import_module(f"popmodel.reports.html.{name}").section(contents)
-        if found is not None:
-            yield found
+        module = import_module(f"popmodel.reports.html.{name}")
+        if name == "results":
+            yield from module.sections(contents)
+        else:
+            found: Section | None = module.section(contents)
+            yield from [] if found is None else [found]

@@ -7,6 +7,7 @@ from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.verdict import verdict
+from popmodel.reports import palette
 from popmodel.reports.blocks import NoteBlock, Role
 from popmodel.reports.figures import percent
 from popmodel.reports.html.columns import PageColumn, columns
@@ -15,7 +16,6 @@ from popmodel.reports.html.section import Section
 from popmodel.reports.joint import joint_caveats, joint_warnings
 from popmodel.reports.names import run_names
 from popmodel.reports.registry import views_of
-from popmodel.reports.renderers import heat
 from popmodel.reports.views import Document
 from popmodel.reports.warnings import warning_text
 from popmodel.simulator.program import unmodelled_calls
@@ -71,7 +71,7 @@ def _figures(run: PageColumn) -> dict[str, Any]:
         "runtime": run.runtime.value,
         "core_time": run.runtime.value * run.threads,
         "efficiency": None if efficiency is None else percent(efficiency.value),
-        "heat": None if efficiency is None else heat.level(efficiency.value),
+        "heat": None if efficiency is None else palette.level(efficiency.value),
         "lost": None if share is None else share * run.runtime.value * run.threads,
         "lowest": load_families()[family].metrics[lowest].name if lowest else "",
         "lowest_value": f"{percent(run.metrics[family][lowest].value)} %" if lowest else "",

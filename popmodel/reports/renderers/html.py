@@ -32,8 +32,8 @@ from popmodel.reports.blocks import (
     TableRow,
     Title,
 )
+from popmodel.reports.palette import level as heat_level
 from popmodel.reports.renderers.elements import NOTHING, element, join, nested, scrolled
-from popmodel.reports.renderers.heat import level as heat_level
 from popmodel.reports.renderers.html_strips import strips as html_strips
 
 _LISTS = {
@@ -222,5 +222,12 @@ def _command(texts: Sequence[str], comment: str) -> Markup:
     for number, text in enumerate(texts):
         if number:
             shown.append(element("p", "or"))
-        shown.append(element("pre", f"# {comment}\n{text}" if comment else text, **_box("Command")))
+        shown.append(
+            element(
+                "pre",
+                f"# {comment}\n{text}" if comment else text,
+                class_="command",
+                **_box("Command"),
+            )
+        )
     return join(shown)

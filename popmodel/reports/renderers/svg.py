@@ -1,41 +1,84 @@
-"""Documents as drawings."""
+"""Documents as pictures: SVG, the same for the same document, in which names are text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+import re
+import textwrap
+import warnings
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from popmodel.base.errors import UsageError
-from popmodel.reports.pictures import Bars, Cells, Charts, HeatMap, Picture, Timelines
-from popmodel.reports.renderers import bars, cells, charts, heatmap, lanes, points
-from popmodel.reports.renderers.sheet import sheet
+from popmodel.base.errors import PopmodelError
+from popmodel.reports.renderers.text import clean
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from popmodel.reports.renderers.tables import Style
     from popmodel.reports.views import Document, Views
 
+_BLANK = "\N{NO-BREAK SPACE}"
+_CHARACTERS = 24  # of the foot, for an inch
+_STYLE: Mapping[Any, Any] = {
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "figure.constrained_layout.use": True,
+    "figure.titlesize": "medium",
+    "font.size": 8.0,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "popmodel",  # ids are the same each time
+    "text.parse_math": False,  # a $ in a name is a $
+}
+
 
 def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (no lines)
-    """The drawing of a document that has one."""
+    """The picture of a document that has one."""
     if views.picture is None:
-        raise UsageError("this result has no picture", "use another format, such as -o x.html")
-    return draw(views.picture(document), document["provenance"])
+        raise PopmodelError(
+            f"{document['schema']}: this result has no picture",
+            "pictures are of metrics, inspect, predict --cores, validate, convert and report",
+        )
+    picture = views.picture
+    if isinstance(picture, str):
+        expect_matplotlib()
+        picture = getattr(import_module("popmodel.reports.plots"), picture)
+    return draw(picture, document, document["provenance"])
 
 
-def draw(picture: Picture, stamp: Mapping[str, Any]) -> str:
-    """A picture as SVG, with where it comes from at its foot."""
-    shown = picture.shown
-    if isinstance(shown, Bars):
-        width, arranged = bars.arranged(shown)
-    elif isinstance(shown, Charts):
-        width, arranged = charts.arranged(shown)
-    elif isinstance(shown, Timelines):
-        width, arranged = lanes.arranged(shown)
-    elif isinstance(shown, Cells):
-        width, arranged = cells.arranged(shown)
-    elif isinstance(shown, HeatMap):
-        width, arranged = heatmap.arranged(shown)
-    else:
-        width, arranged = points.arranged(shown)
-    by = f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}"
-    return sheet(picture, width, arranged, [*picture.remarks, by], stamp)
+def expect_matplotlib() -> None:
+    """Refuse to draw where nothing can: before the work, rather than after it."""
+    if find_spec("matplotlib") is None:
+        raise PopmodelError("pictures need matplotlib", "pip install 'popmodel-hpc[plots]'")
+
+
+def draw(picture: Callable[[Any], Figure], shown: Any, stamp: Mapping[str, Any]) -> str:
+    """A picture as SVG, with where it comes from at its foot and in its metadata."""
+    expect_matplotlib()
+    import matplotlib
+
+    text = io.StringIO()
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # the font that shows it has it
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        figure = picture(shown)
+        by = f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}"
+        foot = textwrap.fill(by, int(_CHARACTERS * figure.get_figwidth()))
+        figure.supxlabel(foot, size=5.5, color="#5f6368", x=0.01, ha="left")
+        figure.savefig(
+            text,
+            format="svg",
+            metadata={
+                "Creator": f"popmodel {stamp['popmodel']}",
+                "Date": stamp["time"],
+                "Description": stamp["command"],
+                "Title": figure.get_suptitle(),
+            },
+        )
+    # Names may hold anything, and blanks at the beginning of a text would be dropped.
+    lines = "\n".join(map(clean, text.getvalue().split("\n")))
+    return re.sub("(?<=>) +(?=[^ <])", lambda blanks: _BLANK * len(blanks[0]), lines)

@@ -28,11 +28,13 @@ def shown(given: Contents) -> Node:
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(others, "DRAWN", ("predict",))
+    monkeypatch.setattr(others, "TITLES", {})
 
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(others, "DRAWN", ())
+    monkeypatch.setattr(others, "TITLES", {})
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -21,8 +21,10 @@ from popmodel.reports.blocks import (
     Facts,
     FindingBlock,
     FitBlock,
+    Further,
     Heading,
     Listing,
+    MarkdownBlock,
     MarksBlock,
     NoteBlock,
     Role,
@@ -69,6 +71,8 @@ def every(text: str) -> list[Block]:
         FindingBlock(text, text, text),
         FitBlock((((table,),), ())),
         Brief(((Heading(text),),), ()),
+        Further(((Heading(text),),)),
+        MarkdownBlock(text, text),
     ]
 
 

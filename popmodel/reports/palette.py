@@ -1,4 +1,4 @@
-"""Colours of efficiencies on pages and drawings: from dark, where much is lost, to light.
+"""Colours of pages and pictures: of efficiencies from dark, where much is lost, to light.
 
 The colours lie on a straight line of OKLab (B. Ottosson, A perceptual color space for image
 processing, 2020): equal steps of an efficiency look equally large, in greys as well, and as the
@@ -16,6 +16,17 @@ LEVELS = range(50, 101, 2)
 """Efficiencies that have a colour of their own, in per cent; those below have the first."""
 _LOW, _HIGH = "#0f2f63", "#fff1b8"
 _BLACK, _WHITE = "#000", "#fff"
+KIND_COLOURS = {
+    "computing": "#0072b2",
+    "parallel": "#56b4e9",
+    "point-to-point": "#e69f00",
+    "wait": "#c9629a",
+    "collective": "#d55e00",
+    "other-mpi": "#7d4a1c",
+    "openmp": "#b8a800",
+    "idle": "#868c92",
+}
+"""What threads do, `popmodel.timeline.lanes.KINDS`: as on light pages (style.css, timeline.css)."""
 
 # From linear red, green and blue to cones, and from the cube roots of these to OKLab.
 _CONES = (

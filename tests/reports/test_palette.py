@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from popmodel.reports.renderers.heat import LEVELS, contrast, level, rules, shade
+from popmodel.reports.palette import LEVELS, contrast, level, rules, shade
 
 
 def test_contrast_is_that_of_the_guidelines() -> None:
