@@ -57,7 +57,7 @@ def test_every_module_of_traces_is_held_to_know_no_format() -> None:
     assert held == modules("popmodel.traces") - set.union(*formats)
 
 
-DRAWING = {"bench", "result"}
+DRAWING = {"formats", "result"}
 """Modules of reports that render; the others say what is shown, as blocks, whatever the screen."""
 
 
