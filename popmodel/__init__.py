@@ -22,10 +22,10 @@ from popmodel._version import __version__
 
 if TYPE_CHECKING:
     from popmodel.api.communication import communication
-    from popmodel.api.convert import convert
     from popmodel.api.find_phases import find_phases
     from popmodel.api.find_structure import find_structure
     from popmodel.base.errors import PopmodelError
+    from popmodel.cli.convert import convert
     from popmodel.cli.docs import docs
     from popmodel.cli.machine import machine
     from popmodel.cli.metrics import metrics
@@ -44,7 +44,7 @@ _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.base.errors.PopmodelError",
     "communication": "popmodel.api.communication.communication",
-    "convert": "popmodel.api.convert.convert",
+    "convert": "popmodel.cli.convert.convert",
     "docs": "popmodel.cli.docs.docs",
     "find_phases": "popmodel.api.find_phases.find_phases",
     "find_structure": "popmodel.api.find_structure.find_structure",

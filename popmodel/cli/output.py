@@ -55,7 +55,7 @@ class OutputTarget:
             document = stamped(document, self.arguments, inputs)
         text = self.format.render(document, views, self._style())
         if self.path is None:
-            if views.is_manual and self.format is formats.TABLE and _paged(text):
+            if views.is_text and self.format is formats.TABLE and _paged(text):
                 return
             try:
                 write_out(text)

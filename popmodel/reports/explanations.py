@@ -190,5 +190,5 @@ def _page_records(document: Document) -> list[Record]:
     return [{name: document[name] for name in ("page", "title", "text")}]
 
 
-MANUAL = Views(_page_blocks, _page_records, is_manual=True)
+MANUAL = Views(_page_blocks, _page_records, is_text=True)
 """How a page of the documentation is shown."""

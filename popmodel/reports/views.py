@@ -35,9 +35,9 @@ class Views:
     picture: str | Callable[[Document], Figure] | None = None
     # Document to what a page shows; None: the document and nothing else.
     contents: Callable[[Document], Contents] | None = None
-    # Whether it is a page of the documentation: nothing says below where it comes from, and a
-    # pager shows it where it is longer than the terminal.
-    is_manual: bool = False
+    # Whether it is a text in itself, such as a page of the documentation: nothing says below where
+    # it comes from, and a pager shows it where it is longer than the terminal.
+    is_text: bool = False
 
 
 def footer(document: Document) -> list[Section]:

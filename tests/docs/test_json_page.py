@@ -91,6 +91,7 @@ RARE = {
     # What takes a compiler, an MPI, more cores, a trace with marked regions or places of its calls,
     # or a mistake.
     "popmodel/trace/1": r".*",
+    "popmodel/convert/1": r".*",
     "popmodel/metrics/1": (
         r"runs\[\]\.(call_sites|warnings|by_region|threads)\[\].*|advice\.steepest_fall\..*"
     ),

@@ -15,7 +15,7 @@ from popmodel.reports.registry import SHOWN, views_of
 ROOT = Path(__file__).parent.parent.parent
 MACHINES = {"machine", "machine-check", "machine-compare"}
 """Shown by their own verbs only, as are these."""
-ELSEWHERE = {"runs", "study-plan", "trace", "signatures", "signature-check", "report"}
+ELSEWHERE = {"runs", "study-plan", "trace", "convert", "signatures", "signature-check", "report"}
 
 
 def test_metrics_are_shown_as_they_were_asked_for() -> None:

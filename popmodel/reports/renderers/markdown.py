@@ -51,7 +51,7 @@ def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG0
     """A document as Markdown, with where it comes from at the end."""
     from popmodel.reports.views import footer
 
-    below = [] if views.is_manual else footer(document)
+    below = [] if views.is_text else footer(document)
     lines = markdown_lines([*views.blocks(document), *below])
     return "".join(f"{line}\n" for line in lines)
 

@@ -86,7 +86,7 @@ def render(document: Document, views: Views, style: Style) -> str:
     from popmodel.reports.views import footer, short_footer
 
     sections = views.blocks(document)
-    if views.is_manual:
+    if views.is_text:
         below = []
     elif style.whole:
         below = footer(document)
