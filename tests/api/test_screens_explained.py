@@ -37,7 +37,7 @@ SCREENS = {
     "predict": ["predict", "--procs", "16", "--threads", "4", "--family", "all"],
     "predict on a measured machine": ["predict", "--machine", str(VM), "--procs", "2"],
     "sweep": ["predict", "--cores", "32,64"],
-    "calibrate": ["calibrate", "stencil3d", str(RUNS), "--machine", str(VM)],
+    "signature": ["signature", "from", "stencil3d", str(RUNS), "--machine", str(VM)],
     "validate": ["validate", "stencil3d", str(RUNS), "--machine", str(VM), "--set", "N=256"],
     "validate traces": ["validate", "stencil3d", str(COUNTED)],
 }

@@ -37,10 +37,10 @@ def commands(text: str) -> list[str]:
     ("words", "number"),
     [
         (("structure", TRACE), 2),
-        (("signature", "from", f"{TRACE}:N=200", "-o", "a $sig.toml"), 3),
+        (("signature", "from", f"{TRACE}:N=200", "-o", "a $sig.toml"), 2),
         (("replay", TRACE, "--network", "ideal", "-o", "re played.prv"), 1),
         (("sensitivity", TRACE, "-o", "a path.prv"), 1),
-        (("calibrate", "stencil3d", TABLE, "--machine", VM, "-o", "ca librated.toml"), 2),
+        (("signature", "from", "stencil3d", TABLE, "--machine", VM, "-o", "fit ted.toml"), 1),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

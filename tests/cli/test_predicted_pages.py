@@ -26,7 +26,7 @@ MACHINE = ("--machine", str(RECORD / "machine.json"))
         ("predict", "prediction", ("--procs", "4", "--threads", "2")),
         ("sweep", "splits", ("cannon", "--cores", "4,16")),
         ("validate", "validation", ("cannon", *RUNS, *MACHINE, "--all-runs")),
-        ("calibrate", "calibration", ("cannon", *RUNS, *MACHINE)),
+        ("signature from", "calibration", ("cannon", *RUNS, *MACHINE)),
         ("project", "projection", (str(RUNS[0]).rpartition(":")[0], "--procs", "4")),
     ],
 )
@@ -34,8 +34,8 @@ def test_a_page_has_the_section_of_its_verb_and_its_document(
     verb: str, section: str, words: tuple[str, ...], popmodel: Call, tmp_path: Path
 ) -> None:
     page = tmp_path / "x.html"
-    status, out, _ = popmodel(verb, *words, "-o", str(page))
+    status, out, _ = popmodel(*verb.split(), *words, "-o", str(page))
     assert (status, out) == (0, "")
     assert f'<section id="{section}"' in page.read_text()
     held = json.loads(popmodel("report", str(page), "--format", "json")[1])
-    assert [one["schema"] for one in held["documents"]] == [f"popmodel/{verb}/1"]
+    assert [one["schema"] for one in held["documents"]] == [f"popmodel/{verb.replace(' ', '-')}/1"]

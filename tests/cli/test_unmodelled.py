@@ -43,7 +43,7 @@ def test_of_its_signature(popmodel: Call, tmp_path: Path) -> None:
         ("predict", str(made), "--cores", "4"),
         ("replay", str(made), "--procs", "4"),
         ("validate", str(made), str(runs)),
-        ("calibrate", str(made), str(runs), "-o", str(tmp_path / "cal.toml")),
+        ("signature", "from", str(made), str(runs), "-o", str(tmp_path / "cal.toml")),
     ):
         status, out, err = popmodel(*command)
         assert (status, first_words(out)) == (0, SHARE), (command, err)

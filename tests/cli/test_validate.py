@@ -239,7 +239,9 @@ def test_a_calibrated_file_knows_its_runs(popmodel: Call, tmp_path: Path) -> Non
     few.write_text(HEAD + "\n".join(rows[:4]) + "\n")
     every.write_text(HEAD + "\n".join(reversed(rows)) + "\n")
     made = str(tmp_path / "calibrated.toml")
-    assert popmodel("calibrate", "stencil3d", str(few), "--set", "N=256", "-o", made)[0] == 0
+    assert (
+        popmodel("signature", "from", "stencil3d", str(few), "--set", "N=256", "-o", made)[0] == 0
+    )
     found = document(every, application=made, settings={"N": 256})
     assert found["training"]["runs"] == 4
     assert found["training"]["noise"] > 0

@@ -1,4 +1,4 @@
-"""The table of a signature in which popmodel calibrate writes what runs have taught."""
+"""The table of a signature in which popmodel signature from writes what runs have taught."""
 
 from __future__ import annotations
 
