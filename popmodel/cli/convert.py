@@ -300,9 +300,9 @@ def _runs(
     arguments: Sequence[str],
 ) -> Converted:
     """Write measured runs as a table."""
-    from popmodel.api.measured import read_runs
     from popmodel.base import provenance
     from popmodel.base.plain import plain
+    from popmodel.cli.measured_runs import read_runs
     from popmodel.runs.files import read_file
     from popmodel.runs.table import runs_frame
 
@@ -328,7 +328,7 @@ def _sites(
     import pandas
 
     from popmodel.api.inputs import trace_of
-    from popmodel.api.measured import named
+    from popmodel.cli.measured_runs import named
     from popmodel.runs.files import is_table
     from popmodel.runs.sites import sites_of
     from popmodel.runs.table import numbers_of

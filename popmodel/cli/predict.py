@@ -626,7 +626,7 @@ def _reference_run(given: Reference) -> ReferenceRun:
 
 def _project(runs: Sequence[Any], given: Mapping[str, Any]) -> Prediction:
     from popmodel.api.inputs import whole_number as whole
-    from popmodel.api.measured import read_runs
+    from popmodel.cli.measured_runs import read_runs
     from popmodel.prediction.projected_runs import AUTO, RunComparison, ask_run, ask_splits
     from popmodel.reports.names import run_names
     from popmodel.traces.selection import TracePart

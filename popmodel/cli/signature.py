@@ -615,7 +615,7 @@ def _from_traces(
     flop_rate: float | None,
 ) -> FoundSignature:
     from popmodel.api.inputs import trace_of
-    from popmodel.api.measured import named
+    from popmodel.cli.measured_runs import named
     from popmodel.runs.table import numbers_of
     from popmodel.signatures import Run, signature_from
     from popmodel.structure.part_of_run import part_of_run
@@ -708,7 +708,7 @@ def _fitted(
         signature_of,
         whole_number,
     )
-    from popmodel.api.measured import read_runs
+    from popmodel.cli.measured_runs import read_runs
     from popmodel.fit.calibrate import learnt_values, text_of
     from popmodel.fit.calibration_summary import summary
     from popmodel.fit.usable_runs import fit_signature

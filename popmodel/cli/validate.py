@@ -28,7 +28,7 @@ from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
     from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
-    from popmodel.api.measured import MeasuredRuns
+    from popmodel.cli.measured_runs import MeasuredRuns
     from popmodel.model.run.placement import Allocation
     from popmodel.prediction.prediction import PredictedRun
     from popmodel.reports.views import Views
@@ -330,7 +330,7 @@ def validate(
     True
     """
     from popmodel.api.inputs import allocation_of, choices, numbers, several
-    from popmodel.api.measured import read_runs
+    from popmodel.cli.measured_runs import read_runs
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.traces.selection import TracePart
     from popmodel.validation.comparison import compare_runs, splits
@@ -378,7 +378,7 @@ def _fitted(
 ) -> MeasuredRuns:
     """The runs of a fit, of traces the same part; none where none are named."""
     from popmodel.api.inputs import path_of
-    from popmodel.api.measured import MeasuredRuns, read_runs
+    from popmodel.cli.measured_runs import MeasuredRuns, read_runs
     from popmodel.runs.files import is_table
     from popmodel.runs.table import split
     from popmodel.traces import Trace

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.api.measured import read_runs
 from popmodel.base import provenance
+from popmodel.cli.measured_runs import read_runs
 from popmodel.runs.files import SCHEMA, read_json, read_json_lines
 from popmodel.runs.table import RunTimes, TableError
 

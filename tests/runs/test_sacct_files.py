@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.api.measured import read_runs
+from popmodel.cli.measured_runs import read_runs
 from popmodel.runs.files import read_file
 from popmodel.runs.table import RunTimes, TableError
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import popmodel
-from popmodel.api.measured import read_runs
 from popmodel.base.errors import UsageError
+from popmodel.cli.measured_runs import read_runs
 from popmodel.runs.files import FORMATS, form_of, read_file
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.table import runs_frame

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from popmodel import project
-from popmodel.api.measured import read_runs
+from popmodel import predict
 from popmodel.base.errors import FileError, UsageError
+from popmodel.cli.measured_runs import read_runs
 from popmodel.traces import read
 from popmodel.traces.selection import TracePart
 
@@ -90,4 +90,4 @@ def test_no_run_is_wrong_usage() -> None:
 
 def test_a_projection_of_different_programs_says_so_and_has_no_figures() -> None:
     with pytest.raises(FileError, match=r"is\.S\.4\.prv\.gz: not the program of .*bt-mz"):
-        project([HYBRID, DATA / "is.S.4.prv.gz"], procs=8)
+        predict([HYBRID, DATA / "is.S.4.prv.gz"], procs=8)
