@@ -417,7 +417,7 @@ def _written(
     from popmodel.base import provenance
     from popmodel.cli.output import write_file
     from popmodel.machines import profile as profiles
-    from popmodel.reports.renderers.json import render
+    from popmodel.reports.renderers.data import render_json
 
     for measurement in document["provenance"]["measurements"]:
         for text in measurement.get("shortfalls", ()):
@@ -428,7 +428,7 @@ def _written(
     checked = profiles.from_document(document, "this machine" if file is None else str(file))
     found = MachineProfile(checked, tuple(map(str, samples)))
     if file is not None:
-        text = render(found.to_dict(), found.views, None)
+        text = render_json(found.to_dict(), found.views, None)
         write_file(file, text, force=force, read=profiles.load)
     return found
 

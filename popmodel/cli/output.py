@@ -20,8 +20,8 @@ from popmodel.cli.options import FORMATS, choice
 from popmodel.cli.streams import discard_out, flush_out, write_out
 from popmodel.reports import formats
 from popmodel.reports.formats import OutputFormat
+from popmodel.reports.palette import depth_of
 from popmodel.reports.registry import SHOWN
-from popmodel.reports.renderers.colour import depth_of
 from popmodel.reports.renderers.svg import expect_matplotlib
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.views import Document, Views

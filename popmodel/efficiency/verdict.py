@@ -365,6 +365,10 @@ def verdict(
         if advice["steepest_fall"]:
             statements.append(fall_sentence(advice["steepest_fall"]))
         causes += _causes(advice["causes"], costs)
+    for one in sensitivities:
+        if one.get("doubts"):
+            doubtful.add(one["trace"])
+            doubts += [text for text in one["doubts"] if text not in doubts]
     steps: list[str] = []
     for one in sensitivities:
         if one["trace"] not in doubtful and one["trace"] in costs:

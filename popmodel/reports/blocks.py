@@ -8,8 +8,9 @@ is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
+from itertools import chain
 from typing import TypeAlias
 
 from popmodel.base.values import dataclass
@@ -296,3 +297,16 @@ def notes(lines: Iterable[str], role: Role = Role.PLAIN) -> Section:
 def titled(title: str, lines: Sequence[str], role: Role = Role.BULLET) -> Section:
     """A section of notes with a heading; empty without notes."""
     return (Heading(title), *notes(lines, role)) if lines else ()
+
+
+def flat(sections: Iterable[Section], *, brief: bool = False) -> Iterator[Block]:
+    """All blocks with the form of each that there is room for, whole or in brief."""
+    for block in chain.from_iterable(sections):
+        if isinstance(block, FitBlock):
+            yield from flat(block.forms[0], brief=brief)
+        elif isinstance(block, Brief):
+            yield from flat(block.brief if brief else block.whole, brief=brief)
+        elif isinstance(block, Further):
+            yield from () if brief else flat(block.sections, brief=brief)
+        else:
+            yield block

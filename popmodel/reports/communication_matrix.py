@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from popmodel.base.units import count, format_size, plural
 from popmodel.base.values import dataclass
-from popmodel.reports.pictures import PictureCell
 from popmodel.reports.views import Document
 
 MOST = 32
@@ -35,6 +34,16 @@ class MatrixPair:
     messages: int
     bytes: int
     within: bool  # Whether both are on one node
+
+
+class MatrixCell(NamedTuple):
+    """A cell with something in it."""
+
+    # Where it is.
+    row: int
+    column: int
+    shade: int  # From 1 to `SHADES`, higher for more
+    told: str  # What is in it, in words
 
 
 @dataclass(frozen=True)
@@ -160,12 +169,12 @@ picture = "communication_matrix"
 
 def drawn(
     found: Binned, names: Sequence[str], quantity: Quantity
-) -> tuple[tuple[PictureCell, ...], tuple[tuple[int, str], ...]]:
+) -> tuple[tuple[MatrixCell, ...], tuple[tuple[int, str], ...]]:
     """Shaded cells, and what the shades mean."""
     index = _index(quantity)
     made = scale(values[index] for values in found.cells.values())
     cells = tuple(
-        PictureCell(row, column, shade, told(names[row], names[column], *values))
+        MatrixCell(row, column, shade, told(names[row], names[column], *values))
         for (row, column), values in sorted(found.cells.items())
         if (shade := made.shade(values[index]))
     )

@@ -1,6 +1,6 @@
 """Formats of a result, by name and by suffix of a file.
 
-A new format is a module with ``render(document, views, style)`` and a line here.
+A new format is a function of a document, its views and a style, and a line here.
 """
 
 from __future__ import annotations
@@ -22,29 +22,30 @@ class OutputFormat:
 
     name: str  # As ``--format`` takes it
     suffix: str  # Of files, in lower case
-    module: str  # The renderer, in `popmodel.reports.renderers`; imported when it is used
+    renderer: str  # A module of `popmodel.reports` and a function in it; imported when it is used
 
     def render(self, document: Document, views: Views, style: Style) -> str:
         """The text of a document with its provenance, ending with a line end."""
-        module = import_module(f"popmodel.reports.renderers.{self.module}")
-        text: str = module.render(document, views, style)
+        module, _, function = self.renderer.rpartition(".")
+        render = getattr(import_module(f"popmodel.reports.{module}"), function)
+        text: str = render(document, views, style)
         return text
 
 
-TABLE = OutputFormat("table", ".txt", "terminal")
-JSON = OutputFormat("json", ".json", "json")
-SVG = OutputFormat("svg", ".svg", "svg")
+TABLE = OutputFormat("table", ".txt", "renderers.terminal.render")
+JSON = OutputFormat("json", ".json", "renderers.data.render_json")
+SVG = OutputFormat("svg", ".svg", "renderers.svg.render")
 """Only of results that are drawn."""
-HTML = OutputFormat("html", ".html", "page")
+HTML = OutputFormat("html", ".html", "html.page.render")
 """Only of results that are drawn."""
-TOML = OutputFormat("toml", ".toml", "toml")
+TOML = OutputFormat("toml", ".toml", "renderers.data.render_toml")
 """Only of signatures: the file that other commands read."""
 FORMATS: Mapping[str, OutputFormat] = {
     one.name: one
     for one in (
         JSON,
-        OutputFormat("csv", ".csv", "csv"),
-        OutputFormat("markdown", ".md", "markdown"),
+        OutputFormat("csv", ".csv", "renderers.data.render_csv"),
+        OutputFormat("markdown", ".md", "renderers.markdown.render"),
         TABLE,
         SVG,
         HTML,

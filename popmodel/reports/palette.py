@@ -1,4 +1,4 @@
-"""Colours of pages and pictures: of efficiencies from dark, where much is lost, to light.
+"""Colours of pages, pictures and terminals: efficiencies go from dark, much is lost, to light.
 
 The colours lie on a straight line of OKLab (B. Ottosson, A perceptual color space for image
 processing, 2020): equal steps of an efficiency look equally large, in greys as well, and as the
@@ -8,7 +8,8 @@ repeats what the figure on it says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
 
 from popmodel.base.values import dataclass
 
@@ -122,3 +123,56 @@ def _encoded(part: float) -> float:
 
 def _times(matrix: Sequence[Sequence[float]], vector: Sequence[float]) -> list[float]:
     return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
+
+
+# The same on terminals.
+
+_RESET = "\x1b[0m"
+COLOURS = (
+    r"(\x1b\[(?:0|97;44|30;4[36]|38;5;(?:16|231);48;5;\d{2,3}"
+    r"|38;2;(?:0;0;0|255;255;255);48;2;\d{1,3};\d{1,3};\d{1,3})m)"
+)
+"""The escape sequences that are used here, as a pattern."""
+_SIXTEEN = ((0.65, "97;44"), (0.85, "30;46"), (float("inf"), "30;43"))  # blue, cyan, yellow
+
+
+class Depth(IntEnum):
+    """How many colours a terminal shows."""
+
+    NONE = 0
+    SIXTEEN = 1
+    PALETTE = 2
+    TRUE = 3
+
+
+def depth_of(environment: Mapping[str, str], *, terminal: bool) -> Depth:
+    """How many colours may be used."""
+    if environment.get("NO_COLOR"):
+        return Depth.NONE
+    if not terminal and environment.get("FORCE_COLOR", "0") in {"", "0"}:
+        return Depth.NONE
+    kind = environment.get("TERM", "")
+    if kind in {"", "dumb"}:
+        return Depth.NONE
+    if environment.get("COLORTERM", "") in {"truecolor", "24bit"}:
+        return Depth.TRUE
+    return Depth.PALETTE if "256" in kind else Depth.SIXTEEN
+
+
+def heat(text: str, efficiency: float, depth: Depth) -> str:
+    """Put a text on the colour of an efficiency; ink and paper are always set together."""
+    if depth is Depth.NONE:
+        return text
+    if depth is Depth.SIXTEEN:
+        code = next(code for limit, code in _SIXTEEN if efficiency < limit)
+        return f"\x1b[{code}m{text}{_RESET}"
+    colour = shade(efficiency)
+    paper = [int(colour.paper[at : at + 2], 16) for at in (1, 3, 5)]
+    ink = 0 if colour.ink == _BLACK else 255
+    if depth is Depth.TRUE:
+        red, green, blue = paper
+        return f"\x1b[38;2;{ink};{ink};{ink};48;2;{red};{green};{blue}m{text}{_RESET}"
+    # Of 256 colours, 216 are a cube of six steps for each of red, green and blue.
+    red, green, blue = (round(part / 51) for part in paper)
+    number = 16 + 36 * red + 6 * green + blue
+    return f"\x1b[38;5;{16 if ink == 0 else 231};48;5;{number}m{text}{_RESET}"

@@ -14,7 +14,7 @@ import popmodel
 from popmodel.base.errors import UsageError
 from popmodel.cli import main
 from popmodel.cli.output import OutputTarget
-from popmodel.reports.renderers.json import encodable
+from popmodel.reports.renderers.data import encodable
 from popmodel.reports.views import Document
 
 from .conftest import CG, COMD, HYBRID, ROOT, RUNS, VM

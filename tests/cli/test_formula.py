@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from popmodel.reports.renderers.equations import equation_lines
+from popmodel.reports.renderers.text import equation_lines
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

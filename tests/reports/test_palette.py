@@ -7,7 +7,17 @@ from itertools import pairwise
 
 import pytest
 
-from popmodel.reports.palette import LEVELS, contrast, level, rules, shade
+from popmodel.reports.palette import (
+    COLOURS,
+    LEVELS,
+    Depth,
+    contrast,
+    depth_of,
+    heat,
+    level,
+    rules,
+    shade,
+)
 
 
 def test_contrast_is_that_of_the_guidelines() -> None:
@@ -52,3 +62,35 @@ def test_a_style_sheet_has_a_class_for_every_colour() -> None:
     dark = [int(number) for number in re.findall(r"heat-(\d+)", light)]
     assert dark == [level for level in LEVELS if shade(level / 100).ink == "#fff"]
     assert light.endswith(" { color: #fff; }")
+
+
+def test_terminals_have_the_same_colours() -> None:
+    assert heat("x", 0.1, Depth.TRUE) == "\x1b[38;2;255;255;255;48;2;15;47;99mx\x1b[0m"
+    assert heat("x", 1.2, Depth.TRUE) == "\x1b[38;2;0;0;0;48;2;255;241;184mx\x1b[0m"
+    assert heat("x", 0.1, Depth.PALETTE) == "\x1b[38;5;231;48;5;24mx\x1b[0m"
+    assert heat("x", 0.98, Depth.PALETTE) == "\x1b[38;5;16;48;5;230mx\x1b[0m"
+    assert [heat("x", value, Depth.SIXTEEN) for value in (0.1, 0.7, 1.2)] == [
+        f"\x1b[{code}mx\x1b[0m" for code in ("97;44", "30;46", "30;43")
+    ]
+    assert heat("x", 0.5, Depth.NONE) == "x"
+
+
+@pytest.mark.parametrize("depth", [Depth.SIXTEEN, Depth.PALETTE, Depth.TRUE])
+def test_every_colour_is_known_to_what_cleans_a_screen(depth: Depth) -> None:
+    for number in LEVELS:
+        before, *others = re.split(COLOURS, heat("x", number / 100, depth))
+        assert (before, others[1::2]) == ("", ["x", ""])
+
+
+def test_colour_depth_follows_the_terminal_and_the_user() -> None:
+    xterm = {"TERM": "xterm-256color"}
+    assert depth_of(xterm, terminal=True) is Depth.PALETTE
+    assert depth_of(xterm | {"COLORTERM": "truecolor"}, terminal=True) is Depth.TRUE
+    assert depth_of({"TERM": "linux"}, terminal=True) is Depth.SIXTEEN
+    assert depth_of({"TERM": "dumb"}, terminal=True) is Depth.NONE
+    assert depth_of({}, terminal=True) is Depth.NONE
+    assert depth_of(xterm, terminal=False) is Depth.NONE
+    assert depth_of(xterm | {"FORCE_COLOR": "1"}, terminal=False) is Depth.PALETTE
+    assert depth_of(xterm | {"FORCE_COLOR": "0"}, terminal=False) is Depth.NONE
+    assert depth_of(xterm | {"FORCE_COLOR": "1", "NO_COLOR": "1"}, terminal=True) is Depth.NONE
+    assert depth_of(xterm | {"NO_COLOR": ""}, terminal=True) is Depth.PALETTE

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from popmodel.base.units import count, format_size, plural
 from popmodel.reports.communication import SHOWN, alike, facts, inexact, size_class
 from popmodel.reports.communication_matrix import (
+    MatrixCell,
     MatrixPair,
     binned,
     drawn,
@@ -21,7 +23,6 @@ from popmodel.reports.communication_matrix import (
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.section import Section
 from popmodel.reports.names import run_names
-from popmodel.reports.renderers.cells import outlines
 from popmodel.reports.views import Document
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _matrix(document: Document) -> dict[str, Any]:
             {"at": round((row + 0.5) * cell, 1), "text": str(row * found.each)}
             for row in range(0, found.rows, step)
         ],
-        "paths": outlines(cells),
+        "paths": _outlines(cells),
         "legend": legend,
     }
 
@@ -218,3 +219,17 @@ def _small(values: NDArray[np.int64]) -> NDArray[Any]:
         if largest <= np.iinfo(kind).max:
             return values.astype(kind)
     return values.astype(np.float64)
+
+
+def _outlines(cells: Iterable[MatrixCell]) -> dict[int, str]:
+    """Path around the cells of each shade, a cell being 1 wide and high; neighbours in one go."""
+    paths: dict[int, str] = {}
+    ordered = sorted(cells, key=lambda cell: (cell.shade, cell.row, cell.column))
+    # In a run of neighbours the column rises as fast as the place in order.
+    for (shade, row, _), run in groupby(
+        enumerate(ordered), key=lambda item: (item[1].shade, item[1].row, item[1].column - item[0])
+    ):
+        places = [cell.column for _, cell in run]
+        length = len(places)
+        paths[shade] = paths.get(shade, "") + f"M{places[0]} {row}h{length}v1h-{length}z"
+    return paths

@@ -9,21 +9,24 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from popmodel.base.errors import FileError
 from popmodel.base.units import count, format_bandwidth, format_size, format_time
 from popmodel.reports import palette
-from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.contents import Contents, alone
 from popmodel.reports.html.folding import folded
 from popmodel.reports.html.packing import pack, pack_text, unpack_text
 from popmodel.reports.html.section import Section
 from popmodel.reports.html.sections import sections
-from popmodel.reports.renderers.json import encodable
+from popmodel.reports.renderers.data import encodable
 from popmodel.reports.renderers.text import clean
-from popmodel.reports.views import Document
+from popmodel.reports.views import Document, Views
+
+if TYPE_CHECKING:
+    from popmodel.reports.renderers.tables import Style
 
 DOCUMENT = "document"
 """Id of the element that holds the report as JSON."""
@@ -44,6 +47,11 @@ _HELD = re.compile(
 )
 # What could end a script, or begin markup in one, is written as an escape of JSON.
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (no lines)
+    """A document as a page of its own."""
+    return page((views.contents or alone)(document))
 
 
 def page(contents: Contents) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.verdict import verdict
 from popmodel.reports import palette
-from popmodel.reports.blocks import NoteBlock, Role
+from popmodel.reports.blocks import NoteBlock, Role, flat
 from popmodel.reports.figures import percent
 from popmodel.reports.html.columns import PageColumn, columns
 from popmodel.reports.html.contents import Contents, verb_of
@@ -53,10 +53,9 @@ def _answers(contents: Contents) -> Iterator[str]:
     """What the screens of other results answer first."""
     for document in contents.documents:
         if verb_of(document) != "metrics" and "sensitivity" not in document:
-            for section in views_of(document).blocks(document):
-                for block in section:
-                    if isinstance(block, NoteBlock) and block.role is Role.VERDICT:
-                        yield block.text
+            for block in flat(views_of(document).blocks(document), brief=True):
+                if isinstance(block, NoteBlock) and block.role is Role.VERDICT:
+                    yield block.text
 
 
 def _figures(run: PageColumn) -> dict[str, Any]:

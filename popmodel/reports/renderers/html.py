@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from popmodel.reports.blocks import (
     BarBlock,
     Block,
-    Brief,
     Checks,
     Code,
     CommandBlock,
     EquationBlock,
     Facts,
     FindingBlock,
-    FitBlock,
-    Further,
     Heading,
     Listing,
     MarkdownBlock,
+    MarksBlock,
     NoteBlock,
     Role,
     Section,
+    Strip,
     Strips,
     SymbolBlock,
     TableBlock,
     TableCell,
     TableRow,
     Title,
+    flat,
 )
 from popmodel.reports.palette import level as heat_level
-from popmodel.reports.renderers.elements import NOTHING, element, join, nested, scrolled
-from popmodel.reports.renderers.html_strips import strips as html_strips
+from popmodel.reports.renderers.text import clean
 
 _LISTS = {
     Role.BULLET: "bullets",
@@ -52,7 +51,7 @@ _DEEPEST = 6  # of headings
 
 def html(sections: Iterable[Section], heading: int = 3, *, brief: bool = False) -> Markup:
     """Return blocks as HTML."""
-    blocks = list(_flat(chain.from_iterable(sections), brief=brief))
+    blocks = list(flat(sections, brief=brief))
     below = heading + any(map(_is_part, blocks))
     shown: list[Markup] = []
     for kind, group in groupby(blocks, _list_of):
@@ -61,21 +60,6 @@ def html(sections: Iterable[Section], heading: int = 3, *, brief: bool = False) 
         else:
             shown += [_block(block, heading, below) for block in group]
     return join(shown)
-
-
-def _flat(blocks: Iterable[Block], *, brief: bool) -> Iterator[Block]:
-    """Blocks with the form of each that is shown: a page has room for the widest."""
-    for block in blocks:
-        if isinstance(block, FitBlock):
-            yield from _flat(chain.from_iterable(block.forms[0]), brief=brief)
-        elif isinstance(block, Brief):
-            form = block.brief if brief else block.whole
-            yield from _flat(chain.from_iterable(form), brief=brief)
-        elif isinstance(block, Further):
-            if not brief:
-                yield from _flat(chain.from_iterable(block.sections), brief=brief)
-        else:
-            yield block
 
 
 def _is_part(block: Block) -> bool:
@@ -132,7 +116,7 @@ def _block(block: Block, heading: int, below: int) -> Markup:
         case MarkdownBlock(_, shown):
             return element("pre", shown, **_box("Page"))
         case Strips():
-            return html_strips(block)
+            return _strips(block)
         case Checks(rows):
             heads = ("check", "status", "result", "what to do")
             body = [[one.name, one.status, one.found, one.todo] for one in rows]
@@ -231,3 +215,143 @@ def _command(texts: Sequence[str], comment: str) -> Markup:
             )
         )
     return join(shown)
+
+
+# Values over time: a drawing, and the same as a table.
+
+_HEIGHT = 20  # units of the drawing; its width is 1,000
+_WIDTH = 1000
+_STRIP_PARTS = 20  # of the time, that the table has a mean of
+
+
+def _strips(shown: Strips) -> Markup:
+    """Strips below each other over the same time, and below them their table."""
+    drawn = [_drawn(row) for row in shown.rows]
+    ends = element("span", shown.begin), element("span", shown.end)
+    drawn.append(element("div", *ends, class_="ends"))
+    values = [row for row in shown.rows if isinstance(row, Strip)]
+    marks = [row for row in shown.rows if isinstance(row, MarksBlock)]
+    below = [_strip_table(values, shown)] if values else []
+    below += [element("p", f"{row.label}: {_told(row)}") for row in marks]
+    summary = element("summary", "as a table")
+    return join([element("div", *drawn, class_="strips"), element("details", summary, *below)])
+
+
+def _drawn(row: Strip | MarksBlock) -> Markup:
+    label = element("span", row.label)
+    paths = [_area(row.values)] if isinstance(row, Strip) else _marks(row)
+    drawing = element(
+        "svg",
+        *paths,
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=f"{row.label} over time, also below as a table",
+    )
+    return element("div", label, drawing, class_="strip")
+
+
+def _area(values: Sequence[float]) -> Markup:
+    """All values as steps above the lower edge."""
+    width = _WIDTH / len(values)
+    steps = "".join(
+        f"V{_HEIGHT * (1 - value):.1f}H{width * (at + 1):.1f}" for at, value in enumerate(values)
+    )
+    return element("path", d=f"M0 {_HEIGHT}{steps}V{_HEIGHT}Z")
+
+
+def _marks(marks: MarksBlock) -> list[Markup]:
+    high = f"h{{:.1f}}v{_HEIGHT}h-{{:.1f}}Z"
+    stretches = [
+        f"M{_WIDTH * begin:.1f} 0" + high.format(*[_WIDTH * (end - begin)] * 2)
+        for begin, end in marks.stretches
+    ]
+    instants = [f"M{_WIDTH * at:.1f} 0V{_HEIGHT}" for at in marks.instants]
+    kinds = (("stretches", stretches), ("instants", instants))
+    return [element("path", d="".join(lines), class_=kind) for kind, lines in kinds if lines]
+
+
+def _strip_table(rows: Sequence[Strip], shown: Strips) -> Markup:
+    """Means over equal parts of the time."""
+    title = f"Means in %, over equal parts of {shown.begin} to {shown.end}"
+    heads = [element("th", "part", scope="col")]
+    heads += [element("th", row.label, scope="col", class_="number") for row in rows]
+    lines = []
+    for part in range(_STRIP_PARTS):
+        means = [_mean(row.values, part) for row in rows]
+        name = f"{100 * part // _STRIP_PARTS} to {100 * (part + 1) // _STRIP_PARTS} %"
+        cells = (element("td", f"{100 * mean:.1f}", class_="number") for mean in means)
+        lines.append(element("tr", element("th", name, scope="row"), *cells))
+    table = element(
+        "table",
+        element("caption", title),
+        element("thead", element("tr", *heads)),
+        element("tbody", join(lines)),
+    )
+    return scrolled(table, title)
+
+
+def _mean(values: Sequence[float], part: int) -> float:
+    first = part * len(values) // _STRIP_PARTS
+    some = values[first : max((part + 1) * len(values) // _STRIP_PARTS, first + 1)]
+    return sum(some) / len(some)
+
+
+def _told(marks: MarksBlock) -> str:
+    """Where marks are, in per cent of the time."""
+    told = [f"{100 * begin:.1f} to {100 * end:.1f} %" for begin, end in marks.stretches]
+    told += [f"{100 * at:.1f} %" for at in marks.instants]
+    return ", ".join(told) or "none"
+
+
+# Elements, in which all text is escaped.
+
+NOTHING = Markup()
+
+
+def element(name: str, *contents: str, **given: str | int | None) -> Markup:
+    """An element with its contents."""
+    inside = NOTHING.join(map(_text, contents))
+    return Markup("<{}{}>{}</{}>").format(Markup(name), _attributes(given), inside, Markup(name))
+
+
+def _attributes(given: Mapping[str, str | int | None]) -> Markup:
+    """Attributes of an element, each behind a blank."""
+    return NOTHING.join(
+        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), _text(str(value)))
+        for key, value in given.items()
+        if value is not None
+    )
+
+
+def _text(content: str) -> Markup:
+    """Text escaped and without control characters; markup as it is."""
+    if isinstance(content, Markup):
+        return content
+    known = content if content.isprintable() else "\n".join(map(clean, content.split("\n")))
+    return escape(known)
+
+
+def join(parts: Iterable[Markup]) -> Markup:
+    """Elements behind each other, each on a line of its own."""
+    return Markup("\n").join(parts)
+
+
+def scrolled(content: Markup, label: str) -> Markup:
+    """Something wide in a box that scrolls, by keyboard too; no landmark, as there are many."""
+    return element("div", content, class_="wide", tabindex=0, role="group", aria_label=label)
+
+
+def nested(entries: Sequence[tuple[int, Markup]], kind: str | None = None) -> Markup:
+    """A list of entries with their depths: what is deeper belongs to what stands above it."""
+    items: list[Markup] = []
+    at = 0
+    while at < len(entries):
+        depth, content = entries[at]
+        end = at + 1
+        while end < len(entries) and entries[end][0] > depth:
+            end += 1
+        below = [nested(entries[at + 1 : end])] if end > at + 1 else []
+        items.append(element("li", content, *below))
+        at = end
+    return element("ul", *items, class_=kind)

@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.text import Text
 from rich.theme import Theme
 
-from popmodel.reports.renderers.colour import Depth
+from popmodel.reports.palette import Depth
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.text import display_width
 

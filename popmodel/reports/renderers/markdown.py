@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from popmodel.reports.blocks import (
     BarBlock,
     Block,
-    Brief,
     Checks,
     Code,
     CommandBlock,
     EquationBlock,
     Facts,
     FindingBlock,
-    FitBlock,
-    Further,
     Heading,
     Listing,
     MarkdownBlock,
@@ -31,8 +27,9 @@ from popmodel.reports.blocks import (
     TableCell,
     TableRow,
     Title,
+    flat,
 )
-from popmodel.reports.renderers.strips import strip_lines
+from popmodel.reports.renderers.tables import strip_lines
 from popmodel.reports.renderers.text import clean
 
 if TYPE_CHECKING:
@@ -60,7 +57,7 @@ def markdown_lines(sections: Iterable[Section]) -> list[str]:
     """Lines of sections; entries of a list follow each other, all else has empty lines between."""
     drawn: list[str] = []
     before = ""  # the sign of the entry above, if it is one
-    for block in chain.from_iterable(sections):
+    for block in flat(sections):
         sign = _sign(block)
         if drawn and not (sign and sign == before):
             drawn.append("")
@@ -102,12 +99,6 @@ def _block(block: Block) -> Iterable[str]:
             return _fenced(strip_lines(block, _WIDTH))
         case Title(left, rights):
             return [f"## {escaped(f'{left}, {rights[0]}')}"]
-        case FitBlock(forms):
-            return markdown_lines(forms[0])
-        case Brief(whole):
-            return markdown_lines(whole)
-        case Further(rest):
-            return markdown_lines(rest)
         case Checks(rows):
             heads = ["check", "status", "result", "what to do"]
             body = [_cells([one.name, one.status, one.found, one.todo]) for one in rows]
@@ -118,6 +109,7 @@ def _block(block: Block) -> Iterable[str]:
             return [f"- ${latex}$ {escaped(meaning)}"]
         case FindingBlock(place, message, hint):
             return [f"- {escaped(f'{place} {message}')}{escaped(f' ({hint})' if hint else '')}"]
+    raise TypeError(f"{type(block).__name__} is no block")
 
 
 def escaped(text: str) -> str:

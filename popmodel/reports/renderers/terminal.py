@@ -29,9 +29,7 @@ from popmodel.reports.blocks import (
     TableBlock,
     Title,
 )
-from popmodel.reports.renderers.colour import COLOURS
-from popmodel.reports.renderers.equations import HANGING, INDENT, equation_lines
-from popmodel.reports.renderers.strips import strip_lines
+from popmodel.reports.palette import COLOURS
 from popmodel.reports.renderers.tables import (
     GAP,
     Least,
@@ -41,12 +39,16 @@ from popmodel.reports.renderers.tables import (
     listing_fits,
     listing_lines,
     pair_lines,
+    strip_lines,
     table_lines,
 )
 from popmodel.reports.renderers.text import (
+    HANGING,
+    INDENT,
     clean,
     command_lines,
     display_width,
+    equation_lines,
     pad,
     paragraph,
 )

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.base.documents import csv_text
-from popmodel.reports.renderers.csv import render
+from popmodel.reports.renderers.data import render_csv as render
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.text import clean
 from popmodel.reports.views import Record, Views

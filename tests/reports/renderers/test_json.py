@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from popmodel.reports.renderers.json import render
+from popmodel.reports.renderers.data import render_json as render
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.views import Views
 

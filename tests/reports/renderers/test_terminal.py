@@ -28,7 +28,7 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.renderers.colour import Depth
+from popmodel.reports.palette import Depth
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
 
@@ -161,7 +161,7 @@ def test_only_colours_control_the_terminal() -> None:
     lines = block_lines([(table, Code(("\x1b]0;title\x07",)))], Style(80, Depth.SIXTEEN))
     assert lines == [
         "     [31ma",
-        "x   \x1b[30;42m 1 [2J\x1b[0m",
+        "x   \x1b[30;43m 1 [2J\x1b[0m",
         " ]0;title ",
     ]
 

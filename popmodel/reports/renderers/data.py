@@ -1,13 +1,14 @@
-"""Documents as CSV: their records, with the columns in the order of their first appearance."""
+"""Documents as data: JSON at full precision, CSV of their records, signatures as TOML."""
 
 from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from popmodel.base.documents import csv_cell
-from popmodel.reports.renderers.json import encodable
+from popmodel.base.plain import plain
 from popmodel.reports.renderers.text import clean
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _STAMP = ("popmodel", "time", "host", "command")
 
 
-def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (no lines)
+def render_csv(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (no lines)
     """One record per line; where all of them come from stands in the first, in the last columns."""
     records = views.records(document)
     stamp = {name: document["provenance"][name] for name in _STAMP}
@@ -43,3 +44,23 @@ def _value(value: object) -> object:
         return csv_cell(clean(value))
     # repr keeps a float's full precision.
     return repr(value) if isinstance(value, float) else value
+
+
+def render_json(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (all of it)
+    """A document as JSON."""
+    return json.dumps(encodable(document), indent=1, allow_nan=False) + "\n"
+
+
+def encodable(value: Any) -> Any:
+    """Plain data whose texts UTF-8 can hold: file names may have bytes that readers refuse."""
+    return plain(value, _encodable)
+
+
+def _encodable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def render_toml(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (the text alone)
+    """The signature in a document: it says itself where it comes from."""
+    text: str = document["signature"]
+    return text
