@@ -351,7 +351,8 @@ def split_blocks(document: Document) -> list[Section]:
 def _answers(document: Document, counts: Sequence[int]) -> Iterator[str]:
     """The largest number of cores that was asked for, and the best split of one number."""
     if document["target"] is not None:
-        words = f"{plural(counts[0], 'core')} keep a parallel efficiency of"
+        keep = "keeps" if counts[0] == 1 else "keep"
+        words = f"{plural(counts[0], 'core')} {keep} a parallel efficiency of"
         yield f"{words} {100 * document['target']:g} %, the most within reach"
     if len(counts) == 1:
         yield f"fastest of {plural(counts[0], 'core')}: {_fastest(document)}"

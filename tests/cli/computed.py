@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 COMPUTED: Mapping[str, Sequence[str]] = {
+    "predict": ("popmodel.cli.predict._predict", "popmodel.cli.predict._project"),
     "signature": ("popmodel.cli.signature._fitted",),
 }
 """By verb: what of the library computes its result."""
@@ -50,8 +51,9 @@ def _once(path: str, compute: Callable[..., Any], known: Known) -> Callable[...,
 
 def _files_in(value: object) -> dict[str, str]:
     """The files that an argument names, with a digest of what is in them."""
-    if isinstance(value, (list, tuple)):
-        return {name: digest for one in value for name, digest in _files_in(one).items()}
+    if isinstance(value, (list, tuple, dict)):
+        values = value.values() if isinstance(value, dict) else value
+        return {name: digest for one in values for name, digest in _files_in(one).items()}
     if isinstance(value, str) and Path(value).is_file():
         return {value: sha256(Path(value).read_bytes()).hexdigest()}
     return {}

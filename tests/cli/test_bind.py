@@ -1,4 +1,4 @@
-"""``--bind`` of predict, sweep and validate."""
+"""``--bind`` of predict and validate."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_screen_and_the_launch_lines_say_what_binds_threads(shown: Call) -> 
     assert "thread" not in shown(*RUN)[1].splitlines()[2]
 
 
-def test_sweep_places_all_splits_so(shown: Call) -> None:
+def test_all_splits_are_placed_so(shown: Call) -> None:
     words = ("predict", "--cores", "4", "--bind", "spread")
     document = predicted(shown, *words)
     assert document["bind"] == "spread"
@@ -95,6 +95,6 @@ def test_an_unknown_binding_is_refused(popmodel: Call) -> None:
 
 
 def test_formulas_are_those_of_the_layout(shown: Call) -> None:
-    words = (*ONE, "--formula", "runtime")
+    words = (*ONE, "--formula", "runtime", "--all")
     assert "memory bandwidth of 4 active cores of a domain" in shown(*words)[1]
     assert "memory bandwidth of 2 active cores of a domain" in shown(*words, "--bind", "spread")[1]

@@ -23,7 +23,7 @@ def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_screen_goes_from_the_runtime_down_to_the_symbols(shown: Call) -> None:
-    status, out, err = shown(*RUN, "--formula", "runtime")
+    status, out, err = shown(*RUN, "--formula", "runtime", "--all")
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 60

@@ -24,7 +24,7 @@ MACHINE = ("--machine", str(RECORD / "machine.json"))
     ("verb", "section", "words"),
     [
         ("predict", "prediction", ("--procs", "4", "--threads", "2")),
-        ("sweep", "splits", ("cannon", "--cores", "4,16")),
+        ("predict", "splits", ("cannon", "--cores", "4,16")),
         ("validate", "validation", ("cannon", *RUNS, *MACHINE, "--all-runs")),
         ("signature from", "calibration", ("cannon", *RUNS, *MACHINE)),
         ("project", "projection", (str(RUNS[0]).rpartition(":")[0], "--procs", "4")),
