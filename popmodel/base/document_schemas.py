@@ -39,7 +39,9 @@ _ROUNDING = 1e-9
 EVERY = "every"
 """Stands for the section of what is in every document."""
 _PAGE = Path(__file__).parents[1] / "docs" / "json.md"
-_SECTION = re.compile(r"^## (?:(popmodel/[\w-]+/\d+)|([A-Z][a-z]+)$|)", re.MULTILINE)
+_SECTION = re.compile(
+    r"^## (?:(popmodel/[\w-]+/\d+)(?: with `(\w+)`)?|([A-Z][a-z]+)$|)", re.MULTILINE
+)
 _ROW = re.compile(r"^\| `([^`]+)` \| ([^|]*?) ?\| .+ \|$", re.MULTILINE)
 _FREE = re.compile(r"[A-Z]{2,}")
 
@@ -84,7 +86,7 @@ def check(
 
 def schemas() -> tuple[str, ...]:
     """Names of all schemas."""
-    return tuple(name for name in rows() if "/" in name)
+    return tuple(name for name in rows() if "/" in name and " " not in name)
 
 
 class _Document:
@@ -97,7 +99,9 @@ class _Document:
                 f"is no document that popmodel knows: its schema is {shown(declared)}",
                 hint="save a result with --format json; update popmodel if a newer one wrote it",
             )
-        return _shape(declared).read(value)
+        variants = (name for name in rows() if name.startswith(f"{declared} with "))
+        form = next((name for name in variants if name.split()[-1] in value), declared)
+        return _shape(form).read(value)
 
 
 @cache
@@ -107,9 +111,17 @@ def rows() -> dict[str, dict[str, str]]:
     heads = [*_SECTION.finditer(text)]
     ends = [*(head.start() for head in heads[1:]), len(text)]
     return {
-        head[1] or (head[2] or EVERY).lower(): dict(_ROW.findall(text, head.start(), end))
+        _section(head): dict(_ROW.findall(text, head.start(), end))
         for head, end in zip(heads, ends, strict=True)
     }
+
+
+def _section(head: re.Match[str]) -> str:
+    """Name of a section: a schema, which may be that of documents with some key, or a part."""
+    schema, key, part = head.groups()
+    if schema and key:
+        return f"{schema} with {key}"
+    return schema or (part or EVERY).lower()
 
 
 @cache

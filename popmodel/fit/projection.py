@@ -34,7 +34,6 @@ DERIVED = "derived"
 _LEAST_REACH, _MOST_REACH = 4.0, 16.0
 _TAILS = (5.0, 95.0)
 _SEED = 7
-_DRAWN = 24  # sizes along a curve
 _SEARCHED = 512  # at most, where the largest of some efficiency is wanted
 _WRONG = 2.0  # times: what is off by more at runs that are left out tells nothing of others
 _ENOUGH = 0.5  # of the draws have to have a value
@@ -105,27 +104,6 @@ class Projection:
                 if row.metric == "parallel_efficiency" and row.value is not None and not row.why:
                     found[place] = row.value
         return found
-
-    def curves(self) -> list[list[ProjectedRow]]:
-        """Return for each line its metrics from the smallest to the largest of runs and targets."""
-        return [
-            [
-                row
-                for rows, _ in _rows(line, self._drawn(line), self._home, self._mode)
-                for row in rows
-            ]
-            for line in self.lines
-        ]
-
-    def _drawn(self, line: ProjectedLine) -> list[int]:
-        """Sizes about even on a logarithmic scale, and where intervals end."""
-        sizes = set(self.sizes)
-        targets = [p if line.axis == "processes" else t for p, t in sizes]
-        own = [place for place in targets if line.configuration(place) in sizes]
-        low, high = min(*own, *line.places), max(*own, *line.places)
-        ends = {math.ceil(line.reach[0]), math.floor(line.reach[1])}
-        even = {round(each) for each in np.geomspace(low, high, _DRAWN)}
-        return sorted({low, high} | {each for each in even | ends if low <= each <= high})
 
 
 def project(

@@ -111,7 +111,6 @@ class ProjectedRuns:
         rows = [row for row in self.projection.rows if row.family != TIME]
         named = {(row.processes, row.threads, row.metric): row.value for row in rows}
         shown = dict.fromkeys(row.family for row in rows if row.family)
-        lines = zip(self.projection.lines, self.projection.curves(), strict=True)
         return {
             "law": self.law,
             "confidence": CONFIDENCE,
@@ -132,7 +131,7 @@ class ProjectedRuns:
                 "why": self.compared.scaling.why,
                 "notes": self.compared.scaling.doubts,
             },
-            "lines": [_line(line, curve) for line, curve in lines],
+            "lines": [_line(line) for line in self.projection.lines],
             "rows": rows,
             "baselines": [
                 {
@@ -320,7 +319,7 @@ def _speedup(
     return None if mine is None or took is None else mine * took / value
 
 
-def _line(line: ProjectedLine, curve: Sequence[ProjectedRow]) -> dict[str, Any]:
+def _line(line: ProjectedLine) -> dict[str, Any]:
     return {
         "axis": line.axis,
         "fixed": line.fixed,
@@ -328,7 +327,6 @@ def _line(line: ProjectedLine, curve: Sequence[ProjectedRow]) -> dict[str, Any]:
         "measured": line.places,
         "reach": {"low": line.reach[0], "high": line.reach[1]},
         "laws": [_law(fitted) for fitted in line.fitted],
-        "curves": _curves(line, curve),
     }
 
 
@@ -343,23 +341,6 @@ def _law(fitted: FittedFactor) -> dict[str, Any]:
         "points": fitted.points,
         "tried": fitted.tried,
     }
-
-
-def _curves(line: ProjectedLine, rows: Sequence[ProjectedRow]) -> list[dict[str, Any]]:
-    """By metric: the values along a line."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in rows:
-        if row.family == TIME:
-            continue
-        curve = found.setdefault(
-            (row.family, row.metric),
-            {"family": row.family, "metric": row.metric, "at": [], "value": [], "low": [],
-             "high": []},
-        )  # fmt: skip
-        curve["at"].append(row.processes if line.axis == "processes" else row.threads)
-        for key in ("value", "low", "high"):
-            curve[key].append(getattr(row, key))
-    return list(found.values())
 
 
 # From measured runs to projections.

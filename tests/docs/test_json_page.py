@@ -53,16 +53,17 @@ COMMANDS = (
     f"report {TRACE}",
     f"sensitivity {TRACE}",
     "sensitivity tests/data/is.S.4.prv.gz --machine sandybridge-fdr",
-    "project tests/data/epoch.csv --procs 16,64 --law amdahl",
-    f"project {TRACE} --procs 4",
+    "predict tests/data/epoch.csv --procs 64 --law amdahl",
+    "predict tests/data/epoch.csv --cores 16,64",
+    f"predict {TRACE} --procs 4",
     "predict --procs 16 --threads 4",
     "predict cannon --procs 16 --threads 1",
     "predict --procs 16 --threads 4 --formula runtime --imbalance persistent=0.1",
     "predict --procs 16 --imbalance persistent=0.1",
     "predict examples/traces/stencil3d.2x2.toml --procs 4 --threads 2",
-    "sweep examples/traces/stencil3d.2x2.toml --cores 8",
-    "sweep --cores 16,64 --imbalance persistent=0.1 --what-if latency=0.5x",
-    "sweep cannon --efficiency 0.9 --set N=512",
+    "predict examples/traces/stencil3d.2x2.toml --cores 8",
+    "predict --cores 16,64 --imbalance persistent=0.1 --what-if latency=0.5x",
+    "predict cannon --efficiency 0.9 --set N=512",
     f"signature from stencil3d examples/stencil3d/two-core-vm.csv --machine {TWO_CORES}",
     "signature from cannon examples/validation/report/cannon/calibration.csv "
     "--machine examples/validation/machine.json",
@@ -104,7 +105,7 @@ RARE = {
     "popmodel/replay/1": r"written|runs\[\]\.error",
     "popmodel/sensitivity/1": r"written|network\..*|caveats\[\]|tolerance\[\]\.why\..*",
     "popmodel/report/1": r"left_out\[\]\..*",
-    "popmodel/project/1": r"(scaling\.notes|warnings|runs\[\]\.threads)\[\]",
+    "popmodel/predict/1 with `projection`": r"absent\..*",
     "popmodel/validate/1": (
         r"(ignored|left_out)\[\].*|(noisy|warnings)\[\]|terms\[\]\.cancelling\[\]"
     ),
@@ -118,7 +119,7 @@ RARE = {
         r"warnings\[\]|machine\.noisy\[\])"
     ),
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
-    "popmodel/sweep/1": (
+    "popmodel/splits/1": (
         r"assumptions\[\]|candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|"
         r"choices\[\]\.doubt\..*|"
         r"application\.calibration\..*|"
@@ -138,7 +139,7 @@ def _tables() -> dict[str, dict[str, str]]:
     """For each schema, and part that documents share, of the page its keys with their units."""
     found = {}
     for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
-        name = re.match(r"popmodel/[\w-]+/1|In every|\w+", section)
+        name = re.match(r"popmodel/[\w-]+/1(?: with `\w+`)?|In every|\w+", section)
         assert name is not None
         rows = re.findall(r"^\| `([^`]+)` \| (.*?) ?\| .+ \|$", section, re.MULTILINE)
         found[name[0]] = dict(rows)
@@ -167,10 +168,20 @@ def keys(value: Any, path: str = "") -> Iterator[tuple[str, bool]]:
 
 def pattern(key: str, unit: str = "") -> re.Pattern[str]:
     """What paths of documents a key of the page stands for: words in capitals are names."""
-    text = re.sub(r"\b[A-Z]{2,}\b", ".+", re.escape(key))
+    text = _escaped(key)
     if parts := SHARED.get(unit.strip("()").split(",")[0].rstrip("?")):
-        text += rf"(\.({'|'.join(map(re.escape, parts))}))?"
+        text += rf"(\.({'|'.join(map(_escaped, parts))}))?"
     return re.compile(text)
+
+
+def _escaped(key: str) -> str:
+    return re.sub(r"\b[A-Z]{2,}\b", ".+", re.escape(key))
+
+
+def form_of(made: dict[str, Any]) -> str:
+    """The section of a document."""
+    with_key = f"{made['schema']} with `projection`"
+    return with_key if "projection" in made else str(made["schema"])
 
 
 @cache
@@ -193,7 +204,7 @@ def document(source: str) -> dict[str, Any]:
 @pytest.mark.parametrize("source", [*COMMANDS, TWO_CORES, PRESET])
 def test_every_key_of_a_document_is_on_the_page(source: str) -> None:
     made = document(source)
-    rows = TABLES["In every"] | TABLES[made["schema"]]
+    rows = TABLES["In every"] | TABLES[form_of(made)]
     known = [pattern(key, unit) for key, unit in rows.items()]
     if "provenance" in made and made["schema"] != "popmodel/machine/1":
         document_schemas.check(made, source)
@@ -211,7 +222,7 @@ def test_every_key_of_the_page_is_in_a_document() -> None:
     seen = defaultdict(set)
     for source in [*COMMANDS, TWO_CORES, PRESET]:
         made = document(source)
-        seen[made["schema"]].update(path for path, _ in keys(made))
+        seen[form_of(made)].update(path for path, _ in keys(made))
     allowed = {one.path for one in REGISTER}
     gone = [
         f"{schema}: {key}"

@@ -11,8 +11,6 @@ from popmodel.reports.renderers.html import html
 
 TITLES: Mapping[str, str] = {
     "predict": "Prediction",
-    "project": "Projection to other sizes",
-    "sweep": "Splits into processes and threads",
     "splits": "Splits into processes and threads",
     "calibrate": "Calibration",
     "signature": "Signature",
