@@ -61,7 +61,7 @@ def peak(work: Callable[[], Any]) -> int:
 
 
 @pytest.mark.long(after=1)
-@pytest.mark.parametrize("verb", ["structure", "communication", "phases", "replay", "sensitivity"])
+@pytest.mark.parametrize("verb", ["structure", "communication", "phases", "whatif"])
 def test_many_loops_and_phases(tmp_path: Path, verb: str) -> None:
     few = loops(tmp_path / "few.ti", 150)
     many = loops(tmp_path / "many.ti", 600)
@@ -69,8 +69,7 @@ def test_many_loops_and_phases(tmp_path: Path, verb: str) -> None:
         "structure": popmodel.find_structure,
         "communication": popmodel.communication,
         "phases": popmodel.find_phases,
-        "replay": popmodel.replay,
-        "sensitivity": popmodel.sensitivity,
+        "whatif": popmodel.whatif,
     }[verb]
 
     def run(path: Path) -> Callable[[], Any]:

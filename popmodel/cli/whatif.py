@@ -683,7 +683,6 @@ def whatif(
     return WhatIf(
         run=run,
         nodes=len(nodes),
-        doubts=tuple(_doubts(run)),
         caveats=(*caveats, *_limits(run.program, networks)),
         notes=(*_speeds(region_speed or {}), *found.pop("notes", ()), *run.program.notes),
         files=(*run.files, *(one.path for one in profiles), *_topologies(topology), *files),
@@ -698,12 +697,14 @@ def _sensitivity(
     """What the runtime depends on; the critical path is written into the trace."""
     from popmodel.sensitivity.critical_path import write_path
     from popmodel.sensitivity.runtime_sensitivity import critical_path, runtime_sensitivity
+    from popmodel.simulator.replayer import Replayer
 
     found = runtime_sensitivity(run.program, network, run.source)
     if target is not None and run.source is not None:
         path = critical_path(run.program, network)
         write_path(path, run.program, run.source, Path(target), describe(network))
-    return {"sensitivity": found, "notes": found.notes}
+    once = Replayer(run.program).run
+    return {"sensitivity": found, "notes": found.notes, "doubts": tuple(_doubts(run, once))}
 
 
 def _replays(
@@ -723,7 +724,8 @@ def _replays(
     unknown = {} if observed is None else unknown_families(observed)
     # Scenarios share their ideal network, which is the usual baseline, too.
     ideal = [network.ideal() for network in networks] if metrics else []
-    once = replays_once(Replayer(run.program), [*networks, *ideal])
+    slow = [] if run.measured is None else [_slow(run.program)]
+    once = replays_once(Replayer(run.program), [*networks, *ideal, *slow])
 
     def scenario(network: Network) -> ReplayedScenario:
         try:
@@ -743,6 +745,7 @@ def _replays(
     if target is not None and run.source is not None:
         write_replay(run.source, run.program, networks[0], target)
     return {
+        "doubts": tuple(_doubts(run, once)),
         "runs": runs,
         "against": _baseline(against, once, runs, run.measured),
         "measured_metrics": measured if metrics else None,
@@ -780,17 +783,18 @@ def _networks(
 ) -> tuple[list[Network], list[str]]:
     """The networks of the scenarios, and the configurations that they were read from."""
     from popmodel.machines.profile_comparison import network_of
-    from popmodel.network.network import Network
+    from popmodel.network.dimemas_cfg import Machine
     from popmodel.network.scenarios import changed, refuse_idle_mapping, scenario_values
 
     bases = scenario_values("network", base) if changes else []
     found = [changed(one, change, program.processes) for one in bases for change in changes]
-    refuse_idle_mapping(found)
+    if not any(isinstance(one, Machine) for one in bases):  # whose mapping is their own
+        refuse_idle_mapping(found)
     for profile, name in zip(profiles, _names(profiles, found), strict=True):
         for change in of_machines:
             network = network_of(profile, _nodes(program, change))
             found.append(network.with_(name=name, **change))
-    return found, [one.path for one in bases if not isinstance(one, Network)]
+    return found, [one.path for one in bases if isinstance(one, Machine)]
 
 
 def _names(profiles: Sequence[Profile], networks: Sequence[Network]) -> list[str]:
@@ -825,20 +829,24 @@ def _target(
     return checked(path, force=force, option="--save-trace")
 
 
-def _doubts(run: SimulatedRun) -> Iterable[str]:
+def _doubts(run: SimulatedRun, once: Callable[[Network], Execution]) -> Iterable[str]:
     """Whether the measured run took longer than even a slow network explains, as in `metrics`."""
     if run.measured is None or not run.program.operations:
         return
-    from popmodel.efficiency.evidence import SLOW
     from popmodel.efficiency.loss_causes import slow_network_doubt
-    from popmodel.simulator.replayer import replay
 
-    network = SLOW[len(set(run.program.nodes.tolist())) <= 1]
+    network = _slow(run.program)
     try:
-        slow = replay(run.program, network).runtime
+        yield from slow_network_doubt(network, once(network).runtime, run.measured)
     except ReplayError:
         return
-    yield from slow_network_doubt(network, slow, run.measured)
+
+
+def _slow(program: Program) -> Network:
+    """A network slower than those that programs run on."""
+    from popmodel.efficiency.evidence import SLOW
+
+    return SLOW[len(set(program.nodes.tolist())) <= 1]
 
 
 def _lacking(

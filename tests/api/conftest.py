@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from popmodel.api.replay import Replays
 
 import popmodel
 from popmodel.cli.metrics import Metrics
 from popmodel.cli.predict import Prediction
 from popmodel.cli.validate import Validation
+from popmodel.cli.whatif import WhatIf
 from popmodel.reports.result import Result
 
 ROOT = Path(__file__).parent.parent.parent
@@ -27,7 +27,7 @@ def measured() -> Metrics:
 
 
 @pytest.fixture(scope="session")
-def replayed() -> Replays:
+def replayed() -> WhatIf:
     return popmodel.whatif(CG, latency=["1us", 20e-6])
 
 

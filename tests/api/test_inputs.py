@@ -265,7 +265,7 @@ def test_one_thing_is_a_list_of_one() -> None:
             "latency: no value given",
             "give one or several, or leave it out",
         ),
-        (lambda: popmodel.whatif(CG, 5), "unknown network '5'", None),  # type: ignore[arg-type]
+        (lambda: popmodel.whatif(CG, 5), "network: unknown network '5'", None),  # type: ignore[arg-type]
         (
             lambda: popmodel.validate("stencil3d", []),
             "no measured run given",

@@ -33,7 +33,7 @@ def test_traces_are_measured_together_and_looked_at_one_by_one() -> None:
     documents = found.to_dict()["documents"]
     assert [one["schema"].split("/")[1] for one in documents] == [
         "metrics",
-        *("sensitivity", "communication") * 2,
+        *("whatif", "communication") * 2,
     ]
     assert len(documents[0]["runs"]) == 2
     assert found.contents.title == "stencil3d.2x2, bt-mz.S.2x2"
@@ -48,7 +48,7 @@ def test_what_a_trace_does_not_give_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     def stopped(*_: Any, **__: Any) -> None:
         raise PopmodelError("the replay stopped")
 
-    monkeypatch.setattr("popmodel.api.sensitivity.sensitivity", stopped)
+    monkeypatch.setattr("popmodel.cli.whatif.whatif", stopped)
     found = popmodel.report(STENCIL).to_dict()
     assert found["left_out"] == [
         {"trace": str(STENCIL), "what": "sensitivity", "why": "the replay stopped"}
@@ -68,7 +68,7 @@ def test_saved_results_and_reports_are_taken_as_they_are(tmp_path: Path) -> None
     path = saved(tmp_path, sweep)
     page = tmp_path / "report.html"
     popmodel.report([path, STENCIL]).save(page)
-    assert schemas(page, path) == ["metrics", "sensitivity", "communication", "sweep", "sweep"]
+    assert schemas(page, path) == ["metrics", "whatif", "communication", "sweep", "sweep"]
     document = json.loads(path.read_text())
     assert popmodel.report(path).to_dict()["documents"] == [document]
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from popmodel.api.replay import Replays
 from popmodel.api.sweep import Sweep
 
 import popmodel
@@ -22,6 +21,7 @@ from popmodel.base.errors import FileError
 from popmodel.base.values import LONGEST
 from popmodel.cli import main
 from popmodel.cli.metrics import Metrics
+from popmodel.cli.whatif import WhatIf
 from popmodel.reports.result import Drawing, Result
 from popmodel.simulator import from_trace
 
@@ -45,7 +45,7 @@ def test_print_shows_the_screen_of_the_command(
 ) -> None:
     commands = {
         "Metrics": ["metrics", str(CG), str(HYBRID)],
-        "Replays": ["replay", str(CG), "--latency", "1us,20us"],
+        "WhatIf": ["whatif", str(CG), "--latency", "1us,20us"],
         "Prediction": ["predict", "--procs", "16", "--threads", "4"],
         "Sweep": ["predict", "--cores", "32,64"],
         "Validation": ["validate", "stencil3d", str(RUNS), "--machine", str(VM), "--set", "N=256"],
@@ -112,7 +112,7 @@ def test_tables_have_values_by_name(measured: Metrics) -> None:
     assert values == pytest.approx(measured.evaluations[1]["hybrid-additive"].values)
 
 
-def test_a_table_has_infinity_where_there_is_no_limit(replayed: Replays) -> None:
+def test_a_table_has_infinity_where_there_is_no_limit(replayed: WhatIf) -> None:
     table = replayed.to_dataframe()
     assert table.network_bandwidth.tolist() == [math.inf] * len(table)
     assert replayed.to_dict()["runs"][0]["network"]["bandwidth"] is None
@@ -128,7 +128,7 @@ def test_results_can_be_sent_to_another_process(result: Result) -> None:
     assert again.to_dict() == result.to_dict()
 
 
-def test_replays_are_told_apart(replayed: Replays) -> None:
+def test_replays_are_told_apart(replayed: WhatIf) -> None:
     shown = repr(replayed)
     assert "latency 1 us: " in shown
     assert "latency 20 us: " in shown

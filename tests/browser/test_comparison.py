@@ -67,7 +67,7 @@ def test_any_two_runs_are_chosen_and_stand_in_the_address(
     section.get_by_role("combobox", name="Run").select_option("2")
     section.get_by_role("combobox", name="compared with").select_option("1")
     assert "comparison.base=1&comparison.other=2" in shown.url
-    runs = comparison.measured(report.contents.of("metrics"), report.contents.of("sensitivity"))
+    runs = comparison.measured(report.contents.of("metrics"), report.contents.sensitivities)
     expected = comparison.sentence(runs[1], runs[2])
     assert shown.locator(".comparison-sentence").inner_text() == expected
     chosen = texts(shown)

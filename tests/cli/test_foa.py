@@ -87,9 +87,9 @@ def test_a_region_inside_iterations(steps: str, popmodel: Call) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("replay",), "iterations 3 to 5 of 10"),
+        (("whatif", "--network", "ideal"), "iterations 3 to 5 of 10"),
         (("info",), "iterations 3 to 5 of 10"),
-        (("sensitivity",), "iterations 3 to 5 of 10"),
+        (("whatif",), "iterations 3 to 5 of 10"),
     ],
 )
 def test_every_command_that_reads_a_trace_takes_it(
@@ -145,7 +145,7 @@ def test_what_is_no_focus(steps: str, popmodel: Call, text: str, problem: str) -
 
 
 @pytest.mark.parametrize("other", [("--window", "1s:2s"), ("--from-start",)])
-@pytest.mark.parametrize("verb", ["metrics", "replay", "info", "phases"])
+@pytest.mark.parametrize("verb", ["metrics", "whatif", "info", "phases"])
 def test_a_focus_contradicts_other_parts(
     steps: str, popmodel: Call, verb: str, other: tuple[str, ...]
 ) -> None:

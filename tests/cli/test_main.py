@@ -249,7 +249,7 @@ def test_a_threshold_is_checked_in_a_pipe_that_closes_early(trace: str) -> None:
         ),
         (["info", "x.prv", "-o", "a.md", "--output", "b.md"], "--output is given twice\nhint: "),
         (
-            ["replay", "x.prv", "--latency", "1us", "--latency", "2us"],
+            ["whatif", "x.prv", "--latency", "1us", "--latency", "2us"],
             "--latency is given twice\nhint: separate values by commas: --latency TIME,TIME\n",
         ),
         (
@@ -352,8 +352,8 @@ ROOMS = ("popmodel.efficiency", "popmodel.machines", "popmodel.model")
         (["info", "two.prv"], (*BESIDE_NUMPY, *ROOMS, "popmodel.simulator")),
         (["info", "two.prv"], (*BESIDE_NUMPY, *ROOMS, "popmodel.simulator")),
         (["metrics", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
-        (["replay", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
-        (["sensitivity", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
+        (["whatif", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
+        (["whatif", "two.prv", "--network", "ideal"], (*BESIDE_NUMPY, "popmodel.model")),
         (["machine", "show"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
         (["machine", "check"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
         (["predict", "--procs", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "pandas")),

@@ -254,7 +254,7 @@ def _on_terminal(*arguments: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize("width", [40, 60, 79, 200])
-@pytest.mark.parametrize("verb", ["info", "metrics", "replay"])
+@pytest.mark.parametrize("verb", ["info", "metrics", "whatif"])
 def test_nothing_but_a_path_is_wider_than_the_terminal(
     verb: str, width: int, trace: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,10 +88,14 @@ def test_a_window_is_analysed(steps: str, popmodel: Call) -> None:
 
 
 def test_a_part_is_replayed(steps: str, popmodel: Call) -> None:
-    document = json.loads(popmodel("replay", steps, "--region", "step", "--format", "json")[1])
+    document = json.loads(
+        popmodel("whatif", steps, "--network", "ideal", "--region", "step", "--format", "json")[1]
+    )
     assert document["measured_runtime"] == 0.1
     assert document["runs"][0]["runtime"] == pytest.approx(0.08)
-    document = json.loads(popmodel("replay", steps, "--window", ":25ms", "--format", "json")[1])
+    document = json.loads(
+        popmodel("whatif", steps, "--network", "ideal", "--window", ":25ms", "--format", "json")[1]
+    )
     assert document["measured_runtime"] == 0.025
 
 
@@ -166,7 +170,7 @@ def test_regions_of_the_user_are_listed(steps: str, popmodel: Call) -> None:
     }
 
 
-@pytest.mark.parametrize("verb", ["info", "metrics", "replay"])
+@pytest.mark.parametrize("verb", ["info", "metrics", "whatif"])
 @pytest.mark.parametrize(
     ("options", "status", "problem"),
     [

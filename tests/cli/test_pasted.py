@@ -38,8 +38,8 @@ def commands(text: str) -> list[str]:
     [
         (("structure", TRACE), 2),
         (("signature", "from", f"{TRACE}:N=200", "-o", "a $sig.toml"), 2),
-        (("replay", TRACE, "--network", "ideal", "-o", "re played.prv"), 1),
-        (("sensitivity", TRACE, "-o", "a path.prv"), 1),
+        (("whatif", TRACE, "--network", "ideal", "--save-trace", "re played.prv"), 1),
+        (("whatif", TRACE, "--save-trace", "a path.prv"), 1),
         (("signature", "from", "stencil3d", TABLE, "--machine", VM, "-o", "fit ted.toml"), 1),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",

@@ -50,8 +50,8 @@ def test_a_report_is_not_overwritten(popmodel: Call, trace: str) -> None:
     "words",
     [
         ("metrics", "two.prv"),
-        ("sensitivity", "two.prv"),
-        ("replay", "two.prv"),
+        ("whatif", "two.prv"),
+        ("whatif", "two.prv", "--network", "ideal"),
         ("communication", "two.prv"),
         ("structure", "two.prv"),
         ("predict", "--procs", "4"),

@@ -113,7 +113,7 @@ def test_metrics(traced: str, form: str, popmodel: Call) -> None:
 @formats
 @splits
 def test_replay(traced: str, form: str, popmodel: Call) -> None:
-    check(popmodel, ("replay", traced, "--latency", "0,1us"), form)
+    check(popmodel, ("whatif", traced, "--latency", "0,1us"), form)
 
 
 @formats
@@ -125,7 +125,7 @@ def test_validate(traced: str, form: str, shown: Call) -> None:
 @pytest.mark.long(after=20)
 @formats
 @splits
-@pytest.mark.parametrize("verb", ["structure", "phases", "communication", "sensitivity"])
+@pytest.mark.parametrize("verb", ["structure", "phases", "communication", "whatif"])
 def test_what_shows_a_run(verb: str, traced: str, form: str, popmodel: Call) -> None:
     check(popmodel, (verb, traced), form)
 
@@ -137,15 +137,14 @@ def test_report_and_convert(traced: str, popmodel: Call, tmp_path: Path) -> None
         ("convert", "run.perfetto.json"),
         ("convert", "run.ti"),
         ("convert", "timeline.svg"),
-        *(
-            (verb, f"{verb}.svg")
-            for verb in ("structure", "phases", "communication", "replay", "sensitivity", "metrics")
-        ),
-        ("replay", "replayed.prv"),
-        ("sensitivity", "path.prv"),
+        *((verb, f"{verb}.svg") for verb in ("structure", "phases", "communication", "metrics")),
     ):
         target = tmp_path / name
         status, _, err = popmodel(verb, traced, "-o", str(target))
         assert status == 0, (verb, name)
         assert not err or re.fullmatch(r"popmodel: no ideal replay.*: no MPI calls\n", err), name
         assert target.stat().st_size, (verb, name)
+    for network in ((), ("--network", "ideal")):
+        target = tmp_path / f"{len(network)}.prv"
+        assert popmodel("whatif", traced, *network, "--save-trace", str(target))[0] == 0
+        assert target.stat().st_size

@@ -104,7 +104,7 @@ def test_merging_names_the_trace_after_the_directory(
     assert summary
     assert doubt == "" or doubt.startswith("threads waited for a CPU")  # on a busy machine
     assert "\nraw files  openmp.raw, " in out
-    assert "popmodel replay" not in out  # there was no MPI
+    assert "popmodel whatif" not in out  # there was no MPI
     for format in ("csv", "markdown"):
         status, out, _ = popmodel("trace", "merge", "openmp.raw", "--force", "--format", format)
         assert status == 0

@@ -77,7 +77,7 @@ def test_the_stencil_is_in_its_trace(
     (run,) = document_of(popmodel, "metrics", trace)["runs"]
     family = run["metrics"]["hybrid-additive" if threads > 1 else "mpi"]
     assert 0 < family["parallel_efficiency"] < 1
-    (replayed,) = document_of(popmodel, "replay", trace)["runs"]
+    (replayed,) = document_of(popmodel, "whatif", trace, "--network", "ideal")["runs"]
     assert 0 < replayed["runtime"] <= run["runtime"]
 
 
@@ -95,7 +95,7 @@ def test_cannon_is_in_its_trace(
     assert (told["messages"], told["message_bytes"]) == (16, 16 * 24 * 24 * 8)
     assert told["calls"]["MPI_Sendrecv"] == 16
     trace = str(tmp_path / "cannon.prv.gz")
-    (run,) = document_of(popmodel, "replay", trace)["runs"]
+    (run,) = document_of(popmodel, "whatif", trace, "--network", "ideal")["runs"]
     assert run["runtime"] > 0
 
 
@@ -112,7 +112,7 @@ def test_what_was_traced_is_told(
     number, _ = stencil_messages(2, 16, 10)
     assert f"{number} messages, " in said.replace("\n           ", " ")
     assert "\noverhead   " in said
-    assert "\npopmodel metrics stencil3d.prv.gz\npopmodel replay stencil3d.prv.gz\n" in said
+    assert "\npopmodel metrics stencil3d.prv.gz\npopmodel whatif stencil3d.prv.gz\n" in said
     own = [line for line in said.splitlines() if str(programs["stencil3d"]) not in line]
     assert max(map(len, own)) <= 60
     left = {path.name for path in tmp_path.iterdir() if path.suffix != ".json"}
@@ -202,8 +202,10 @@ def test_threads_that_communicate_at_once(
     assert told["messages"] == len(sent)
     assert told["message_bytes"] == sum(each[3] for each in sent)
     assert not told["only_masters_call"]
-    assert "popmodel replay " in done.stderr
-    replayed = document_of(popmodel, "replay", str(tmp_path / "threads.prv.gz"))
+    assert "popmodel whatif " in done.stderr
+    replayed = document_of(
+        popmodel, "whatif", str(tmp_path / "threads.prv.gz"), "--network", "ideal"
+    )
     assert any("threads besides masters replayed on their own" in n for n in replayed["notes"])
 
 
@@ -217,7 +219,7 @@ def test_the_threads_of_a_team_that_communicates(
     assert done.returncode == 0, done.stderr
     trace = tmp_path / "teams.prv.gz"
     words = ("--latency", "0,1ms", "--eager-threshold", "inf")
-    document = document_of(popmodel, "replay", str(trace), *words)
+    document = document_of(popmodel, "whatif", str(trace), "--network", "ideal", *words)
     assert document["notes"][0].startswith("2 threads besides masters replayed on their own")
     fast, slow = (run["runtime"] for run in document["runs"])
     assert fast <= document["measured_runtime"]

@@ -19,9 +19,9 @@ def first_words(out: str) -> str:
     return " ".join(out.split())[: len(SHARE)]
 
 
-@pytest.mark.parametrize("verb", ["replay", "sensitivity", "communication", "metrics"])
+@pytest.mark.parametrize("verb", ["whatif", "communication", "metrics"])
 def test_of_a_trace(popmodel: Call, verb: str) -> None:
-    status, out, _ = popmodel(verb, ONE_SIDED, *(["--from-start"] if verb == "replay" else []))
+    status, out, _ = popmodel(verb, ONE_SIDED, *(["--from-start"] if verb == "whatif" else []))
     assert status == 0
     assert first_words(out).startswith("not modelled, assumed to take no time: ")
     assert "40 MPI_Win_fence" in " ".join(out.split())[:150]
@@ -41,7 +41,7 @@ def test_of_its_signature(popmodel: Call, tmp_path: Path) -> None:
         ("predict", str(made), "--procs", "4"),
         ("predict", str(made), "--procs", "4", "--formula", "runtime"),
         ("predict", str(made), "--cores", "4"),
-        ("replay", str(made), "--procs", "4"),
+        ("whatif", str(made), "--procs", "4"),
         ("validate", str(made), str(runs)),
         ("signature", "from", str(made), str(runs), "-o", str(tmp_path / "cal.toml")),
     ):
@@ -71,6 +71,6 @@ def test_without_any_modelled_call_no_network_is_said_to_matter(
     script.end()
     trace = tmp_path / "puts.prv"
     script.writer.write(trace)
-    document = json.loads(popmodel("replay", str(trace), "--format", "json")[1])
+    document = json.loads(popmodel("whatif", str(trace), "--format", "json")[1])
     assert document["caveats"][0].endswith("50 % of the time in 2 MPI_Put")
     assert document["caveats"][-1].startswith("no call of MPI that is modelled")

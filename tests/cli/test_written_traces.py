@@ -1,4 +1,4 @@
-"""What ``replay``, ``sensitivity`` and ``convert`` write for other tools: whole or not at all."""
+"""What ``whatif`` and ``convert`` write for other tools: whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,14 +20,19 @@ from popmodel.traces.selection import TracePart, focused
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
+Writing = tuple[tuple[str, ...], str, str]
 Shell = Callable[..., "subprocess.CompletedProcess[str]"]
-WRITING = {"replay": "new.prv.gz", "sensitivity": "new.prv.gz", "convert": "new.ti.gz"}
+WRITING = {
+    "scenario": (("whatif", "--network", "ideal"), "--save-trace", "new.prv.gz"),
+    "path": (("whatif",), "--save-trace", "new.prv.gz"),
+    "convert": (("convert",), "-o", "new.ti.gz"),
+}
 
 
 @pytest.fixture(params=WRITING)
-def writing(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """A verb, and what it writes."""
-    return request.param, WRITING[request.param]
+def writing(request: pytest.FixtureRequest) -> Writing:
+    """A verb with options, the option that names what it writes, and a name."""
+    return WRITING[request.param]
 
 
 @pytest.fixture
@@ -39,25 +44,25 @@ def run_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_folder_in_which_nothing_can_be_written_is_told_before_the_work(
-    writing: tuple[str, str], popmodel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    writing: Writing, popmodel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    verb, name = writing
-    assert popmodel(verb, "missing.prv", "-o", f"no/{name}") == (
+    verb, option, name = writing
+    assert popmodel(*verb, "missing.prv", option, f"no/{name}") == (
         1,
         "",
         f"popmodel: error: no/{name}: cannot be written: no such file or directory\n"
-        "hint: choose another path with -o\n",
+        f"hint: choose another path with {option}\n",
     )
 
 
 def test_a_folder_that_is_a_file_is_told_before_the_work(
-    writing: tuple[str, str], popmodel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    writing: Writing, popmodel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("")
-    verb, name = writing
-    status, _, err = popmodel(verb, "missing.prv", "-o", f"file/{name}")
+    verb, option, name = writing
+    status, _, err = popmodel(*verb, "missing.prv", option, f"file/{name}")
     assert (status, err.splitlines()[0]) == (
         1,
         f"popmodel: error: file/{name}: cannot be written: not a directory",
@@ -66,17 +71,17 @@ def test_a_folder_that_is_a_file_is_told_before_the_work(
 
 @pytest.mark.long(after=1)
 def test_a_full_disk_leaves_the_old_file_and_no_other(
-    writing: tuple[str, str], run_: str, shell: Shell
+    writing: Writing, run_: str, shell: Shell
 ) -> None:
     """The limit on the size of files stands in for a full disk; both fail in the write."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
 
-    verb, name = writing
+    verb, option, name = writing
     Path(name).write_text("precious")
     before = set(Path().iterdir())
-    done = shell(verb, run_, "-o", name, "--force", preexec_fn=limit)
+    done = shell(*verb, run_, option, name, "--force", preexec_fn=limit)
     assert done.returncode == 1
     assert f"{name}: cannot be written: file too large\n" in done.stderr
     assert Path(name).read_text() == "precious"
@@ -84,9 +89,9 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(
 
 
 def test_an_interrupt_leaves_the_old_file_and_no_other(
-    writing: tuple[str, str], run_: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+    writing: Writing, run_: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    verb, name = writing
+    verb, option, name = writing
     Path(name).write_text("precious")
     before = set(Path().iterdir())
 
@@ -94,7 +99,7 @@ def test_an_interrupt_leaves_the_old_file_and_no_other(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "fsync", interrupted)
-    status, _, err = popmodel(verb, run_, "-o", name, "--force")
+    status, _, err = popmodel(*verb, run_, option, name, "--force")
     assert (status, err.splitlines()[-1]) == (130, "popmodel: interrupted")
     assert Path(name).read_text() == "precious"
     assert set(Path().iterdir()) == before
@@ -102,25 +107,25 @@ def test_an_interrupt_leaves_the_old_file_and_no_other(
 
 @pytest.mark.long(after=1)
 def test_the_file_is_whole_though_nobody_reads_the_result(
-    writing: tuple[str, str], run_: str, popmodel: Call, shell: Shell
+    writing: Writing, run_: str, popmodel: Call, shell: Shell
 ) -> None:
-    verb, name = writing
-    assert popmodel(verb, run_, "-o", f"a-{name}")[0] == 0
+    verb, option, name = writing
+    assert popmodel(*verb, run_, option, f"a-{name}")[0] == 0
     gone = subprocess.Popen(["true"], stdin=subprocess.PIPE)
     gone.wait()
     assert gone.stdin is not None
-    done = shell(verb, run_, "-o", f"b-{name}", capture_output=False, stdout=gone.stdin)
+    done = shell(*verb, run_, option, f"b-{name}", capture_output=False, stdout=gone.stdin)
     gone.stdin.close()
     assert done.returncode == 141
     assert Path(f"b-{name}").read_bytes() == Path(f"a-{name}").read_bytes()
 
 
-@pytest.mark.parametrize("verb", ["replay", "sensitivity"])
+@pytest.mark.parametrize("network", [(), ("--network", "ideal")])
 def test_a_narrow_screen_is_kept(
-    verb: str, run_: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+    network: tuple[str, ...], run_: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    out = popmodel(verb, run_, "-o", "x.prv.gz")[1]
+    out = popmodel("whatif", run_, *network, "--save-trace", "x.prv.gz")[1]
     assert max(map(len, out.splitlines())) <= 40
 
 
@@ -140,11 +145,13 @@ def test_the_path_of_a_replayed_run_is_on_a_rank_or_in_a_message_at_any_time(
     monkeypatch.chdir(tmp_path)
     run(program, persistent=0.1, transient=0.1).write(Path("run.prv"))
     network = ("--network", "alpha-beta", "--latency", "20us", "--format", "json")
-    assert popmodel("replay", "run.prv", *network[:4], "-o", "replayed.prv")[0] == 0
-    status, out, _ = popmodel("sensitivity", "replayed.prv", *network, "-o", "path.prv")
+    assert popmodel("whatif", "run.prv", *network[:4], "--save-trace", "replayed.prv")[0] == 0
+    status, out, _ = popmodel(
+        "whatif", "replayed.prv", *network, "--sensitivity", "--save-trace", "path.prv"
+    )
     assert status == 0
     told = json.loads(out)
-    assert told["runtime"] == pytest.approx(told["measured_runtime"], abs=5e-9)
+    assert told["sensitivity"]["runtime"] == pytest.approx(told["measured_runtime"], abs=5e-9)
     part = focused(read("path.prv"), TracePart.of(None, None, False))[0]
     stretches = []
     events = part.whole.records.events if part.whole else part.records.events

@@ -102,8 +102,8 @@ RARE = {
         r"(caveats|notes)\[\]|patterns\[\]\.facts\.(dim|by|crosses\[\]|direction\[\]|blocks|root|way"
         r"|sizes\[\]\..*)|patterns\[\]\.inside\[\]"
     ),
-    "popmodel/replay/1": r"written|runs\[\]\.error",
-    "popmodel/sensitivity/1": r"written|network\..*|caveats\[\]|tolerance\[\]\.why\..*",
+    "popmodel/whatif/1": r"written|runs\[\]\.error|sensitivity\.network\..*|caveats\[\]|doubts\[\]"
+    r"|sensitivity\.tolerance\[\]\.why\..*",
     "popmodel/report/1": r"left_out\[\]\..*",
     "popmodel/predict/1 with `projection`": r"absent\..*",
     "popmodel/validate/1": (

@@ -299,7 +299,7 @@ def ask(*words: str) -> Any:
 def replayed(trace: Path) -> str | None:
     """Why a trace cannot be replayed; None if it can."""
     try:
-        ask("replay", str(trace))
+        ask("whatif", str(trace), "--network", "ideal")
     except NotRun as error:
         return str(error)
     return None

@@ -22,6 +22,7 @@ from popmodel.reports.comparison import (
     measured,
     reference,
 )
+from popmodel.reports.sensitivity_tables import flat
 
 DATA = Path(__file__).parent.parent / "data"
 BT_MZ, COMD = DATA / "bt-mz.S.2x2.prv.gz", DATA / "comd.4.prv.gz"
@@ -174,7 +175,7 @@ def test_factors_of_real_runs_make_their_runtimes(path: Path) -> None:
 
 def test_regions_are_those_of_the_analysis_of_the_same_trace() -> None:
     metrics = popmodel.metrics([BT_MZ, COMD]).to_dict()
-    sensitivity = popmodel.whatif(COMD).to_dict()
+    sensitivity = flat(popmodel.whatif(COMD).to_dict())
     first, second = measured([metrics], [sensitivity])
     assert (first.name, second.name) == ("bt-mz.S.2x2", "comd.4")
     assert first.computing is None
@@ -185,7 +186,7 @@ def test_regions_are_those_of_the_analysis_of_the_same_trace() -> None:
 def test_of_two_analyses_of_a_trace_each_run_has_its_own() -> None:
     metrics = popmodel.metrics(COMD).to_dict()
     later = {**metrics, "runs": [{**metrics["runs"][0], "runtime": 2.0}]}
-    found = popmodel.whatif(COMD).to_dict()
+    found = flat(popmodel.whatif(COMD).to_dict())
     other = {**found, "regions": []}
     runs = measured([metrics, later], [found, other])
     assert [one.name for one in runs] == ["comd.4 #1", "comd.4 #2"]

@@ -31,7 +31,7 @@ def test_only_the_region_takes_another_time() -> None:
 def test_sensitivity_tells_the_runtime_of_such_a_program() -> None:
     network = popmodel.Network(latency=2e-6, bandwidth=1e9)
     found = popmodel.whatif(TRACE, network, sensitivity=True)
-    region = found.dependence.regions[0]
+    region = found.sensitivity.dependence.regions[0]
     half = next(gain.runtime for gain in region.gain if gain.faster == 0.5)
     run = popmodel.whatif(TRACE, network, region_speed={region.name: 2.0})
     assert run.runs[0].execution.runtime == pytest.approx(half, rel=1e-12)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from popmodel.api.runs import replays_once
 
-from popmodel.api import replay as functions
+import popmodel
 from popmodel.base.errors import ReplayError
 from popmodel.network.network import Network
-from popmodel.simulator import Replayer
+from popmodel.simulator import Replayer, replayer
 from popmodel.simulator.program import Op, ProgramBuilder
+from popmodel.simulator.replayer import replays_once
 
 TRACE = Path(__file__).parent.parent / "data" / "cg.S.2.prv.gz"
 
@@ -35,9 +35,9 @@ def test_scenarios_and_baseline_share_one_ideal_replay(
             seen[:] = given
             return found
 
-    monkeypatch.setattr(functions, "Replayer", Counted)
-    functions.replay(TRACE, latency=["1us", "20us"], metrics=True, against=against)
-    assert len(seen) == 3  # two scenarios and the ideal network
+    monkeypatch.setattr(replayer, "Replayer", Counted)
+    popmodel.whatif(TRACE, latency=["1us", "20us"], metrics=True, against=against)
+    assert len(seen) == 4  # two scenarios, the ideal network, and one that is slow
 
 
 def test_where_one_of_many_replays_stops_the_others_have_results() -> None:

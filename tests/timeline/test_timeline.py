@@ -70,7 +70,7 @@ def test_a_program_without_times_is_refused() -> None:
     with pytest.raises(TraceError) as caught:
         timeline(read(DATA / "smpi" / "jac2048.4.ti.txt.gz"))
     assert "has no measured times" in caught.value.message
-    assert caught.value.hint == "popmodel replay simulates the run on a network"
+    assert caught.value.hint == "popmodel whatif simulates the run on a network"
 
 
 def test_lanes_and_columns_keep_to_their_limits() -> None:

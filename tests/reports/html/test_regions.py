@@ -12,13 +12,15 @@ import popmodel
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.page import page
 from popmodel.reports.html.regions import section
+from popmodel.reports.sensitivity_tables import flat
 
 DATA = Path(__file__).parent.parent.parent / "data"
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    return json.loads(json.dumps(popmodel.whatif(DATA / "mix.4.prv.gz").to_dict()))
+    made = popmodel.whatif(DATA / "mix.4.prv.gz")
+    return {**flat(json.loads(json.dumps(made.to_dict()))), "sensitivity": {}}
 
 
 def contents(document: dict[str, Any]) -> Contents:

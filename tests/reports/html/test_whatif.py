@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 import popmodel
+from popmodel.cli.whatif import WhatIf
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.page import page
 from popmodel.reports.html.whatif import section
+from popmodel.reports.sensitivity_tables import flat
 
 DATA = Path(__file__).parent.parent.parent / "data"
 CG, COMD = DATA / "cg.S.2.prv.gz", DATA / "comd.4.prv.gz"
@@ -31,13 +33,13 @@ def contents(*documents: dict[str, Any]) -> Contents:
 
 
 @pytest.fixture(scope="module")
-def cg() -> popmodel.Sensitivity:
+def cg() -> WhatIf:
     return popmodel.whatif(CG)
 
 
 @pytest.fixture(scope="module")
-def found(cg: popmodel.Sensitivity) -> dict[str, Any]:
-    return json.loads(json.dumps(cg.to_dict()))
+def found(cg: WhatIf) -> dict[str, Any]:
+    return {**flat(json.loads(json.dumps(cg.to_dict()))), "sensitivity": {}}
 
 
 def test_a_page_without_traces_has_no_what_ifs() -> None:
@@ -48,26 +50,28 @@ def test_a_run_that_takes_no_time_has_none(found: dict[str, Any]) -> None:
     assert section(contents({**found, "runtime": 0.0})) is None
 
 
-def test_the_script_is_given_the_planes_and_their_ranges(
-    found: dict[str, Any], cg: popmodel.Sensitivity
-) -> None:
+def test_the_script_is_given_the_planes_and_their_ranges(found: dict[str, Any], cg: WhatIf) -> None:
     made = section(contents(found))
     assert made is not None
     (run,) = made.data["runs"]
-    assert [one[0] for one in run["planes"]] == [one.constant for one in cg.planes.planes]
+    assert [one[0] for one in run["planes"]] == [
+        one.constant for one in cg.sensitivity.planes.planes
+    ]
     assert run["here"] == {"latency": 2e-6, "bandwidth": 10e9, "speed": 1.0}
     assert run["range"]["latency"] == (0.0, 1e-4)
     assert run["range"]["bandwidth"] == [pytest.approx(100e6), None]
     assert run["range"]["speed"] == [0.25, 4.0]
-    assert run["times"]["ideal"] == cg.ideal_runtime
-    assert run["times"]["runtime"] == cg.runtime
+    assert run["times"]["ideal"] == cg.sensitivity.ideal_runtime
+    assert run["times"]["runtime"] == cg.sensitivity.runtime
     assert made.vendor == ("uplot",)
 
 
-def test_ranges_hold_the_network_itself() -> None:
-    made = popmodel.whatif(CG)
-    assert made.planes(2e-6, 1e-10) == pytest.approx(made.runtime, rel=1e-12)
-    shown = section(contents(json.loads(json.dumps(made.to_dict()))))
+def test_ranges_hold_the_network_itself(found: dict[str, Any]) -> None:
+    curves = {
+        "latency": {**found["latency"], "breakpoints": [5e-6, 1e-5]},
+        "inverse_bandwidth": {**found["inverse_bandwidth"], "breakpoints": [5e-10, 1e-9]},
+    }
+    shown = section(contents({**found, **curves}))
     assert shown is not None
     (run,) = shown.data["runs"]
     assert run["range"]["latency"] == (2e-6, 1e-5)

@@ -239,7 +239,7 @@ def test_the_whole_run_is_taken_and_nothing_is_measured() -> None:
     assert caught.value.message.endswith(
         "has no measured times, only what processes compute and call"
     )
-    assert caught.value.hint == "popmodel replay simulates the run on a network"
+    assert caught.value.hint == "popmodel whatif simulates the run on a network"
 
 
 def test_a_window_cuts_bursts_and_calls() -> None:
