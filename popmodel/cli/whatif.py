@@ -104,6 +104,7 @@ _OF_MACHINES = (
 )
 """What the profile of a machine says of its network."""
 _SHOWN = 8
+_NULL = ("measured_runtime",)  # keys of the document that stay where there is no value
 _PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESETS.items())
 
 
@@ -205,24 +206,18 @@ class WhatIf(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/whatif/1``, without provenance."""
-        what, base = self.against
-        found: dict[str, Any] = (
-            {
+        found: dict[str, Any]
+        if self.sensitivity is not None:
+            found = {"sensitivity": self.sensitivity.to_dict()}
+        else:
+            what, base = self.against
+            found = {
                 "against": {"what": what, "runtime": base},
-                **(
-                    {}
-                    if self.measured_metrics is None
-                    else {
-                        "measured_metrics": self.measured_metrics,
-                        "unknown_families": self.unknown_families,
-                    }
-                ),
+                "measured_metrics": self.measured_metrics,
+                "unknown_families": self.unknown_families,
                 "runs": [one.facts(base) for one in self.runs],
             }
-            if self.sensitivity is None
-            else {"sensitivity": self.sensitivity.to_dict()}
-        )
-        return document(
+        whole = document(
             "popmodel/whatif/1",
             kind=self.run.kind,
             trace=self.run.path,
@@ -232,10 +227,11 @@ class WhatIf(Result):
             processes=self.run.program.processes,
             nodes=self.nodes,
             measured_runtime=self.run.measured,
-            **({} if self.written is None else {"written": self.written}),
+            written=self.written,
             notes=self.notes,
             **found,
         )
+        return {key: value for key, value in whole.items() if value is not None or key in _NULL}
 
     @property
     def views(self) -> Views:
@@ -748,7 +744,7 @@ def _replays(
         "doubts": tuple(_doubts(run, once)),
         "runs": runs,
         "against": _baseline(against, once, runs, run.measured),
-        "measured_metrics": measured if metrics else None,
+        "measured_metrics": measured or None,
         "unknown_families": unknown if metrics else None,
     }
 

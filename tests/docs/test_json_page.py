@@ -40,19 +40,19 @@ COMMANDS = (
     "communication tests/data/cg.S.2.prv.gz",
     "communication tests/data/smpi/cgA.4.ti.txt.gz --flop-rate 1Gflop/s",
     "communication tests/data/smpi/jac2048.16.ti.txt.gz --flop-rate 1Gflop/s",
-    f"replay {TRACE} --latency 1us,2us",
-    "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
-    "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
+    f"whatif {TRACE} --latency 1us,2us",
+    "whatif tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
+    "whatif tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
     "--algorithm allreduce=ring --rank-speed 0=2",
-    "replay tests/data/comd.4.prv.gz --network smpi --send-is-detached-thresh 1KiB",
-    "replay tests/data/comd.4.prv.gz --send-overhead 1us --receive-overhead 1us",
-    "replay tests/data/comd.4.prv.gz --machine examples/profiles/two-core-vm.json",
-    "replay tests/data/comd.4.prv.gz --latency 1us --mapping block:1 --links 1 --intra-links 1",
-    "replay tests/data/comd.4.prv.gz --latency 1us --mapping block:1 "
+    "whatif tests/data/comd.4.prv.gz --network smpi --send-is-detached-thresh 1KiB",
+    "whatif tests/data/comd.4.prv.gz --send-overhead 1us --receive-overhead 1us",
+    "whatif tests/data/comd.4.prv.gz --machine examples/profiles/two-core-vm.json",
+    "whatif tests/data/comd.4.prv.gz --latency 1us --mapping block:1 --links 1 --links-within 1",
+    "whatif tests/data/comd.4.prv.gz --latency 1us --mapping block:1 "
     "--topology tests/data/fat_tree.toml",
     f"report {TRACE}",
-    f"sensitivity {TRACE}",
-    "sensitivity tests/data/is.S.4.prv.gz --machine sandybridge-fdr",
+    f"whatif {TRACE}",
+    "whatif tests/data/is.S.4.prv.gz --machine sandybridge-fdr --sensitivity",
     "predict tests/data/epoch.csv --procs 64 --law amdahl",
     "predict tests/data/epoch.csv --cores 16,64",
     f"predict {TRACE} --procs 4",
@@ -102,7 +102,7 @@ RARE = {
         r"(caveats|notes)\[\]|patterns\[\]\.facts\.(dim|by|crosses\[\]|direction\[\]|blocks|root|way"
         r"|sizes\[\]\..*)|patterns\[\]\.inside\[\]"
     ),
-    "popmodel/whatif/1": r"written|runs\[\]\.error|sensitivity\.network\..*|caveats\[\]|doubts\[\]"
+    "popmodel/whatif/1": r"written|runs\[\]\.error|(caveats|doubts)\[\]|sensitivity\.network\..*"
     r"|sensitivity\.tolerance\[\]\.why\..*",
     "popmodel/report/1": r"left_out\[\]\..*",
     "popmodel/predict/1 with `projection`": r"absent\..*",
