@@ -21,12 +21,10 @@ from typing import TYPE_CHECKING, Any
 from popmodel._version import __version__
 
 if TYPE_CHECKING:
-    from popmodel.api.communication import communication
-    from popmodel.api.find_phases import find_phases
-    from popmodel.api.find_structure import find_structure
     from popmodel.base.errors import PopmodelError
     from popmodel.cli.convert import convert
     from popmodel.cli.docs import docs
+    from popmodel.cli.inspect import inspect
     from popmodel.cli.machine import machine
     from popmodel.cli.metrics import metrics
     from popmodel.cli.predict import predict
@@ -43,11 +41,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.base.errors.PopmodelError",
-    "communication": "popmodel.api.communication.communication",
     "convert": "popmodel.cli.convert.convert",
     "docs": "popmodel.cli.docs.docs",
-    "find_phases": "popmodel.api.find_phases.find_phases",
-    "find_structure": "popmodel.api.find_structure.find_structure",
+    "inspect": "popmodel.cli.inspect.inspect",
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machines.profile.load",
     "load_signature": "popmodel.model.signatures.load",
@@ -65,11 +61,9 @@ __all__ = [
     "Network",
     "PopmodelError",
     "__version__",
-    "communication",
     "convert",
     "docs",
-    "find_phases",
-    "find_structure",
+    "inspect",
     "load_families",
     "load_machine",
     "load_signature",

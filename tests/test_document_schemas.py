@@ -30,7 +30,7 @@ def documents() -> dict[str, dict[str, Any]]:
         "metrics": stamped(popmodel.metrics(TRACE)),
         "predict": stamped(popmodel.predict("cannon", procs=16)),
         "sweep": stamped(popmodel.predict("cannon", cores=16)),
-        "communication": stamped(popmodel.communication(TRACE)),
+        "inspect": stamped(popmodel.inspect(TRACE)),
     }
 
 

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 import popmodel
 from popmodel.structure.iterations import _cut_the_first
+from popmodel.structure.part_of_run import structure_of
 from popmodel.structure.pattern_kinds import as_messages, readings
+from popmodel.structure.phases import phases
 from popmodel.structure.program_events import _mix
 from popmodel.structure.rank_formulas import condition
 from popmodel.traces.intervals import Intervals, alone
@@ -61,14 +63,12 @@ def peak(work: Callable[[], Any]) -> int:
 
 
 @pytest.mark.long(after=1)
-@pytest.mark.parametrize("verb", ["structure", "communication", "phases", "whatif"])
+@pytest.mark.parametrize("verb", ["inspect", "whatif"])
 def test_many_loops_and_phases(tmp_path: Path, verb: str) -> None:
     few = loops(tmp_path / "few.ti", 150)
     many = loops(tmp_path / "many.ti", 600)
     work = {
-        "structure": popmodel.find_structure,
-        "communication": popmodel.communication,
-        "phases": popmodel.find_phases,
+        "inspect": popmodel.inspect,
         "whatif": popmodel.whatif,
     }[verb]
 
@@ -91,9 +91,9 @@ def test_structure_of_many_ranks(tmp_path: Path) -> None:
     writer.write(tmp_path / "x.prv")
     trace = popmodel.read(tmp_path / "x.prv")
     found: list[Any] = []
-    assert peak(lambda: found.append(popmodel.find_structure(trace))) < ranks * 480 * 8
-    (run,) = found[0].to_dict()["timelines"]
-    assert (len(run["activity"]), run["processes"][1], len(run["in_mpi"])) == (64, 64, 480)
+    assert peak(lambda: found.append(popmodel.inspect(trace, show="structure"))) < ranks * 480 * 8
+    (run,) = found[0].to_dict()["structure"]["timelines"]
+    assert (len(run["bursts"]), len(run["in_mpi"])) == (480, 480)
 
 
 def test_first_iterations_are_compared_with_those_of_the_same_rank() -> None:
@@ -174,7 +174,8 @@ def test_conditions_hold_on_the_ranks_that_they_are_of(processes: int) -> None:
 
 
 def test_phases_are_summed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = popmodel.find_phases(loops(tmp_path / "x.ti", 30), flop_rate=1e9).found
+    trace = popmodel.read(loops(tmp_path / "x.ti", 30), flop_rate=1e9)
+    found = phases(*structure_of(trace), trace)
     total = found.seconds
     monkeypatch.setattr(
         type(found.phases[0]), "wall", property(lambda _: pytest.fail("again")), raising=False

@@ -50,21 +50,31 @@ def trace_of(
     rated: bool = False,
 ) -> Trace:
     """Return a trace, read if it is a path; raises as `popmodel.traces.read`."""
-    from pathlib import Path as File
-
     from popmodel.traces import Trace, read
-    from popmodel.traces.formats import format_of
 
     if isinstance(trace, Trace):
         return trace
     path, which = path_of(trace), whole_number("application", application)
-    if rated and flop_rate is None and path and format_of(File(path)).flops:
+    if rated:
+        require_flop_rate(trace, flop_rate)
+    return read(path, application=which, flop_rate=flop_rate)
+
+
+def require_flop_rate(trace: TraceLike, flop_rate: float | None) -> None:
+    """Refuse a trace that gives computation in flop where the speed of a process is not known."""
+    from pathlib import Path as File
+
+    from popmodel.traces import Trace
+    from popmodel.traces.formats import format_of
+
+    if isinstance(trace, Trace) or flop_rate is not None or not (path := path_of(trace)):
+        return
+    if format_of(File(path)).flops:
         raise UsageError(
             f"{path}: computation is given in flop, and no flop rate is set",
             "add --flop-rate 1Gflop/s (flop_rate=1e9 in Python): the speed of one process in the "
             "platform that it was traced on",
         )
-    return read(path, application=which, flop_rate=flop_rate)
 
 
 def signature_of(application: SignatureLike | None) -> Signature:

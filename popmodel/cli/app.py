@@ -19,11 +19,8 @@ from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.cli.command import command_of, summary
 
 VERBS = (
-    "info",
     "metrics",
-    "structure",
-    "phases",
-    "communication",
+    "inspect",
     "whatif",
     "predict",
     "validate",
@@ -54,6 +51,10 @@ RENAMED: dict[str, str] = {
     "sweep": "popmodel predict --cores N",
     "replay": "popmodel whatif TRACE --network ...",
     "sensitivity": "popmodel whatif TRACE",
+    "communication": "popmodel inspect TRACE --show communication",
+    "info": "popmodel inspect TRACE --show info",
+    "phases": "popmodel inspect TRACE --show phases",
+    "structure": "popmodel inspect TRACE --show structure",
 }
 """Verbs of earlier versions, and what they are called now."""
 

@@ -126,7 +126,7 @@ FoaOption: TypeAlias = Annotated[
         "--foa",
         metavar="auto|A:B|iterations=A:B",
         help="Focus of analysis: auto for a few representative iterations, times such as "
-        "0.8s:1.2s, or iterations such as iterations=10:20 (from 1; see popmodel structure).",
+        "0.8s:1.2s, or iterations such as iterations=10:20 (from 1; see popmodel inspect).",
     ),
 ]
 FlopRateOption: TypeAlias = Annotated[

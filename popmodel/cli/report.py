@@ -97,7 +97,7 @@ class Report(Result):
         if self.picture == "timeline":
             return run_timeline(self.contents.timelines[0])
         if self.picture == "matrix":
-            return communication_matrix(self.contents.of("communication")[0])
+            return communication_matrix(self.contents.inspected("communication")[0])
         return efficiency_tree(self.contents.of("metrics")[0])
 
 
@@ -164,7 +164,7 @@ def report(
     >>> import popmodel
     >>> found = popmodel.report("examples/traces/stencil3d.2x2.prv.gz")
     >>> [one["schema"] for one in found.to_dict()["documents"]]
-    ['popmodel/metrics/1', 'popmodel/whatif/1', 'popmodel/communication/1']
+    ['popmodel/metrics/1', 'popmodel/whatif/1', 'popmodel/inspect/1']
     >>> found.page().startswith("<!doctype html>")
     True
     """
@@ -232,7 +232,7 @@ def _of_traces(
     left_out: list[dict[str, Any]],
 ) -> Iterator[Document]:
     """Efficiencies of all runs; of each what it depends on, and who talks to whom."""
-    from popmodel.api.communication import communication
+    from popmodel.cli.inspect import inspect
     from popmodel.cli.metrics import metrics
     from popmodel.cli.whatif import whatif
 
@@ -242,7 +242,7 @@ def _of_traces(
         yield _stamped(metrics(traces, **asked))
     makers: Mapping[str, Callable[[Trace], Result]] = {
         "sensitivity": lambda one: whatif(one, machine=machine, sensitivity=True, **asked),
-        "matrix": lambda one: communication(one, **asked),
+        "matrix": lambda one: inspect(one, show="communication", **asked),
     }
     for trace in traces:
         for what in makers.keys() & set(parts) if len(parts) == 1 else makers:

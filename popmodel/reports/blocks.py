@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 from itertools import chain
+from textwrap import wrap
 from typing import TypeAlias
 
+from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 
 
@@ -279,6 +281,31 @@ Section: TypeAlias = tuple[Block, ...]
 """Blocks that stand together; an empty one shows nothing."""
 
 
+SCREEN = 25
+"""Lines of a screen at 80 columns; what is beyond stands in `Further`."""
+
+
+def lines_of(lines: Iterable[str], indent: int = 0) -> int:
+    """How many lines texts take at 80 columns, those that are continued behind an indent."""
+    return sum(max(1, len(wrap(text, 80 - indent))) for text in lines)
+
+
+def first_notes(lines: Sequence[str], most: int = 4) -> list[str]:
+    """The notes that so many lines have room for, the first in any case; what is left out last."""
+    shown = [text for at, text in enumerate(lines) if not at or lines_of(lines[: at + 1]) <= most]
+    left = len(lines) - len(shown)
+    return [*shown, f"and {plural(left, 'remark')} more"] if left else shown
+
+
+def rows_within(rows: Sequence[TableRow], room: int, beside: int) -> int:
+    """How many rows of a listing a screen has room for whose figures take so many columns."""
+    number = 0
+    while number < len(rows) and lines_of([rows[number].label], beside) <= room:
+        room -= lines_of([rows[number].label], beside)
+        number += 1
+    return max(number, 1)
+
+
 def texts(cells: Iterable[str]) -> tuple[TableCell, ...]:
     """Cells without colours."""
     return tuple(TableCell(text) for text in cells)
@@ -292,6 +319,12 @@ def heads(names: Iterable[str]) -> tuple[tuple[str], ...]:
 def notes(lines: Iterable[str], role: Role = Role.PLAIN) -> Section:
     """A note for each text."""
     return tuple(NoteBlock(text, role) for text in lines)
+
+
+def told_title(title: Title, lines: Sequence[str]) -> Section:
+    """A title and what has to be known first: on a screen what there is room for."""
+    whole, brief = ((title, *notes(told)) for told in (lines, first_notes(lines)))
+    return (title, *notes(lines)) if whole == brief else (Brief((whole,), (brief,)),)
 
 
 def titled(title: str, lines: Sequence[str], role: Role = Role.BULLET) -> Section:

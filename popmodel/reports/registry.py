@@ -57,18 +57,15 @@ def _splits(document: Document) -> Views:
 
 
 SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
-    "communication": "communication.VIEWS",
     "host-check": "profile_tables.HOST",
     "docs": "explanations.VIEWS",
     "formula": "formula.VIEWS",
-    "info": "info.VIEWS",
+    "inspect": "run_tables.VIEWS",
     "metrics": _metrics,
-    "phases": "phases.VIEWS",
     "predict": _predicted,
     "splits": _splits,
     "signature-check": _checked_signature,
     "signature-from": "signature_tables.VIEWS",
-    "structure": "structure.VIEWS",
     "study": "study.VIEWS",
     "validate": _of_families("validation_tables"),
     "whatif": _whatif,

@@ -7,7 +7,7 @@ from typing import Any
 from popmodel.base import shell
 from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.reports.blocks import Code, Facts, Heading, Role, Section, notes, titled
-from popmodel.reports.info import describe_threads
+from popmodel.reports.run_tables import describe_threads
 from popmodel.reports.views import Document, Record, Views
 
 _OPENMP = {"ompt": "OMPT (tools interface)", "gomp": "intercepted libgomp calls"}

@@ -73,7 +73,7 @@ def _wanted(asked: TracePart, trace: Trace, structure: Structure) -> tuple[int, 
         raise PartError(
             trace.path,
             f"no iteration {count(last)}: the run has {plural(number, 'iteration')}",
-            hint="popmodel structure shows them",
+            hint="popmodel inspect shows them",
         )
     return first, last
 

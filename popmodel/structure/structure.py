@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from popmodel.simulator.program import Program
     from popmodel.structure.program_events import ProgramEvents
 
+ASKED = "as asked for"
+"""Why the focus is what it is, where a user has chosen it."""
 LIKELY = 0.5
 """Confidence below which iterations are doubtful."""
 _CERTAINTY = (

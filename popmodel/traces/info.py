@@ -1,4 +1,4 @@
-"""A summary of a trace: what ``popmodel info`` prints."""
+"""A summary of a trace: what ``popmodel inspect --show info`` prints."""
 
 from __future__ import annotations
 

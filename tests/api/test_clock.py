@@ -13,7 +13,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import popmodel
-from popmodel.api.info import info
 from popmodel.base.errors import PartError
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.writer import TraceWriter
@@ -91,16 +90,13 @@ def results(path: Path, window: str) -> dict[str, Any]:
         ("foa", {"foa": "iterations=2:3"}),
     ):
         for verb in (
-            info,
-            popmodel.find_phases,
-            popmodel.communication,
+            popmodel.inspect,
             popmodel.metrics,
             popmodel.replay,
             popmodel.sensitivity,
         ):
             made = verb(str(path), **options)  # type: ignore[operator]
-            found[f"{verb.__name__} {part}"] = made if isinstance(made, dict) else made.to_dict()
-    found["structure"] = popmodel.find_structure(str(path)).to_dict()
+            found[f"{verb.__name__} {part}"] = made.to_dict()
     report = popmodel.report(str(path))
     found["report"] = report.to_dict()
     found["signature"] = popmodel.signature(str(path)).text
@@ -132,7 +128,7 @@ def test_no_number_depends_on_where_the_clock_begins(
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         assert found[name] == value, name
-    assert info(str(folder / "x.prv"))["origin"] == offset
+    assert popmodel.inspect(folder / "x.prv").to_dict()["info"]["origin"] == offset
 
 
 def test_the_critical_path_is_written_by_the_clock_of_the_file(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_traces_are_measured_together_and_looked_at_one_by_one() -> None:
     documents = found.to_dict()["documents"]
     assert [one["schema"].split("/")[1] for one in documents] == [
         "metrics",
-        *("whatif", "communication") * 2,
+        *("whatif", "inspect") * 2,
     ]
     assert len(documents[0]["runs"]) == 2
     assert found.contents.title == "stencil3d.2x2, bt-mz.S.2x2"
@@ -68,7 +68,7 @@ def test_saved_results_and_reports_are_taken_as_they_are(tmp_path: Path) -> None
     path = saved(tmp_path, sweep)
     page = tmp_path / "report.html"
     popmodel.report([path, STENCIL]).save(page)
-    assert schemas(page, path) == ["metrics", "whatif", "communication", "sweep", "sweep"]
+    assert schemas(page, path) == ["metrics", "whatif", "inspect", "sweep", "sweep"]
     document = json.loads(path.read_text())
     assert popmodel.report(path).to_dict()["documents"] == [document]
 

@@ -57,9 +57,7 @@ def test_print_shows_the_screen_of_the_command(
 
 OTHERS: dict[str, Callable[[], Result]] = {
     "sensitivity": lambda: popmodel.whatif(HYBRID),
-    "communication": lambda: popmodel.communication(CG),
-    "find_structure": lambda: popmodel.find_structure(CG),
-    "find_phases": lambda: popmodel.find_phases(CG),
+    "inspect": lambda: popmodel.inspect(CG),
     "project": lambda: popmodel.project([CG, CG], procs=[8]),
     "report": lambda: popmodel.report([HYBRID]),
 }

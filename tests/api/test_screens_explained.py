@@ -22,13 +22,11 @@ from .conftest import CG, COMD, HYBRID, ROOT, RUNS, VM
 COUNTED = ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz"
 
 SCREENS = {
-    "info": ["info", str(HYBRID)],
+    "inspect": ["inspect", str(HYBRID)],
+    "inspect with counters": ["inspect", str(COUNTED), "--all"],
+    "inspect a grid": ["inspect", str(COMD)],
     "metrics": ["metrics", str(HYBRID), "--family", "all"],
     "metrics of a series": ["metrics", str(CG), str(COUNTED)],
-    "structure": ["structure", str(HYBRID)],
-    "phases": ["phases", str(COUNTED)],
-    "communication": ["communication", str(HYBRID)],
-    "communication of a grid": ["communication", str(COMD)],
     "scenario": ["whatif", str(CG), "--network", "ideal"],
     "scenarios": ["whatif", str(CG), "--latency", "1us,2us", "--eager-threshold", "1KiB,1MiB"],
     "sensitivity": ["whatif", str(COUNTED), "--all"],

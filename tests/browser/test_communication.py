@@ -26,13 +26,11 @@ def document(
     nodes: int | None = 1,
     together: int = 1,
 ) -> dict[str, Any]:
-    """A communication of such messages: from, to, how many, bytes, whether on one node."""
+    """The document of such messages: from, to, how many, bytes, whether on one node."""
     names = ("from", "to", "messages", "bytes", "within_node")
     columns = dict(zip(names, map(list, zip(*pairs, strict=True)), strict=True))
     total = {"messages": sum(columns["messages"]), "bytes": sum(columns["bytes"])}
-    return {
-        "schema": "popmodel/communication/1",
-        "trace": trace,
+    found = {
         "processes": processes,
         "nodes": nodes,
         "analysed": None,
@@ -49,8 +47,9 @@ def document(
         "grid_note": "x",
         "patterns": [],
         "notes": [],
-        "provenance": STAMP,
     }
+    named = {"schema": "popmodel/inspect/1", "trace": trace}
+    return {**named, "communication": found, "provenance": STAMP}
 
 
 RING = document(

@@ -98,12 +98,9 @@ def test_predictions(
 TRACE = str(Path(__file__).parent.parent / "data" / "is.S.4.prv.gz")
 RUNS = str(Path(__file__).parent.parent / "data" / "epoch.csv")
 SAVED = (
-    ("info", TRACE),
+    ("inspect", TRACE),
     ("metrics", TRACE),
     ("metrics", TRACE, "--by", "process"),
-    ("structure", TRACE),
-    ("phases", TRACE),
-    ("communication", TRACE),
     ("whatif", TRACE, "--latency", "1us", "--metrics"),
     ("whatif", TRACE),
     ("predict", RUNS, "--procs", "16", "--law", "amdahl"),

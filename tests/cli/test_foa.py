@@ -25,24 +25,25 @@ def useful(popmodel: Call, trace: str, *options: str) -> float:
 
 def window(popmodel: Call, verb: str, trace: str, *options: str) -> tuple[float, float, str]:
     document = json.loads(popmodel(verb, trace, *options, "--format", "json")[1])
-    found = document["analysed"] if verb in ("info", "phases") else document["runs"][0]["window"]
+    metrics = verb == "metrics"
+    found = document["runs"][0]["window"] if metrics else document["phases"]["analysed"]
     return found["begin"], found["end"], found["why"]
 
 
-@pytest.mark.parametrize("verb", ["metrics", "phases"])
+@pytest.mark.parametrize("verb", ["metrics", "inspect"])
 def test_times_are_a_window(steps: str, popmodel: Call, verb: str) -> None:
     given = window(popmodel, verb, steps, "--foa", "55ms:0.155s")
     assert given == window(popmodel, verb, steps, "--window", "55ms:155ms")
     assert given[:2] == (0.055, 0.155)
 
 
-@pytest.mark.parametrize("verb", ["metrics", "phases"])
+@pytest.mark.parametrize("verb", ["metrics", "inspect"])
 def test_an_open_end_is_that_of_the_trace(steps: str, popmodel: Call, verb: str) -> None:
     assert window(popmodel, verb, steps, "--foa", ":50ms")[:2] == (0.0, 0.05)
     assert window(popmodel, verb, steps, "--foa", "0.1:")[:2] == (0.1, 0.22)
 
 
-@pytest.mark.parametrize("verb", ["metrics", "phases"])
+@pytest.mark.parametrize("verb", ["metrics", "inspect"])
 def test_iterations_are_cut_where_they_begin(steps: str, popmodel: Call, verb: str) -> None:
     """A step lasts from the end of a barrier to that of the next."""
     begin, end, why = window(popmodel, verb, steps, "--foa", "iterations=3:5")
@@ -88,7 +89,7 @@ def test_a_region_inside_iterations(steps: str, popmodel: Call) -> None:
     ("words", "told"),
     [
         (("whatif", "--network", "ideal"), "iterations 3 to 5 of 10"),
-        (("info",), "iterations 3 to 5 of 10"),
+        (("inspect",), "iterations 3 to 5 of 10"),
         (("whatif",), "iterations 3 to 5 of 10"),
     ],
 )
@@ -145,7 +146,7 @@ def test_what_is_no_focus(steps: str, popmodel: Call, text: str, problem: str) -
 
 
 @pytest.mark.parametrize("other", [("--window", "1s:2s"), ("--from-start",)])
-@pytest.mark.parametrize("verb", ["metrics", "whatif", "info", "phases"])
+@pytest.mark.parametrize("verb", ["metrics", "whatif", "inspect"])
 def test_a_focus_contradicts_other_parts(
     steps: str, popmodel: Call, verb: str, other: tuple[str, ...]
 ) -> None:
@@ -181,7 +182,7 @@ def test_metrics_of_iterations_make_those_of_all(
     monkeypatch.chdir(tmp_path)
     done = run(programs.pipeline((2, 2), 8, per_cell=1e-6), transient=0.1, seed=3)
     done.write(tmp_path / "waves.prv")
-    structure = json.loads(popmodel("structure", "waves.prv", "--format", "json")[1])
+    structure = json.loads(popmodel("inspect", "waves.prv", "--format", "json")[1])["structure"]
     number = len(structure["iterations"]["begins"]) - 1
     found = []
     for text in (f"iterations=1:{number}", *(f"iterations={i + 1}" for i in range(number))):

@@ -29,15 +29,15 @@ Shell = Callable[..., "subprocess.CompletedProcess[str]"]
     ("suffix", "beginning"),
     [
         (".json", "{\n"),
-        (".csv", "trace,group,"),
-        (".md", "- **trace**: two"),
-        (".txt", "trace      two"),
+        (".csv", "trace,part,group,"),
+        (".md", "## two.prv, "),
+        (".txt", "two.prv  "),
     ],
 )
 def test_the_suffix_decides_the_format(
     suffix: str, beginning: str, trace: str, popmodel: Call
 ) -> None:
-    assert popmodel("info", trace, "-o", f"out{suffix}") == (0, "", "")
+    assert popmodel("inspect", trace, "-o", f"out{suffix}") == (0, "", "")
     assert Path(f"out{suffix}").read_text().startswith(beginning)
 
 
@@ -52,13 +52,13 @@ def test_the_suffix_and_standard_output_have_the_same_text(trace: str, popmodel:
 
 def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) -> None:
     Path("out.csv").write_text("precious")
-    assert popmodel("info", trace, "-o", "out.csv") == (
+    assert popmodel("inspect", trace, "-o", "out.csv") == (
         2,
         "",
         "popmodel: error: -o out.csv: the file exists\nhint: use --force to overwrite it\n",
     )
     assert Path("out.csv").read_text() == "precious"
-    assert popmodel("info", trace, "-o", "out.csv", "--force") == (0, "", "")
+    assert popmodel("inspect", trace, "-o", "out.csv", "--force") == (0, "", "")
     assert Path("out.csv").read_text().startswith("trace,")
 
 
@@ -68,12 +68,12 @@ def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) ->
         (
             ["-o", "out"],
             "-o out: cannot tell the format from the suffix\n"
-            "hint: use .json, .csv, .md or .txt, or give --format",
+            "hint: use .json, .csv, .md, .txt, .svg or .html, or give --format",
         ),
         (
             ["-o", "out.xlsx"],
             "-o out.xlsx: cannot tell the format from the suffix\n"
-            "hint: use .json, .csv, .md or .txt, or give --format",
+            "hint: use .json, .csv, .md, .txt, .svg or .html, or give --format",
         ),
         (
             ["-o", "out.csv", "--format", "json"],
@@ -83,7 +83,8 @@ def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) ->
         (["--format", "jsn"], "--format: unknown value 'jsn'\nhint: did you mean json?"),
         (
             ["--format", "yaml"],
-            "--format: unknown value 'yaml'\nhint: choose one of table, json, csv, markdown",
+            "--format: unknown value 'yaml'\nhint: choose one of table, json, csv, markdown, svg, "
+            "html",
         ),
         (
             ["--application", "0"],
@@ -104,16 +105,16 @@ def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) ->
 def test_what_cannot_be_meant_is_refused(
     options: list[str], message: str, trace: str, popmodel: Call
 ) -> None:
-    assert popmodel("info", trace, *options) == (2, "", f"popmodel: error: {message}\n")
+    assert popmodel("inspect", trace, *options) == (2, "", f"popmodel: error: {message}\n")
 
 
 def test_a_format_makes_up_for_a_missing_suffix(trace: str, popmodel: Call) -> None:
-    assert popmodel("info", trace, "-o", "out", "--format", "json")[0] == 0
+    assert popmodel("inspect", trace, "-o", "out", "--format", "json")[0] == 0
     assert json.loads(Path("out").read_text())["processes"] == 2
 
 
 def test_a_folder_that_does_not_exist_is_named(trace: str, popmodel: Call) -> None:
-    assert popmodel("info", trace, "-o", "no/out.json") == (
+    assert popmodel("inspect", trace, "-o", "no/out.json") == (
         1,
         "",
         "popmodel: error: no/out.json: cannot be written: No such file or directory\n"
@@ -142,9 +143,9 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(trace: str, shell: Shell) 
 
 
 def test_devices_are_written_directly(trace: str, popmodel: Call) -> None:
-    assert popmodel("info", trace, "-o", "/dev/null", "--format", "csv") == (0, "", "")
+    assert popmodel("inspect", trace, "-o", "/dev/null", "--format", "csv") == (0, "", "")
     assert Path("/dev/null").is_char_device()
-    status, _, err = popmodel("info", trace, "-o", "/dev/full", "--format", "csv")
+    status, _, err = popmodel("inspect", trace, "-o", "/dev/full", "--format", "csv")
     assert status == 1
     assert "/dev/full: cannot be written: No space left on device\n" in err
 
@@ -164,7 +165,7 @@ def test_a_planted_link_is_not_followed(
     trace: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("out.json").symlink_to("not there yet")
-    _, _, said = popmodel("info", trace, "-o", "out.json")
+    _, _, said = popmodel("inspect", trace, "-o", "out.json")
     assert said.startswith("popmodel: error: -o out.json: the file exists\n")
     Path("out.md").symlink_to("mine.txt")
     Path("mine.txt").write_text("precious")
@@ -173,7 +174,7 @@ def test_a_planted_link_is_not_followed(
         os.lchown("out.md", 4321, 4321)
     else:
         monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    assert popmodel("info", trace, "-o", "out.md", "--force") == (
+    assert popmodel("inspect", trace, "-o", "out.md", "--force") == (
         1,
         "",
         "popmodel: error: out.md: is a symbolic link of another user (to mine.txt)\nhint: "
@@ -198,17 +199,17 @@ def test_a_name_that_is_too_long_is_one_error(tmp_path: Path) -> None:
 
 
 def test_every_format_carries_its_provenance(trace: str, popmodel: Call) -> None:
-    stamp = json.loads(popmodel("info", trace, "--format", "json")[1])["provenance"]
-    assert stamp["command"] == "popmodel info two.prv --format json"
+    stamp = json.loads(popmodel("inspect", trace, "--format", "json")[1])["provenance"]
+    assert stamp["command"] == "popmodel inspect two.prv --format json"
     assert [source["path"] for source in stamp["inputs"]] == ["two.prv"]
-    rows = list(csv.DictReader(io.StringIO(popmodel("info", trace, "--format", "csv")[1])))
+    rows = list(csv.DictReader(io.StringIO(popmodel("inspect", trace, "--format", "csv")[1])))
     stamps = [(row["popmodel"], row["command"]) for row in rows]
-    assert stamps[0] == (stamp["popmodel"], "popmodel info two.prv --format csv")
+    assert stamps[0] == (stamp["popmodel"], "popmodel inspect two.prv --format csv")
     assert set(stamps[1:]) == {("", "")}
     for form in ("markdown", "table"):
-        out = popmodel("info", trace, "--format", form)[1]
+        out = popmodel("inspect", trace, "--all", "--format", form)[1]
         assert re.search(rf"popmodel {stamp['popmodel']} on \S+, \d{{4}}-\d\d-\d\dT", out)
-        assert f"popmodel info two.prv --format {form}" in out
+        assert f"popmodel inspect two.prv --all --format {form}" in out
 
 
 @pytest.mark.long
@@ -254,31 +255,31 @@ def _on_terminal(*arguments: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize("width", [40, 60, 79, 200])
-@pytest.mark.parametrize("verb", ["info", "metrics", "whatif"])
+@pytest.mark.parametrize("verb", ["inspect", "metrics"])
 def test_nothing_but_a_path_is_wider_than_the_terminal(
     verb: str, width: int, trace: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     longer = "a_trace_with_a_name_that_is_much_longer_than_a_column.prv"
     Path(longer).write_bytes(Path(trace).read_bytes())
-    result, _, end = popmodel(verb, longer)[1].rpartition("\npopmodel 0.")
+    result, _, end = popmodel(verb, longer, "--all")[1].rpartition("\npopmodel 0.")
     assert all(len(line) <= width or line.endswith(longer) for line in result.splitlines())
     # The command can be read back, however long a name is.
     command = end[end.index("popmodel ") :].replace("\\\n", "")
-    assert shlex.split(command) == ["popmodel", verb, longer]
+    assert shlex.split(command) == ["popmodel", verb, longer, "--all"]
 
 
 def test_a_terminal_sees_the_whole_command(trace: str) -> None:
     name = "a trace with a name that is longer than the line of a terminal has columns.prv"
     Path(name).write_bytes(Path(trace).read_bytes())
-    screen = _on_terminal("info", name).replace("\r\n", "\n")
-    command = screen[screen.rindex("popmodel info") :].replace("\\\n", "")
-    assert shlex.split(command) == ["popmodel", "info", name]
+    screen = _on_terminal("inspect", name, "--all").replace("\r\n", "\n")
+    command = screen[screen.rindex("popmodel inspect") :].replace("\\\n", "")
+    assert shlex.split(command) == ["popmodel", "inspect", name, "--all"]
 
 
 @pytest.mark.long
 def test_a_log_behind_standard_error_is_written_to(trace: str) -> None:
-    call = f"{shlex.quote(sys.executable)} -m popmodel info {trace} -o /dev/stderr --format csv"
+    call = f"{shlex.quote(sys.executable)} -m popmodel inspect {trace} -o /dev/stderr --format csv"
     with Path("log").open("w") as log:
         finished = subprocess.run(f"echo before >&2; {call}", shell=True, stderr=log, check=False)
     assert finished.returncode == 0

@@ -27,19 +27,17 @@ TRACE = "examples/traces/stencil3d.2x2.prv.gz"
 TWO_CORES = "examples/profiles/two-core-vm.json"
 PRESET = "popmodel/machines/presets/sandybridge-fdr.json"
 COMMANDS = (
-    f"info {TRACE}",
-    "info tests/data/bt-mz.S.2x2.prv.gz",
+    f"inspect {TRACE}",
+    f"inspect {TRACE} --foa auto",
+    "inspect tests/data/bt-mz.S.2x2.prv.gz",
+    "inspect tests/data/comd.4.prv.gz",
+    "inspect tests/data/mix.4.prv.gz --window 0.1s:",
+    "inspect tests/data/cg.S.2.prv.gz",
+    "inspect tests/data/smpi/cgA.4.ti.txt.gz --flop-rate 1Gflop/s",
+    "inspect tests/data/smpi/jac2048.16.ti.txt.gz",
     f"metrics {TRACE}",
     "metrics tests/data/cg.S.2.prv.gz tests/data/is.S.4.prv.gz",
     f"metrics {TRACE} --by process",
-    f"structure {TRACE}",
-    f"phases {TRACE}",
-    f"phases {TRACE} --foa auto",
-    "communication tests/data/comd.4.prv.gz",
-    "communication tests/data/mix.4.prv.gz --window 0.1s:",
-    "communication tests/data/cg.S.2.prv.gz",
-    "communication tests/data/smpi/cgA.4.ti.txt.gz --flop-rate 1Gflop/s",
-    "communication tests/data/smpi/jac2048.16.ti.txt.gz --flop-rate 1Gflop/s",
     f"whatif {TRACE} --latency 1us,2us",
     "whatif tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "whatif tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
@@ -96,11 +94,10 @@ RARE = {
     "popmodel/metrics/1": (
         r"runs\[\]\.(call_sites|warnings|by_region|threads)\[\].*|advice\.steepest_fall\..*"
     ),
-    "popmodel/structure/1": r"(caveats|notes)\[\]",
-    "popmodel/phases/1": r"(caveats|notes)\[\]",
-    "popmodel/communication/1": (
-        r"(caveats|notes)\[\]|patterns\[\]\.facts\.(dim|by|crosses\[\]|direction\[\]|blocks|root|way"
-        r"|sizes\[\]\..*)|patterns\[\]\.inside\[\]"
+    "popmodel/inspect/1": (
+        r".*\.(caveats|notes)\[\]|info\.((counters|threads|warnings)\[\].*|user_regions\..*)|"
+        r"communication\.patterns\[\]\.(facts\.(dim|by|crosses\[\]|direction\[\]|blocks|root|way"
+        r"|sizes\[\]\..*)|inside\[\])"
     ),
     "popmodel/whatif/1": r"written|runs\[\]\.error|(caveats|doubts)\[\]|sensitivity\.network\..*"
     r"|sensitivity\.tolerance\[\]\.why\..*",
@@ -110,7 +107,6 @@ RARE = {
         r"(ignored|left_out)\[\].*|(noisy|warnings)\[\]|terms\[\]\.cancelling\[\]"
     ),
     "popmodel/runs/1": r"runs\[\]\.(caveats\[\]|binding|waited)",
-    "popmodel/info/1": r"(counters|caveats|threads|warnings)\[\].*|user_regions\..*",
     "popmodel/signature-check/1": r"(caveats|mistakes|remarks)\[\]|against\.(caveats|notes)\[\]",
     "popmodel/signature-from/1": (
         r"(unknown|notes|caveats)\[\].*|source\.items\..*|traces\.laws\[\]\.(notes\[\]|rejected\[\].*)|"

@@ -24,9 +24,7 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
         popmodel.metrics(TRACE),
         popmodel.metrics(TRACE, by="process"),
     ],
-    "structure": lambda: [popmodel.find_structure(TRACE)],
-    "phases": lambda: [popmodel.find_phases(TRACE)],
-    "communication": lambda: [popmodel.communication(TRACE)],
+    "inspect": lambda: [popmodel.inspect(TRACE)],
     "replay": lambda: [
         popmodel.whatif(TRACE, "ideal", metrics=True),
         popmodel.whatif(

@@ -321,7 +321,7 @@ def analysed(path: Path) -> Analysed:
     Both are held against useful time, state 1, added up here.
     """
     trace = popmodel.read(path)
-    said = [each["text"] for each in ask("info", str(path))["warnings"]]
+    said = [each["text"] for each in ask("inspect", str(path))["info"]["warnings"]]
     wrong = []
     found = []
     for name, options, part in (

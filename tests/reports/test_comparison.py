@@ -220,7 +220,8 @@ def test_the_reference_is_that_of_the_scaling() -> None:
 
 def test_amounts_are_those_of_all_threads() -> None:
     metrics = popmodel.metrics([BT_MZ, COMD]).to_dict()
-    messages = popmodel.communication(COMD).to_dict()
+    found = popmodel.inspect(COMD, show="communication").to_dict()
+    messages = {"trace": found["trace"], **found["communication"]}
     found = {one.name: one for one in amounts(measured([metrics], [], [messages]))}
     for name, key in (("Useful time", "useful"), ("Time in MPI", "in_mpi")):
         sums = [sum(run["observables"][key]) for run in metrics["runs"]]

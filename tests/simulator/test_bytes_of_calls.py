@@ -136,7 +136,7 @@ def test_equal_parts_are_the_plain_form_in_signatures_predictions_and_screens(
         signature = tmp_path / f"{name}.toml"
         text = popmodel.signature(trace).text
         signature.write_text(text)
-        talk = popmodel.communication(trace).to_dict()
+        talk = popmodel.inspect(trace).to_dict()["communication"]
         (pattern,) = (one for one in talk["patterns"] if one["facts"]["op"] != "init")
         runtime = popmodel.predict(signature, procs=8, threads=1).to_dict()["runtime"]
         intervals += [runtime["low"], runtime["high"]]

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from tracer.builder import Run
 
-from popmodel.api import communication, find_phases, metrics
+from popmodel.cli.inspect import inspect
+from popmodel.cli.metrics import metrics
 from popmodel.tracer.conversion import merge
-from popmodel.traces import info, read
+from popmodel.traces import read
 
 MADE = {
     "MPI_Allreduce": 40,
@@ -48,10 +49,9 @@ def trace_of(folder: Path) -> Path:
 def test_all_screens_count_the_calls_that_were_made(tmp_path: Path) -> None:
     trace = read(trace_of(tmp_path))
     inside = {name: n for name, n in MADE.items() if name not in ("MPI_Init", "MPI_Finalize")}
-    assert info.info(trace)["calls"] == MADE
-    document = communication.communication(trace).to_dict()
-    assert {call["name"]: call["calls"] for call in document["calls"]} == MADE
-    document = find_phases.find_phases(trace).to_dict()
-    assert {call["name"]: call["calls"] for call in document["calls"]} == inside
-    (run,) = metrics.metrics(trace).to_dict()["runs"]
+    found = inspect(trace).to_dict()
+    assert found["info"]["calls"] == MADE
+    for part, made in (("communication", MADE), ("phases", inside)):
+        assert {call["name"]: call["calls"] for call in found[part]["calls"]} == made
+    (run,) = metrics(trace).to_dict()["runs"]
     assert {site["call"]: site["count"] for site in run["call_sites"]} == inside

@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.units import count, format_size, plural
-from popmodel.reports.communication import SHOWN, alike, facts, inexact, size_class
-from popmodel.reports.communication_matrix import (
+from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.section import Section
+from popmodel.reports.message_tables import (
+    SHOWN,
     MatrixCell,
     MatrixPair,
+    alike,
     binned,
     drawn,
+    facts,
+    inexact,
     pairs_of,
     quantity_of,
     ranks,
+    size_class,
 )
-from popmodel.reports.html.contents import Contents
-from popmodel.reports.html.section import Section
 from popmodel.reports.names import run_names
 from popmodel.reports.views import Document
 
@@ -38,7 +42,7 @@ _DIGIT = 8  # pixels of a digit of a label
 
 def section(contents: Contents) -> Section | None:
     """The communication of each trace that was asked about."""
-    documents = contents.of("communication")
+    documents = contents.inspected("communication")
     if not documents:
         return None
     names = run_names([one["trace"] for one in documents])
@@ -56,7 +60,7 @@ def _run(name: str, document: Document) -> dict[str, Any]:
     return {
         "name": name,
         "caveats": document["caveats"],
-        "facts": [line for line in facts(document) if line[0] != "trace"],
+        "facts": facts(document),
         "matrix": _matrix(document) if document["messages"] else None,
         "pairs": _pairs(document),
         "several_nodes": _several_nodes(document),

@@ -49,7 +49,7 @@ class Places:
 def section(contents: Contents) -> Section | None:
     """Any two of the runs, if there are two."""
     metrics = contents.of("metrics")
-    runs = measured(metrics, contents.sensitivities, contents.of("communication"))
+    runs = measured(metrics, contents.sensitivities, contents.inspected("communication"))
     if len(runs) < 2:
         return None
     base = reference(metrics, runs)

@@ -55,6 +55,11 @@ class Contents:
         """Runs on other networks."""
         return tuple(one for one in self.of("whatif") if "runs" in one)
 
+    def inspected(self, part: str) -> tuple[Document, ...]:
+        """A part of what runs do, with the path of the trace, of each document that has it."""
+        documents = (one for one in self.of("inspect") if one.get(part))
+        return tuple({"trace": one["trace"], **one[part]} for one in documents)
+
 
 def verb_of(document: Document) -> str:
     """The command whose document this is: ``metrics`` of ``popmodel/metrics/1``."""

@@ -15,7 +15,7 @@ from popmodel.reports.registry import views_of
 from popmodel.reports.renderers.html import html
 from popmodel.reports.views import Document
 
-DRAWN: tuple[str, ...] = ("metrics", "communication")
+DRAWN: tuple[str, ...] = ("metrics", "inspect")
 """Commands whose documents other sections draw: here they are folded up, as on a screen."""
 
 

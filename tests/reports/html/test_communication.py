@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from structure.scripts import Step, structure
+from synthetic import Program, Rank, run
+from synthetic.program import Steps
 
 import popmodel
 from popmodel.reports.html import communication
@@ -27,11 +28,17 @@ COMD = DATA / "comd.4.prv.gz"
 
 @pytest.fixture(scope="module")
 def comd() -> dict[str, Any]:
-    return popmodel.communication(COMD).to_dict()
+    return popmodel.inspect(COMD, show="communication").to_dict()["communication"]
 
 
-def made(*documents: Any) -> Section:
-    whole = {"schema": SCHEMA, "title": "t", "documents": documents}
+def document_of(part: Any) -> dict[str, Any]:
+    """The document with a communication, which may have a trace of its own."""
+    named = {"schema": "popmodel/inspect/1", "trace": part.get("trace", str(COMD))}
+    return {**named, "communication": part, "provenance": STAMP}
+
+
+def made(*parts: Any) -> Section:
+    whole = {"schema": SCHEMA, "title": "t", "documents": list(map(document_of, parts))}
     section = communication.section(Contents(whole))
     assert section is not None
     return section
@@ -46,7 +53,7 @@ def large(processes: int, partners: int) -> dict[str, Any]:
     together, shown = gathered(every, processes)
     names = {"sender": "from", "receiver": "to", "within": "within_node"}
     return {
-        **popmodel.communication(COMD).to_dict(),
+        **popmodel.inspect(COMD, show="communication").to_dict()["communication"],
         "processes": processes,
         "nodes": -(-processes // 8),
         "messages": int(every.messages.sum()),
@@ -55,7 +62,6 @@ def large(processes: int, partners: int) -> dict[str, Any]:
         "pairs": {
             names.get(name, name): values.tolist() for name, values in shown._asdict().items()
         },
-        "provenance": STAMP,
     }
 
 
@@ -136,15 +142,12 @@ def test_runs_have_headings_of_their_own(comd: dict[str, Any]) -> None:
     assert "<h4>Patterns</h4>" in text
 
 
-def test_a_run_without_messages_has_its_calls() -> None:
-    from popmodel.api.communication import Communication
-    from popmodel.structure.patterns import find_communication
+def test_a_run_without_messages_has_its_calls(tmp_path: Path) -> None:
+    def body(me: Rank) -> Steps:
+        yield me.collective("Barrier")
 
-    barriers = structure(2, [Step(lambda *_: [("barrier", 0, 0, -1)], "MPI_Barrier")])
-    found = Communication(
-        "none.prv", barriers, find_communication(barriers), None, (), 1, {}, {"MPI_Barrier": 2}
-    )
-    section = made(found.to_dict())
+    found = popmodel.inspect(run(Program(2, body)).read(tmp_path), show="communication").to_dict()
+    section = made(found["communication"])
     text = texts(section)
     assert "barrier of all: 0 B" in text
     assert "Who sends to whom" not in text
@@ -174,7 +177,7 @@ def test_names_are_text_and_elements_are_closed(comd: dict[str, Any]) -> None:
 
 
 def test_of_sixteen_processes_it_is_small(real_trace: Callable[[str], Path]) -> None:
-    document = popmodel.communication(real_trace("epoch_16proc"))._stamped()
+    document = popmodel.inspect(real_trace("epoch_16proc"), show="communication")._stamped()
     text = page(alone(document))
     section = text.partition('<section id="communication"')[2].partition("</section>")[0]
     data = re.findall(
@@ -187,9 +190,9 @@ def test_of_sixteen_processes_it_is_small(real_trace: Callable[[str], Path]) -> 
 @pytest.mark.parametrize(("partners", "most"), [(6, 200), (999, 600)])
 def test_a_thousand_processes_are_small_and_fast(partners: int, most: int) -> None:
     """Beside the document itself, in columns of at most 16,384 pairs."""
-    document = large(1000, partners)
+    found = large(1000, partners)
     begin = time.process_time()
-    text = page(alone(document))
+    text = page(alone(document_of({**found, "trace": "large.prv"})))
     assert time.process_time() - begin < 1.0
-    assert len(document["pairs"]["from"]) <= 16_384
+    assert len(found["pairs"]["from"]) <= 16_384
     assert len(text) < most * 1000

@@ -128,7 +128,7 @@ def test_the_report_can_be_taken_out_again(whole: str) -> None:
     assert [one["schema"] for one in json.loads(text)["documents"]] == [
         "popmodel/metrics/1",
         "popmodel/whatif/1",
-        "popmodel/communication/1",
+        "popmodel/inspect/1",
         "popmodel/sweep/1",
     ]
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from trace_files import DATA
 
 import popmodel
-from popmodel.api.info import info
 from popmodel.base.errors import TraceError
 from popmodel.traces import Trace, read
 from popmodel.traces.paraver.writer import TraceWriter
@@ -115,14 +114,10 @@ def test_devices_are_named_first(tmp_path: Path) -> None:
         "4 rows are left out, as streams of GPUs are no threads "
         "(THREAD 1.1.2, THREAD 1.1.3, THREAD 1.2.2, ...): all else is of the host"
     )
-    assert info(str(path))["caveats"][0] == sentence
-    for verb in (
-        popmodel.find_structure,
-        popmodel.find_phases,
-        popmodel.communication,
-        popmodel.replay,
-        popmodel.sensitivity,
-    ):
+    found = popmodel.inspect(path).to_dict()
+    for part in ("info", "structure", "phases", "communication"):
+        assert found[part]["caveats"][0] == sentence, part
+    for verb in (popmodel.replay, popmodel.sensitivity):
         assert verb(str(path)).to_dict()["caveats"][0] == sentence, verb
     assert popmodel.metrics(str(path)).to_dict()["runs"][0]["caveats"][0] == sentence
     assert sentence in popmodel.signature(str(path)).to_dict()["notes"][0]

@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.reports.communication_matrix import (
+from popmodel.reports.message_tables import (
     LEGEND,
     SHADES,
     binned,
-    lines,
+    matrix_lines,
     scale,
 )
 
@@ -41,7 +41,7 @@ def ring(processes: int, size: int = 8) -> dict[str, Any]:
 
 
 def test_of_many_processes_rows_are_shared() -> None:
-    drawn = lines(ring(100))
+    drawn = matrix_lines(ring(100))
     assert len(drawn) == 26
     assert drawn[0].split() == ["0", "32", "64", "96"]
     assert drawn[1] == "  0-3 #+"
@@ -50,7 +50,7 @@ def test_of_many_processes_rows_are_shared() -> None:
 
 
 def test_messages_are_shown_where_all_are_empty() -> None:
-    assert lines(document(2, [(0, 1, 3, 0)])) == ["    0  1", "0      #", "1"]
+    assert matrix_lines(document(2, [(0, 1, 3, 0)])) == ["    0  1", "0      #", "1"]
 
 
 def test_cells_are_never_smaller_than_the_ranks_together() -> None:

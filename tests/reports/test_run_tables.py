@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.reports import info
-from popmodel.reports.renderers.markdown import markdown_lines
+from popmodel.reports import run_tables
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
 from popmodel.reports.warnings import warning_text
@@ -46,9 +45,15 @@ def document(**changes: Any) -> dict[str, Any]:
     }
 
 
+def lines(found: dict[str, Any], width: int = 80, *, whole: bool = True) -> list[str]:
+    document = {"trace": "big.prv", "info": found}
+    return block_lines(run_tables.blocks(document), Style(width, whole=whole))
+
+
 def test_everything_has_its_place() -> None:
-    assert block_lines(info.blocks(document()), Style(44)) == [
-        "trace        /data/of/a/project/with/long/names/run_of_a_big_program_1024.prv.gz",
+    assert lines(document(), 44) == [
+        "contents of big.prv                  12.35 s",
+        "",
         "application  2 of 3",
         "processes    3",
         "threads      1 in 1 process, 4 in 2",
@@ -58,39 +63,41 @@ def test_everything_has_its_place() -> None:
         "analysed     0.5 s to 12.25 s (MPI_Init to",
         "             MPI_Finalize)",
         "counters     PAPI_TOT_INS, PAPI_TOT_CYC",
-        "",
-        "records     number",
-        " events  7,654,321",
-        " states  1,234,567",
-        "",
-        "parallel regions  number",
-        " solve               100",
+        "records      1,234,567 states, 7,654,321",
+        "             events",
         "",
         "warnings",
         " ! records out of order (3 times, first on",
         "   line 12)",
         " ! no .pcf file",
+        "",
+        "parallel regions  number",
+        " solve               100",
     ]
 
 
 def test_sizes_of_messages() -> None:
     sizes = {"min": 8, "mean": 1536.0, "max": 65536, "total": 2**20}
     found = document(message_sizes=sizes)
-    lines = block_lines(info.blocks(found), Style())
-    assert "messages     8 B to 64 KiB, mean 1.5 KiB; 1 MiB in total" in lines
-    rows = {(row["group"], row["name"]): row["value"] for row in info.records(found)}
-    assert {name: rows["message_sizes", name] for name in sizes} == sizes
+    assert "messages     8 B to 64 KiB, mean 1.5 KiB; 1 MiB in total" in lines(found)
+    rows = run_tables.records({"trace": "big.prv", "info": found})
+    values = {(row["group"], row["name"]): row["value"] for row in rows}
+    assert {name: values["message_sizes", name] for name in sizes} == sizes
+    assert values["warnings", "records out of order"] == 3
 
 
-def test_records_and_markdown_have_the_warnings() -> None:
-    rows = info.records(document())
-    assert {"group": "warnings", "name": "records out of order", "value": 3}.items() <= dict(
-        rows[-2]
-    ).items()
-    assert "- records out of order (3 times, first on line 12)" in markdown_lines(
-        info.blocks(document())
-    )
-    assert not any("warning" in line for line in markdown_lines(info.blocks(document(warnings=[]))))
+def test_of_many_warnings_a_screen_shows_some() -> None:
+    many = [{"text": f"warning {at}", "count": 1, "line": None} for at in range(40)]
+    calls = {f"MPI_{at}": 1 for at in range(40)}
+    found = document(warnings=many, calls=calls, caveats=["a caveat " * 30] * 9)
+    shown = lines(found, whole=False)
+    assert len(shown) <= 23  # with the line below
+    assert any("37 warnings more" in line for line in shown)
+    assert sum("warning " in line for line in lines(found)) == 40
+
+
+def test_a_run_without_a_runtime_has_a_dash() -> None:
+    assert "runtime      -" in lines(document(runtime=None))
 
 
 @pytest.mark.parametrize(
@@ -104,8 +111,3 @@ def test_records_and_markdown_have_the_warnings() -> None:
 )
 def test_warnings_in_words(warning: dict[str, Any], text: str) -> None:
     assert warning_text(warning) == text
-
-
-def test_a_run_without_a_runtime_has_a_dash() -> None:
-    lines = block_lines(info.blocks(document(runtime=None)), Style(44))
-    assert "runtime      -" in lines

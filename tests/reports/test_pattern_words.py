@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.reports.communication_words import grid_text, told
+from popmodel.reports.message_tables import grid_text, pattern_text
 
 
 def way(*move: int, size: float = 1024) -> dict[str, object]:
@@ -113,7 +113,7 @@ GRID = {"dims": [4, 4], "periodic": [False, False]}
     ],
 )
 def test_patterns(kind: str, facts: dict[str, object], words: str) -> None:
-    assert told({"kind": kind, "facts": facts}) == words
+    assert pattern_text({"kind": kind, "facts": facts}) == words
 
 
 def test_grids() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.reports.blocks import (
-    BarBlock,
+    SCREEN,
     Brief,
     FitBlock,
+    Further,
     Listing,
     NoteBlock,
     Role,
@@ -18,18 +21,21 @@ from popmodel.reports.blocks import (
     TableCell,
     TableRow,
     Title,
+    first_notes,
     heads,
-    notes,
+    lines_of,
+    rows_within,
     texts,
     titled,
+    told_title,
 )
-from popmodel.reports.phases_plot import longest_first, picture
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Record
 from popmodel.structure.phases import SEVERAL
 
-SHOWN = 10
-"""Phases on a screen; files show all."""
-_CALLS = 8
+_SHOWN = 10
+"""Phases on a screen, at most."""
+_DIFFERING = 3
+"""Phases whose processes differ most on a screen, at most; a file has twice as many."""
 _EVEN = 0.98
 """Load balance from which on nobody asks why."""
 _CAUSES = {"instructions": "instructions", "ipc": "IPC", "frequency": "frequency"}
@@ -38,51 +44,49 @@ _MORE = {
     "ipc": "fewer instructions per cycle",
     "frequency": "fewer cycles per second",
 }
-_BINS = 8
 _NOTICED = 0.05
 """Transient imbalance from which on it is worth a word."""
+_LEGEND = "imbalance: persist. of the same processes each time, trans. of others; = region"
+_NARROW = ("%", "times", "mean", "persist.%", "trans.%")
+"""Columns of a screen."""
+_COLUMNS = {"instr. %": "instructions", "IPC %": "ipc", "freq. %": "frequency"}
 
 Phase = Mapping[str, Any]
 
 
-def blocks(document: Document) -> list[Section]:
-    """Phases by their time, why processes differ, calls, regions, a histogram, a sentence."""
+def phase_blocks(trace: str, document: Document) -> list[Section]:
+    """Phases by their time, why processes differ, threads, calls, a sentence."""
     found = longest_first(document)
+    verdict = phase_verdict(document)
+    balance = _balance(document, found)
+    even = not balance or balance[0][1]["value"] >= _EVEN
+    told = sorted(document["caveats"], key=lambda note: note.startswith("analysed "))
+    used = 10 + lines_of(first_notes(told)) + lines_of([verdict], 3)
+    used += 0 if even else min(len(balance), _DIFFERING) + 4
+    differing = _balance_table(balance, document)
     return [
-        (_title(document),),
-        notes(document["caveats"]),
-        *_phases(found),
-        *_balance(document, found),
-        _teams(found),
-        _calls(document),
-        *(_histogram(found[0]) if found else ()),
-        titled("notes", document["notes"]),
-        (NoteBlock(_verdict(document, found), Role.VERDICT),),
+        told_title(_title(trace, document), told),
+        *_phases(found, SCREEN - used),
+        (Further((differing,)),) if even else differing,
+        (Further((_teams(found), _calls(document), titled("notes", document["notes"]))),),
+        (NoteBlock(verdict, Role.VERDICT),),
     ]
 
 
-def records(document: Document) -> list[Record]:
+def phase_records(document: Document) -> Iterator[Record]:
     """One line per phase and quantity."""
-    rows: list[Record] = []
     for phase in document["phases"]:
-        named = {
-            "trace": document["trace"],
-            "phase": phase["name"],
-            "kind": phase["kind"],
-            "part": phase["part"],
-        }
-        rows += [
-            {**named, "quantity": quantity, "unit": unit, "value": value}
-            for quantity, unit, value in _quantities(phase)
-            if value is not None
-        ]
-    return rows
+        for quantity, unit, value in _quantities(phase):
+            if value is not None:
+                named = {"group": phase["kind"], "name": phase["name"]}
+                yield {**named, "quantity": quantity, "unit": unit, "value": value}
 
 
 def _quantities(phase: Phase) -> list[tuple[str, str, Any]]:
     balance = phase["load_balance"] or {}
     team = phase["team"] or {}
     return [
+        ("part", "", phase["part"]),
         ("executions", "1", phase["executions"]),
         ("processes", "1", phase["processes"]),
         ("time", "s", phase["time"]),
@@ -105,77 +109,93 @@ def _quantities(phase: Phase) -> list[tuple[str, str, Any]]:
     ]
 
 
-def _title(document: Document) -> Title:
+def longest_first(document: Document) -> list[Phase]:
+    """Phases by their time, small ones that are summed up last; names as a screen has room for.
+
+    Without what all calls begin with, and without modules, arguments of templates and places in
+    the source where they stay different.
+    """
+    found = sorted(
+        document["phases"], key=lambda phase: (phase["place"] == SEVERAL, -phase["time"])
+    )
+    names = [phase["name"].replace("MPI_", "") for phase in found]
+    forms = [[_short(re.sub(_PLACE, "", name)) for name in names], list(map(_short, names)), names]
+    often = [Counter(form) for form in forms]
+    named = []
+    for at, phase in enumerate(found):
+        own = (form[at] for form, times in zip(forms, often, strict=True) if times[form[at]] == 1)
+        named.append({**phase, "name": next(own, names[at])})
+    return named
+
+
+def _short(name: str) -> str:
+    while (plain := re.sub(r"(?<=\w)<[^<>]*>", "", name)) != name:
+        name = plain
+    return re.sub(r"\b(\w+)::(?=\w)", "", name)
+
+
+_PLACE = r" \([^()]*(:\d+|\+0x[0-9a-f]+)\)(?= \(\d+\)$|$)"
+"""A line of source, or an address in a program, at the end of a name."""
+
+
+def _title(trace: str, document: Document) -> Title:
     processes = plural(document["processes"], "process", "processes")
     threads = document["threads"] // max(document["processes"], 1)
     who = f"{processes}, {threads} threads each" if threads > 1 else processes
     window = format_time(document["analysed"]["duration"], digits=3)
-    return Title(f"phases of {document['trace']}", (f"{who}, {window}", who))
+    return Title(f"phases of {trace}", (f"{who}, {window}", who))
 
 
-def _phases(found: Sequence[Phase]) -> list[Section]:
+def _phases(found: Sequence[Phase], most: int) -> list[Section]:
     if not found:
         return [(NoteBlock("no computing in the analysed part"),)]
-    shown = [phase for phase in found if not phase["small"]][:SHOWN] or found[:1]
-    rest = found[len(shown) :]
-    if not rest:
-        return [(*_table(found), NoteBlock(_LEGEND))]
-    left = sum(phase["share"] for phase in rest)
+    table, legend = _table(found), NoteBlock(_LEGEND, Role.REMARK)
+    large = [phase for phase in found if not phase["small"]][:_SHOWN] or found[:1]
+    few = _listing(large, _NARROW)
+    shown = large[: rows_within(few.rows, most, 43)]
+    hidden = NoteBlock(left_out(found[len(shown) :]), Role.REMARK)
+    if len(shown) == len(found):
+        return [(*table, legend)]
+    return [(Brief(((*table, legend),), ((_listing(shown, _NARROW), hidden, legend),)),)]
+
+
+def left_out(rest: Sequence[Phase]) -> str:
+    """Phases that a screen does not show, in words."""
     summed = [phase["name"] for phase in rest if phase["place"] == SEVERAL]
-    number = plural(len(rest) - len(summed), "phase")
-    hidden = NoteBlock(
-        f"and {_listed([number, *summed])} with {_percent(left)} % of the time "
-        f"({'the phases' if summed else 'all'} with --format csv or json)"
-    )
-    brief = (*_table(shown), hidden, NoteBlock(_LEGEND))
-    return [(Brief(((*_table(found), NoteBlock(_LEGEND)),), (brief,)),)]
-
-
-_LEGEND = (
-    "%: of all computing; times: executions per process; persist., trans.: standard deviation over "
-    "processes, the same ones slow each time or other ones; = marks a parallel region"
-)
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([*([", ".join(words[:-1])] if words[1:] else []), words[-1]])
+    parts = [plural(len(rest) - len(summed), "phase"), *summed]
+    listed = " and ".join([*([", ".join(parts[:-1])] if parts[1:] else []), parts[-1]])
+    return f"and {listed} with {_percent(sum(phase['share'] for phase in rest))} % of the time"
 
 
 def _table(found: Sequence[Phase]) -> Section:
     counted = any(phase["ipc"] is not None for phase in found)
-    wide = ("%", "times", "mean", "median", "persist.%", "trans.%")
-    narrow = ("%", "times", "mean")
-    more = ("IPC",) if counted else ()
+    wide = ("%", "times", "mean", "median", "persist.%", "trans.%", *(("IPC",) if counted else ()))
     return (
-        FitBlock(
-            (
-                (_listing(found, (*wide, *more)),),
-                (_listing(found, narrow),),
-            )
-        ),
+        FitBlock(tuple(((_listing(found, form),),) for form in (wide, ("%", "times", "mean")))),
     )
 
 
-def _listing(found: Sequence[Phase], columns: Sequence[str]) -> Section:
-    rows = tuple(
-        TableRow(
-            ("= " if phase["kind"] == "parallel" else "") + phase["name"],
-            texts(_figure(phase, column) for column in columns),
-        )
+def _listing(found: Sequence[Phase], columns: Sequence[str]) -> Listing:
+    rows = (
+        TableRow(phase_label(phase), texts(_figure(phase, column) for column in columns))
         for phase in found
     )
-    return (Listing("phases", tuple(columns), rows),)
+    return Listing("phases", tuple(columns), tuple(rows))
+
+
+def phase_label(phase: Phase) -> str:
+    """The name of a phase, marked where it is a parallel region."""
+    return ("= " if phase["kind"] == "parallel" else "") + str(phase["name"])
 
 
 def _figure(phase: Phase, column: str) -> str:
-    duration = phase["duration"]
     match column:
         case "%":
             return _percent(phase["share"])
         case "times":
             return count(phase["executions"])
         case "mean" | "median":
-            return format_time(duration[column], digits=3)
+            return format_time(phase["duration"][column], digits=3)
         case "persist.%":
             return _percent(phase["persistent"])
         case "trans.%":
@@ -184,38 +204,52 @@ def _figure(phase: Phase, column: str) -> str:
             return "-" if phase["ipc"] is None else f"{phase['ipc']:.2f}"
 
 
-def _balance(document: Document, found: Sequence[Phase]) -> list[Section]:
-    """Load balance of the processes, and what makes the busiest one slow, phase by phase."""
+_BalanceRow = tuple[str, Mapping[str, Any], float]
+
+
+def _balance(document: Document, found: Sequence[Phase]) -> list[_BalanceRow]:
+    """Load balance of all computing, and of the phases in which the busiest process loses most."""
     whole = document["load_balance"]
     if whole is None or document["processes"] < 2:
         return []
     worst = sorted(
         (phase for phase in found if phase["load_balance"] and phase["excess"]),
         key=lambda phase: -abs(phase["excess"]),
-    )[: SHOWN // 2]
+    )[: 2 * _DIFFERING]
     excess = sum(phase["excess"] or 0.0 for phase in found)
-    lines = [("all computing", whole, excess)]
-    lines += [(phase["name"], phase["load_balance"], phase["excess"]) for phase in worst]
+    return [
+        ("all computing", whole, excess),
+        *((phase["name"], phase["load_balance"], phase["excess"]) for phase in worst),
+    ]
+
+
+def _balance_table(rows: Sequence[_BalanceRow], document: Document) -> Section:
+    if not rows:
+        return ()
+    whole = document["load_balance"]
     counted = whole["instructions"] is not None
-    legend = (
-        f"balance %: load balance of the processes; excess: what process {whole['process']}, the "
-        "busiest of all, computes beyond the mean; phases add up to all"
-    )
+    short = f"excess: what process {whole['process']}, the busiest, computes beyond the mean"
+    legend = f"balance %: load balance of the processes; {short}; phases add up to all"
     if counted:
         legend += (
             "; instr., IPC, freq.: time that the busiest of a phase needs more because of its "
             "instructions, of fewer of them per cycle, of fewer cycles per second"
         )
-    causes = tuple(_COLUMNS) if counted else ()
-    forms = (("balance %", "busiest", *causes, "excess"), ("balance %", "excess"))
-    listings = [
-        (Listing("why processes differ", form, tuple(_balance_row(*one, form) for one in lines)),)
-        for form in forms
-    ]
-    return [(FitBlock(tuple((each,) for each in listings)), NoteBlock(legend))]
+    forms = (
+        ("balance %", "busiest", *(_COLUMNS if counted else ()), "excess"),
+        ("balance %", "excess"),
+    )
 
+    def table(some: Sequence[_BalanceRow]) -> FitBlock:
+        listings = (
+            Listing("why processes differ", form, tuple(_balance_row(*one, form) for one in some))
+            for form in forms
+        )
+        return FitBlock(tuple(((listing,),) for listing in listings))
 
-_COLUMNS = {"instr. %": "instructions", "IPC %": "ipc", "freq. %": "frequency"}
+    few = rows_within([TableRow(row[0]) for row in rows], _DIFFERING, 29)
+    brief = (table(rows[:few]), NoteBlock(short, Role.REMARK))
+    return (Brief(((table(rows), NoteBlock(legend, Role.REMARK)),), (brief,)),)
 
 
 def _balance_row(
@@ -252,11 +286,12 @@ def _teams(found: Sequence[Phase]) -> Section:
         )
         for phase in found
         if phase["team"] and not phase["small"]
-    )[:SHOWN]
+    )
     columns = heads(("threads", "imbalance %", "busiest thread", "overhead"))
     legend = NoteBlock(
         "imbalance: useful time of the busiest thread beyond the mean; overhead: of an execution "
-        "beyond the work of its busiest thread (fork, join, locks)"
+        "beyond the work of its busiest thread (fork, join, locks)",
+        Role.REMARK,
     )
     return (TableBlock(columns, rows, first="parallel regions"), legend) if rows else ()
 
@@ -268,58 +303,22 @@ def _calls(document: Document) -> Section:
         return ()
     step = any(use["per_iteration"] is not None for use in uses)
     timed = any(use["time"] is not None for use in uses)
-    names = ("per process", "per iteration", "computing", "time", "bytes")
-    left_out = {*(() if step else ("per iteration",)), *(() if timed else ("time",))}
-    columns = heads(name for name in names if name not in left_out)
-    rows = tuple(
-        TableRow(
-            use["name"],
-            texts(
-                (
-                    _number(use["per_process"]),
-                    *((_number(use["per_iteration"]),) if step else ()),
-                    _time(use["computing_before"]),
-                    *((format_time(use["time"] or 0.0, digits=3),) if timed else ()),
-                    "-" if use["bytes"] is None else format_size(use["bytes"], digits=3),
-                )
-            ),
-            1,
-        )
-        for use in uses
-    )
-    table = TableBlock(columns, rows[:_CALLS], first="MPI calls")
-    legend = NoteBlock(
-        "computing: between a call and what was before; time: in all; bytes: sent by each"
-    )
-    if len(rows) <= _CALLS:
-        return (table, legend)
-    hidden = NoteBlock(f"and {plural(len(rows) - _CALLS, 'call')} with less time")
-    whole = TableBlock(columns, rows, first="MPI calls")
-    return (Brief(((whole, legend),), ((table, hidden, legend),)),)
+    columns = {
+        "per process": lambda use: _number(use["per_process"]),
+        **({"per iteration": lambda use: _number(use["per_iteration"])} if step else {}),
+        "computing": lambda use: _time(use["computing_before"]),
+        **({"time": lambda use: _time(use["time"] or 0.0)} if timed else {}),
+        "bytes": lambda use: "-" if use["bytes"] is None else format_size(use["bytes"], digits=3),
+    }
+    rows = (TableRow(use["name"], texts(cell(use) for cell in columns.values()), 1) for use in uses)
+    legend = "computing: between a call and what was before; time: in all; bytes: sent by each"
+    table = TableBlock(heads(columns), tuple(rows), first="MPI calls")
+    return (table, NoteBlock(legend, Role.REMARK))
 
 
-def _histogram(phase: Phase) -> list[Section]:
-    """How long executions of the longest phase take."""
-    edges, counts = phase["histogram"]["edges"], phase["histogram"]["counts"]
-    if len(counts) < 2 or sum(counts) < len(counts):
-        return []
-    join = -(-len(counts) // _BINS)
-    bins = [sum(counts[at : at + join]) for at in range(0, len(counts), join)]
-    ends = [*edges[0:-1:join], edges[-1]]
-    rows = tuple(
-        TableRow(
-            f"{format_time(low, digits=3)} to {format_time(high, digits=3)}",
-            (TableCell(count(number)), BarBlock(number / max(bins))),
-            1,
-        )
-        for low, high, number in zip(ends, ends[1:], bins, strict=False)
-    )
-    return [(TableBlock(heads(("executions", "")), rows, title=f"time of {phase['name']}"),)]
-
-
-def _verdict(document: Document, found: Sequence[Phase]) -> str:
+def phase_verdict(document: Document) -> str:
     """Why the load balance is what it is, in a sentence."""
-    whole = document["load_balance"]
+    whole, found = document["load_balance"], longest_first(document)
     if whole is None:
         return "nothing is computed in the analysed part"
     longest = found[0]
@@ -364,6 +363,3 @@ def _number(value: float | None) -> str:
     if value is None:
         return "-"
     return count(round(value)) if value >= 100 or value == round(value) else f"{value:.3g}"
-
-
-VIEWS = Views(blocks, records, picture)

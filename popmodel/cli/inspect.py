@@ -1,0 +1,210 @@
+"""``popmodel inspect``: what a run does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from popmodel.base.errors import PartError, PopmodelError, UsageError
+from popmodel.base.plain import document
+from popmodel.base.units import format_time, plural
+from popmodel.base.values import cut, dataclass
+from popmodel.cli.command import option
+from popmodel.cli.parameters import (
+    APPLICATION,
+    FLOP_RATE,
+    FOA,
+    FROM_START,
+    REGION,
+    TRACE,
+    WINDOW,
+    one_of,
+)
+from popmodel.reports.formats import DRAWN
+from popmodel.reports.result import OfTrace, ResultValue
+
+if TYPE_CHECKING:
+    from popmodel.api.inputs import TraceLike
+    from popmodel.reports.views import Views
+    from popmodel.traces import Trace
+    from popmodel.traces.selection import Foa, TracePart, Window
+
+EXAMPLES = (
+    "popmodel inspect run.prv",
+    "popmodel inspect run.prv --show phases --foa auto",
+    "popmodel inspect run.prv --show structure --all",
+    "popmodel inspect run.prv --show communication -o matrix.svg",
+    "popmodel inspect run.prv --format json | jq .structure.period",
+)
+FORMATS = DRAWN
+PARTS = ("info", "structure", "phases", "communication")
+
+
+@dataclass(frozen=True)
+class Inspection(OfTrace):
+    """What a run does, as returned by `inspect`."""
+
+    trace: str  # Path of the trace
+    document: dict[str, Any]  # Schema ``popmodel/inspect/1``, without provenance
+
+    def __repr__(self) -> str:
+        values = {value.id: value.value for value in self.values()}
+        told = []
+        if "processes" in values:
+            told.append(plural(int(values["processes"] or 0), "process", "processes"))
+        if values.get("iterations"):
+            period = format_time(values["period"] or 0.0, digits=3)
+            told.append(f"{plural(int(values['iterations'] or 0), 'iteration')} of {period}")
+        for id, noun in (("phases", "phase"), ("messages", "message"), ("patterns", "pattern")):
+            if id in values:
+                told.append(plural(int(values[id] or 0), noun))
+        return cut(f"<Inspection of {self.trace}: {', '.join(told)}>")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/inspect/1``, without provenance."""
+        return self.document
+
+    @property
+    def views(self) -> Views:
+        """How the document is shown."""
+        from popmodel.reports.run_tables import VIEWS
+
+        return VIEWS
+
+    def values(self) -> list[ResultValue]:
+        """The numbers that have a name."""
+        info, structure, phases, talk = (self.document.get(name) for name in PARTS)
+        found: dict[str, float | None] = {}
+        if info:
+            found |= {"processes": info["processes"], "runtime": info["runtime"]}
+        if structure:
+            iterations = structure["iterations"]
+            found["iterations"] = len(iterations["begins"]) - 1 if iterations else 0
+            found |= {name: structure[name] for name in ("period", "confidence")}
+        if phases:
+            found |= {"phases": len(phases["phases"]), "computing": phases["computing"]}
+            found["load_balance"] = (phases["load_balance"] or {}).get("value")
+        if talk:
+            found |= {name: talk[name] for name in ("messages", "bytes")}
+            found["patterns"] = len(talk["patterns"])
+        return [ResultValue(id, value) for id, value in found.items()]
+
+
+def inspect(
+    trace: Annotated[TraceLike, TRACE],
+    *,
+    show: Annotated[
+        str | None,
+        option(
+            "|".join(PARTS),
+            "Show one part whole: what the trace holds, its iterations, where it computes, who "
+            "talks to whom. Default: what matters of all.",
+            one_of(PARTS),
+        ),
+    ] = None,
+    window: Annotated[Window | None, WINDOW] = None,
+    region: Annotated[str | None, REGION] = None,
+    from_start: Annotated[bool, FROM_START] = False,
+    foa: Annotated[Foa | None, FOA] = None,
+    application: Annotated[int, APPLICATION] = 1,
+    flop_rate: Annotated[float | None, FLOP_RATE] = None,
+) -> Inspection:
+    """Show what a run does: iterations, phases, communication.
+
+    Shows what the trace holds and what is wrong with it; the iterations, and a few that are like
+    the others (--foa auto takes them in other commands); the phases that take the time, told apart
+    by where they stand in the program, and why processes differ in them; who talks to whom and the
+    patterns of it: halo, shift, pipeline, butterfly, transpose, ring, all pairs, root, collectives.
+
+    Iterations are those of the whole run. Phases are those from MPI_Init to MPI_Finalize, records
+    and messages those of the whole trace, unless a part is selected.
+
+    Parameters
+    ----------
+    trace : path or Trace
+        The run.
+    show : {"info", "structure", "phases", "communication"}, optional
+        One part only; default: all. A part that cannot be had is None, and ``absent`` says why.
+    window, region, from_start, foa, application
+        As for `popmodel.metrics`. The structure is that of the whole run; `foa` is its focus.
+    flop_rate : float, optional
+        As for `popmodel.read`.
+
+    Raises
+    ------
+    FileError
+        If the trace cannot be read, or has no iterations where these are asked for.
+    PartError
+        If the trace has no such window, region or iteration.
+    ReplayError
+        If communication alone is asked for and messages or collectives cannot be matched.
+    UsageError
+        If options contradict each other.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.inspect("tests/data/ft.S.4.prv.gz")
+    >>> found["iterations"], found["messages"]
+    (6, 0)
+    >>> [part["kind"] for part in found.to_dict()["structure"]["parts"]]
+    ['initialisation', 'iterations', 'finalisation']
+    """
+    from popmodel.api.inputs import path_of, require_flop_rate, trace_of
+    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.traces.selection import TracePart
+
+    asked = TracePart.of(window, region, from_start, foa)
+    if show is not None and show not in PARTS:
+        raise UsageError(f"show: unknown part {show!r}", f"one of {', '.join(PARTS)}")
+    if show == "structure":
+        _refuse_part(window, region)
+    rated = show in _RATED
+    read = trace_of(trace, application=application, flop_rate=flop_rate, rated=rated)
+    part_of_run(asked, read)  # what is not in the trace is an error of no part alone
+    makers = _makers(asked)
+    found: dict[str, Any] = {}
+    absent: dict[str, str] = {}
+    for name in PARTS if show is None else (show,):
+        try:
+            if name in _RATED and not rated:
+                require_flop_rate(trace, flop_rate)
+            found[name] = makers[name](read)
+        except PopmodelError as error:
+            # What is not in the trace, or a trace that says nothing, leaves nothing to show.
+            if show is not None or name == "info" or isinstance(error, PartError):
+                raise
+            why = f"{error.message}: {error.hint}" if error.hint else error.message
+            found[name], absent[name] = None, why
+    more = {"absent": absent} if show is None else {}
+    path = path_of(trace)
+    return Inspection(path, document("popmodel/inspect/1", trace=path, **found, **more))
+
+
+_RATED = ("structure", "phases")
+"""Parts that tell times of computing."""
+
+
+def _makers(asked: TracePart) -> dict[str, Callable[[Trace], dict[str, Any]]]:
+    from popmodel.structure import descriptions
+    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.traces.info import info
+
+    return {
+        "info": lambda trace: info(trace, part_of_run(asked, trace)),
+        "structure": lambda trace: descriptions.structure_facts(trace, asked),
+        "phases": lambda trace: descriptions.phase_facts(trace, asked),
+        "communication": lambda trace: descriptions.communication_facts(trace, asked),
+    }
+
+
+def _refuse_part(window: Window | None, region: str | None) -> None:
+    from popmodel.base import shell
+
+    for name, value in (("region", region), ("window", window)):
+        if value is not None:
+            raise UsageError(
+                f"--{name}: structure shows whole runs, whose iterations --foa counts",
+                f"popmodel inspect TRACE --show phases --{name} {shell.quote(str(value))} shows "
+                f"what a {name} computes",
+            )

@@ -1,0 +1,568 @@
+"""Who talks to whom, how much, and in which patterns: facts, a matrix, sizes, calls, patterns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from popmodel.base.units import count, format_size, format_time, plural
+from popmodel.base.values import dataclass
+from popmodel.reports.blocks import (
+    SCREEN,
+    BarBlock,
+    Brief,
+    Code,
+    Facts,
+    Further,
+    Heading,
+    Listing,
+    NoteBlock,
+    Role,
+    Section,
+    TableBlock,
+    TableCell,
+    TableRow,
+    Title,
+    first_notes,
+    heads,
+    lines_of,
+    rows_within,
+    texts,
+    titled,
+    told_title,
+)
+from popmodel.reports.views import Document, Record
+
+SHOWN = 12
+"""Patterns on a page."""
+MOST = 32
+"""Rows of characters; more processes share rows."""
+SHADES = 9
+"""Shades of a drawing."""
+LEGEND = "# at least half of the largest, + a tenth, : a hundredth, . less"
+_SMALL = 6
+"""Processes up to which a screen shows the matrix."""
+_CALLS = 4
+_FIGURES = 34
+"""Columns of the figures of a pattern."""
+_WIDE = 16
+"""Processes up to which a cell has two characters, and every column its number."""
+_LEVELS = ((0.5, "#"), (0.1, "+"), (0.01, ":"), (0.0, "."))
+_OFFSETS = 4
+"""Offsets of partners that are named."""
+
+Pattern = Mapping[str, Any]
+Quantity = Literal["bytes", "messages"]
+
+
+def communication_blocks(trace: str, document: Document) -> list[Section]:
+    """Facts, the matrix, sizes, calls, patterns, notes."""
+    known = facts(document)
+    matrix, calls = _matrix(document), _calls(document)
+    small = document["processes"] <= _SMALL
+    used = 7 + lines_of(first_notes(document["caveats"]))
+    used += lines_of((value for _, value in known), 15)
+    if small and matrix:
+        used += document["processes"] + 4
+    elif calls:
+        used += min(len(calls), _CALLS) + 2 + (len(calls) > _CALLS)
+    return [
+        told_title(
+            Title(f"communication of {trace}", (_processes(document),)), document["caveats"]
+        ),
+        (Facts(tuple(known)),),
+        matrix if small else _further(matrix),
+        _further(_sizes(document)),
+        _further(_call_table(calls)) if small and matrix else _call_table(calls, _CALLS),
+        (Brief((_patterns(document),), (_in_short(document, SCREEN - used),)),),
+        _further(titled("notes", document["notes"])),
+    ]
+
+
+def communication_records(document: Document) -> Iterator[Record]:
+    """One line per quantity of a table: pairs, sizes, calls, patterns."""
+    each, processes = document["ranks_together"], document["processes"]
+    for pair in pairs_of(document):
+        ends = (ranks(rank // each, each, processes) for rank in (pair.sender, pair.receiver))
+        sums = {"messages": pair.messages, "bytes": pair.bytes}
+        yield from _lines("pair", " to ".join(ends), sums)
+    for size in document["sizes"]:
+        yield from _lines("size", f"{size['from']} to {size['below'] - 1} B", size)
+    for call in document["calls"]:
+        yield from _lines("call", call["name"], call)
+    for number, pattern in enumerate(document["patterns"]):
+        yield from _lines(pattern["kind"], f"{number}: {pattern_text(pattern)}", pattern)
+
+
+def _lines(table: str, name: str, entry: Mapping[str, Any]) -> Iterator[Record]:
+    wanted = {"calls": "1", "executions": "1", "messages": "1", "bytes": "B", "time": "s"}
+    for key, unit in wanted.items():
+        if isinstance(value := entry.get(key), int | float):
+            yield {"group": table, "name": name, "quantity": key, "unit": unit, "value": value}
+
+
+def facts(document: Document) -> list[tuple[str, str]]:
+    """What there is in all, line by line: what it is, and how much."""
+    found = [("messages", message_sum(document))]
+    if document["messages"]:
+        around = document["neighbours"]
+        least, most = count(around["min"]), count(around["max"])
+        span = least if least == most else f"{least} to {most}, mean {around['mean']:.3g}"
+        found.append(("partners", f"{span} per process"))
+    if (each := document["per_iteration"]) is not None:
+        size = format_size(each["bytes"], digits=3)
+        number = plural(each["iterations"], "iteration")
+        found.append(("per iteration", f"{each['messages']:.4g} messages, {size} ({number})"))
+    found.append(("grid", grid_text(document)))
+    if (window := document["analysed"]) is not None:
+        span = f"{window['begin']:.4g} s to {window['end']:.4g} s"
+        found.append(("analysed", f"{span} ({window['why']})"))
+    return found
+
+
+def _processes(document: Document) -> str:
+    nodes = document["nodes"]
+    number = plural(document["processes"], "process", "processes")
+    return number if nodes is None else f"{number} on {plural(nodes, 'node')}"
+
+
+def message_sum(document: Document) -> str:
+    """How many messages, how much, and what of it stays within nodes."""
+    if not document["messages"]:
+        return "none"
+    text = f"{count(document['messages'])}, {format_size(document['bytes'])}"
+    if (document["nodes"] or 1) > 1 and document["bytes"]:
+        within = document["within_nodes"]["bytes"] / document["bytes"]
+        text += f"; {100 * within:.0f} % of it within nodes"
+    return text
+
+
+def _further(section: Section) -> Section:
+    return (Further((section,)),) if section else ()
+
+
+def _matrix(document: Document) -> Section:
+    if not document["messages"]:
+        return ()
+    return (
+        Heading(f"{quantity_of(document)} from row to column"),
+        Code(tuple(matrix_lines(document))),
+        NoteBlock(LEGEND, Role.REMARK),
+    )
+
+
+def _sizes(document: Document) -> Section:
+    total = max((size["messages"] for size in document["sizes"]), default=0)
+    rows = tuple(
+        TableRow(
+            size_class(size["from"], size["below"]),
+            (
+                TableCell(count(size["messages"])),
+                TableCell(format_size(size["bytes"], digits=3)),
+                BarBlock(size["messages"] / total),
+            ),
+            depth=1,
+        )
+        for size in document["sizes"]
+    )
+    return (TableBlock(heads(("messages", "bytes")), rows, first="message sizes"),) if rows else ()
+
+
+def size_class(low: int, below: int) -> str:
+    """A class of sizes: ``4 KiB to 8 KiB``, the end left out."""
+    if low == 0:
+        return "0 B"
+    if below == low + 1:
+        return format_size(low)
+    return f"{format_size(low)} to {format_size(below)}"
+
+
+def _calls(document: Document) -> Sequence[TableRow]:
+    """Calls that communicate, those with most time first."""
+    used = [call for call in document["calls"] if call["calls"]]
+    return [
+        TableRow(
+            call["name"],
+            texts((count(call["calls"]), _time(call["time"]), _size(call["bytes"]))),
+            depth=1,
+        )
+        for call in sorted(used, key=lambda call: -(call["time"] or 0.0))
+    ]
+
+
+def _call_table(rows: Sequence[TableRow], most: int | None = None) -> Section:
+    """A table of calls; of more than so many a screen shows the first ones."""
+    if not rows:
+        return ()
+
+    def table(some: Sequence[TableRow]) -> TableBlock:
+        return TableBlock(heads(("calls", "time", "bytes")), tuple(some), first="MPI calls")
+
+    if most is None or len(rows) <= most:
+        return (table(rows),)
+    more = NoteBlock(f"and {plural(len(rows) - most, 'call')} with less time", Role.REMARK)
+    return (Brief(((table(rows),),), ((table(rows[:most]), more),)),)
+
+
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else format_time(seconds, digits=3)
+
+
+def _size(size: float | None) -> str:
+    return format_size(size, digits=3) if size else "-"
+
+
+def _patterns(document: Document) -> Section:
+    """All patterns, in the order of the program."""
+    return _listing([_row(pattern_text(one), [one], _where(one)) for one in document["patterns"]])
+
+
+def _in_short(document: Document, room: int) -> Section:
+    """Patterns that are alike together, those with most bytes first, on so many lines."""
+    ordered = alike(document)
+    rows = [_row(text, same, "") for text, same in ordered]
+    shown = rows_within(rows, room, _FIGURES)
+    if shown < len(rows):
+        shown = rows_within(rows, room - 1, _FIGURES)
+    left = ordered[shown:]
+    size = sum(one["bytes"] for _, same in left for one in same)
+    more = f"and {plural(len(left), 'pattern')} with {format_size(size, digits=3)}"
+    return (*_listing(rows[:shown]), *([NoteBlock(more, Role.REMARK)] if left else []))
+
+
+def alike(document: Document) -> list[tuple[str, list[Pattern]]]:
+    """Patterns in words, with all that are alike; those with most bytes first."""
+    found: dict[str, list[Pattern]] = {}
+    for one in document["patterns"]:
+        found.setdefault(pattern_text(one), []).append(one)
+    ordered = sorted(found.items(), key=lambda item: -sum(one["bytes"] for one in item[1]))
+    return [item for item in ordered if item[1][0]["facts"].get("op") != "init"]
+
+
+def _listing(rows: Sequence[TableRow]) -> Section:
+    columns = ("executions", "messages", "bytes")
+    return (Listing("patterns", columns, tuple(rows)),) if rows else ()
+
+
+def _row(text: str, same: Sequence[Pattern], where: str) -> TableRow:
+    sums = [sum(one[key] for one in same) for key in ("executions", "messages", "bytes")]
+    figures = [count(sums[0]), count(sums[1]), _size(sums[2])]
+    return TableRow(f"{text}{where}{inexact(same)}", texts(figures))
+
+
+def inexact(same: Sequence[Pattern]) -> str:
+    """Why patterns are not exact, in brackets; empty where all are."""
+    reasons = list(dict.fromkeys(one["why"] for one in same if one["why"]))
+    return f" (not exact: {'; '.join(reasons)})" if reasons else ""
+
+
+def _where(pattern: Pattern) -> str:
+    """Where a pattern stands: its calls, region and loops."""
+    parts = [pattern["calls"], *pattern["inside"]]
+    if also := pattern["facts"].get("also"):
+        parts.append(f"or {', '.join(also)}")
+    if pattern["loops"]:
+        parts.append("loop of " + " of ".join(f"{times:.4g}" for times in pattern["loops"]))
+    return f" [{'; '.join(parts)}]"
+
+
+# The matrix.
+
+
+@dataclass(frozen=True)
+class MatrixPair:
+    """Messages from one process to another, or between processes that are taken together."""
+
+    # Ranks; the first ones of those together.
+    sender: int
+    receiver: int
+    # How many, and how much.
+    messages: int
+    bytes: int
+    within: bool  # Whether both are on one node
+
+
+class MatrixCell(NamedTuple):
+    """A cell with something in it."""
+
+    row: int
+    column: int
+    shade: int  # From 1 to `SHADES`, higher for more
+    told: str  # What is in it
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Sums over square cells of neighbouring ranks."""
+
+    each: int  # Ranks of a row and of a column
+    rows: int  # Rows, and as many columns
+    # By row and column: messages and bytes, where there are any messages.
+    cells: Mapping[tuple[int, int], tuple[int, int]]
+
+
+def pairs_of(document: Document) -> Iterator[MatrixPair]:
+    """The pairs of a document."""
+    columns = ("from", "to", "messages", "bytes", "within_node")
+    for row in zip(*(document["pairs"][name] for name in columns), strict=True):
+        yield MatrixPair(*row)
+
+
+def binned(document: Document, most: int) -> Binned:
+    """Take neighbouring ranks together, so that there are at most `most` rows."""
+    processes, together = document["processes"], document["ranks_together"]
+    each = -(-processes // most)
+    each = -(-each // together) * together
+    cells: dict[tuple[int, int], tuple[int, int]] = {}
+    for pair in pairs_of(document):
+        place = pair.sender // each, pair.receiver // each
+        messages, size = cells.get(place, (0, 0))
+        cells[place] = messages + pair.messages, size + pair.bytes
+    return Binned(each, -(-processes // each), cells)
+
+
+def ranks(row: int, each: int, processes: int) -> str:
+    """Ranks of a row: ``8`` or ``8-11``."""
+    first, last = row * each, min((row + 1) * each, processes) - 1
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def cell_text(sender: str, receiver: str, messages: int, size: int) -> str:
+    """Some messages in words."""
+    text = f"{sender} to {receiver}: {plural(messages, 'message')}"
+    return f"{text}, {format_size(size, digits=3)}" if size else text
+
+
+@dataclass(frozen=True)
+class MatrixScale:
+    """Classes of values, each from a power of two to another, and their shades."""
+
+    low: int  # Exponent of the lower end of the first class
+    step: int  # A class is 2**step wide
+    classes: int  # How many there are, at most `SHADES`
+
+    def shade(self, value: float) -> int:
+        """From 1 to `SHADES`, higher for more; 0 of nothing."""
+        return self._shade((math.frexp(value)[1] - 1 - self.low) // self.step) if value else 0
+
+    def ends(self) -> list[tuple[int, int]]:
+        """Shade and lower end of each class, ascending."""
+        return [
+            (self._shade(number), 2 ** (self.low + number * self.step))
+            for number in range(self.classes)
+        ]
+
+    def _shade(self, number: int) -> int:
+        if self.classes == 1:
+            return SHADES
+        return 1 + (2 * number * (SHADES - 1) + self.classes - 1) // (2 * (self.classes - 1))
+
+
+def scale(values: Iterable[float]) -> MatrixScale:
+    """A scale for values of at least 1, or 0."""
+    exponents = [math.frexp(value)[1] - 1 for value in values if value]
+    if not exponents:
+        return MatrixScale(0, 1, 0)
+    low, octaves = min(exponents), max(exponents) - min(exponents) + 1
+    step = -(-octaves // SHADES)
+    return MatrixScale(low, step, -(-octaves // step))
+
+
+def matrix_lines(document: Document, most: int = MOST) -> list[str]:
+    """The matrix as lines of characters, not more than 80 of them wide."""
+    found = binned(document, most)
+    index = _index(quantity_of(document))
+    names = [ranks(row, found.each, document["processes"]) for row in range(found.rows)]
+    label = max(map(len, names))
+    largest = max(values[index] for values in found.cells.values())
+    wide = found.rows <= _WIDE and found.each == 1
+    drawn = [f"{'':{label}} {_columns(names, wide=wide)}".rstrip()]
+    for row, name in enumerate(names):
+        values = (found.cells.get((row, column), (0, 0))[index] for column in range(found.rows))
+        cells = (_character(value, largest) for value in values)
+        text = "".join(f"{cell:>3}" for cell in cells) if wide else "".join(cells)
+        drawn.append(f"{name:>{label}} {text}".rstrip())
+    return drawn
+
+
+def quantity_of(document: Document) -> Quantity:
+    """What a matrix shows: bytes, or messages where all are empty."""
+    return "bytes" if document["bytes"] else "messages"
+
+
+def _index(quantity: Quantity) -> int:
+    return ("messages", "bytes").index(quantity)
+
+
+def _columns(names: Sequence[str], *, wide: bool) -> str:
+    if wide:
+        return "".join(f"{name:>3}" for name in names)
+    text = ""
+    for place in range(0, len(names), 8):
+        text = text.ljust(place) + names[place].partition("-")[0]
+    return text
+
+
+def _character(value: int, largest: int) -> str:
+    if not value:
+        return " "
+    return next(sign for least, sign in _LEVELS if value >= least * largest)
+
+
+def drawn(
+    found: Binned, names: Sequence[str], quantity: Quantity
+) -> tuple[tuple[MatrixCell, ...], tuple[tuple[int, str], ...]]:
+    """Shaded cells, and what the shades mean."""
+    index = _index(quantity)
+    made = scale(values[index] for values in found.cells.values())
+    cells = tuple(
+        MatrixCell(row, column, shade, cell_text(names[row], names[column], *values))
+        for (row, column), values in sorted(found.cells.items())
+        if (shade := made.shade(values[index]))
+    )
+    written: Any = format_size if quantity == "bytes" else count
+    return cells, tuple((shade, written(low)) for shade, low in made.ends())
+
+
+# Patterns in words.
+
+
+def grid_text(document: Document) -> str:
+    """The grids of the ranks, and what is uncertain about them."""
+    note = document["grid_note"]
+    found = [f"{_grid(grid)}, {_share(grid['share'])} of the bytes" for grid in document["grids"]]
+    if not found:
+        return f"none: {note}"
+    return "; then ".join(found) + (f" ({note})" if note else "")
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.0f} %" if share > 0.995 else f"{100 * share:.2g} %"
+
+
+def _dims(dims: list[int]) -> str:
+    return " x ".join(map(str, dims))
+
+
+def _grid(facts: Mapping[str, Any]) -> str:
+    """A grid: ``4 x 4 periodic``, ``16 in a ring``."""
+    if len(facts["dims"]) == 1:
+        return f"{facts['dims'][0]} in a {'ring' if facts['periodic'][0] else 'line'}"
+    return f"{_dims(facts['dims'])}{_around(facts['periodic'])}"
+
+
+def _around(periodic: list[bool]) -> str:
+    if not any(periodic):
+        return ""
+    if all(periodic):
+        return " periodic"
+    which = ", ".join(str(axis) for axis, wraps in enumerate(periodic) if wraps)
+    return f" periodic along {which}"
+
+
+def pattern_text(pattern: Mapping[str, Any]) -> str:
+    """A pattern in a phrase."""
+    text: str = _PHRASES[pattern["kind"]](pattern["facts"])
+    return text
+
+
+def _halo(facts: Mapping[str, Any]) -> str:
+    sides: dict[str, list[float]] = {}
+    for way in facts["directions"]:
+        along = [str(axis) for axis, step in enumerate(way["move"]) if step]
+        name = f"along {along[0]}" if len(along) == 1 else "to edges and corners"
+        sides.setdefault(name, []).append(way["bytes"])
+    sizes = [f"{_size_range(each)} {name}" for name, each in sorted(sides.items())]
+    if len({way["bytes"] for way in facts["directions"]}) == 1:
+        sizes = [f"{_size_range([facts['directions'][0]['bytes']])} each way"]
+    return f"halo on {_grid(facts)}: {', '.join(sizes)}{_times(facts)}"
+
+
+def _times(facts: Mapping[str, Any]) -> str:
+    """How often every message is there in an execution, if not once."""
+    return f", each {count(facts['times'][0])} times" if "times" in facts else ""
+
+
+def _size_range(sizes: Sequence[float]) -> str:
+    least, most = min(sizes), max(sizes)
+    if least == most:
+        return format_size(least, digits=3)
+    return f"{format_size(least, digits=3)} to {format_size(most, digits=3)}"
+
+
+def _shift(facts: Mapping[str, Any]) -> str:
+    size = _size_range([way["bytes"] for way in facts["directions"]])
+    along = f" along {facts['dim']}" if len(facts["dims"]) > 1 else ""
+    return f"shift by {facts['by']:+d}{along} of {_grid(facts)}: {size}{_times(facts)}"
+
+
+def _pipeline(facts: Mapping[str, Any]) -> str:
+    ways = ", ".join(
+        f"{way} along {axis}"
+        for axis, way in zip(facts["crosses"], facts["direction"], strict=True)
+    )
+    size = _size_range([way["bytes"] for way in facts["directions"]])
+    return f"pipeline on {_grid(facts)}, {ways}, {facts['blocks']:g} blocks: {size}"
+
+
+def _butterfly(facts: Mapping[str, Any]) -> str:
+    flips = ", ".join(map(str, facts["flips"]))
+    return f"butterfly with rank XOR {flips}: {_size_range(facts['bytes'])}"
+
+
+def _transpose(facts: Mapping[str, Any]) -> str:
+    block = f" blocks of {count(facts['block'])}" if facts["block"] > 1 else " ranks"
+    return (
+        f"transpose of {facts['rows']} x {facts['columns']}{block}: {_size_range(facts['bytes'])}"
+    )
+
+
+def _ring(facts: Mapping[str, Any]) -> str:
+    size = _size_range(facts["bytes"])
+    if facts["offsets"] in ([0], (0,)):
+        return f"messages to itself: {size}"
+    offsets = ", ".join(f"{offset:+d}" for offset in facts["offsets"])
+    return f"ring with offsets {offsets} modulo P: {size}"
+
+
+def _pairwise(facts: Mapping[str, Any]) -> str:
+    return f"all pairs: {_size_range(facts['bytes'])}"
+
+
+def _root(facts: Mapping[str, Any]) -> str:
+    way = "from all to" if facts["way"] == "from all" else "to all from"
+    return f"{way} rank {facts['root']}: {_size_range(facts['bytes'])}"
+
+
+def _collective(facts: Mapping[str, Any]) -> str:
+    sizes = _size_range([facts["bytes_min"], facts["bytes_max"]])
+    members = " or ".join(map(str, facts["members"]))
+    if facts["comm"] == "all":
+        who = "all"
+    else:
+        groups = f", colour {facts['comm']}" if facts["comm"] else ""
+        who = f"groups of {members}{groups}"
+    kind = "" if facts["blocking"] else " nonblocking"
+    return f"{facts['op']}{kind} of {who}: {sizes}"
+
+
+def _list(facts: Mapping[str, Any]) -> str:
+    offsets = sorted(facts["by_offset"], key=lambda one: -one["messages"])
+    named = ", ".join(f"{one['offset']:+d}" for one in offsets[:_OFFSETS])
+    more = ", ..." if len(offsets) > _OFFSETS else ""
+    return f"no pattern: offsets {named}{more} modulo P"
+
+
+_PHRASES = {
+    "halo": _halo,
+    "shift": _shift,
+    "pipeline": _pipeline,
+    "butterfly": _butterfly,
+    "transpose": _transpose,
+    "ring": _ring,
+    "pairwise": _pairwise,
+    "root": _root,
+    "collective": _collective,
+    "list": _list,
+}

@@ -1,3 +1,0 @@
-"""No picture."""
-
-picture = None
