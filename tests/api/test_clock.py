@@ -92,8 +92,7 @@ def results(path: Path, window: str) -> dict[str, Any]:
         for verb in (
             popmodel.inspect,
             popmodel.metrics,
-            popmodel.replay,
-            popmodel.sensitivity,
+            popmodel.whatif,
         ):
             made = verb(str(path), **options)  # type: ignore[operator]
             found[f"{verb.__name__} {part}"] = made.to_dict()

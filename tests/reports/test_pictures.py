@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from console import ROOT
 
-from popmodel.api.communication import communication
 from popmodel.api.inputs import trace_of
 from popmodel.base.errors import PopmodelError
+from popmodel.cli.inspect import inspect
 from popmodel.cli.metrics import metrics
 from popmodel.reports import plots
 from popmodel.reports.palette import KIND_COLOURS, shade
@@ -119,7 +119,7 @@ def test_a_run_over_time_is_drawn_as_long_as_it_is(run_over_time: Timeline) -> N
 
 
 def test_a_matrix_has_the_messages_of_its_ranks() -> None:
-    document = communication(STENCIL).to_dict()
+    document = inspect(STENCIL, show="communication").to_dict()["communication"]
     shown = plots.communication_matrix(document).axes[0].collections[0].get_array()
     for sender, receiver, size in zip(
         *(document["pairs"][name] for name in ("from", "to", "bytes")), strict=True
