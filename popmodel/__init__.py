@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from popmodel.cli.predict import predict
     from popmodel.cli.report import report
     from popmodel.cli.signature import signature
+    from popmodel.cli.study import study
     from popmodel.cli.validate import validate
     from popmodel.cli.whatif import whatif
     from popmodel.efficiency.hierarchy import load_families
@@ -53,6 +54,7 @@ _HOMES = {
     "read": "popmodel.traces.read",
     "report": "popmodel.cli.report.report",
     "signature": "popmodel.cli.signature.signature",
+    "study": "popmodel.cli.study.study",
     "validate": "popmodel.cli.validate.validate",
     "whatif": "popmodel.cli.whatif.whatif",
 }
@@ -73,6 +75,7 @@ __all__ = [
     "read",
     "report",
     "signature",
+    "study",
     "validate",
     "whatif",
 ]

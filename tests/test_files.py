@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.api import study
 from popmodel.base import files
 from popmodel.base.errors import FileError
 from popmodel.base.files import ENDING
+from popmodel.cli.study import _keep
 from popmodel.machines.bench import run_directory
 from popmodel.machines.bench.bench_plan import BenchPlan
 
@@ -246,9 +246,9 @@ def test_no_document_holds_what_json_does_not_know() -> None:
 def test_plans_and_results_of_studies_are_read_back_before_they_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = tmp_path / "sweep.json"
+    result = tmp_path / "splits.json"
     with pytest.raises(FileError, match="is not written, for popmodel could not read it: "):
-        study._keep(result, {"schema": "popmodel/sweep/1", "candidates": 3})
+        _keep(result, {"schema": "popmodel/splits/1", "candidates": 3})
     plan = BenchPlan("quick", ("core",), 1, 1, 0, (), {})
     monkeypatch.setattr(BenchPlan, "to_dict", lambda _: {"launches": "none"})
     with pytest.raises(FileError, match="is not written, for popmodel could not read it: "):

@@ -35,7 +35,7 @@ STATEMENTS = {
     "machines": 5260,
     "validation": 870,
     "timeline": 907,
-    "studies": 1031,
+    "studies": 1175,
     "prediction": 1630,
     "kernel": 20,
 }

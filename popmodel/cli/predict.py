@@ -89,7 +89,7 @@ class Prediction(Result):
 
     def __repr__(self) -> str:
         document = self.to_dict()
-        return cut(f"<Prediction {_subject(document)}: {'; '.join(_figures(document))}>")
+        return cut(f"<Prediction {_subject(document)}: {'; '.join(figures(document))}>")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document of the command (``--format json``) without provenance."""
@@ -116,7 +116,7 @@ class Prediction(Result):
         """Runtime and efficiencies of a run, or of the best split of each number of cores."""
         document = self.to_dict()
         if "candidates" in document:
-            return [value for best in _best(document) for value in _of_split(best)]
+            return [value for best in best_splits(document) for value in split_values(best)]
         if "metrics" not in document:
             return []
         found = [_value("runtime", document["runtime"])]
@@ -143,12 +143,12 @@ def _subject(document: Document) -> str:
     return f"{document['application']['name']} on {document['machine']['name']}"
 
 
-def _figures(document: Document) -> list[str]:
+def figures(document: Document) -> list[str]:
     """What a prediction says, in a few words each."""
     if "candidates" in document:
         best = [
             f"{count(one['processes'] * one['threads'])} cores: {_size(one)}, {_estimate(one)}"
-            for one in _best(document)
+            for one in best_splits(document)
         ]
         shown = [*best[:_SHOWN], "..."] if len(best) > _SHOWN else best
         return [f"{plural(len(document['candidates']), 'split')}", *shown]
@@ -181,7 +181,7 @@ def _estimate(one: Document) -> str:
     return f"{text} (90 %: {low} .. {high})"
 
 
-def _best(document: Document) -> list[Document]:
+def best_splits(document: Document) -> list[Document]:
     """The split to take of each number of cores: the first of those that are as good."""
     candidates = {(one["processes"], one["threads"]): one for one in document["candidates"]}
     first: dict[int, Document] = {}
@@ -190,7 +190,7 @@ def _best(document: Document) -> list[Document]:
     return list(first.values())
 
 
-def _of_split(one: Document) -> list[ResultValue]:
+def split_values(one: Document) -> list[ResultValue]:
     where = plural(one["processes"] * one["threads"], "core")
     ids = ("runtime", "parallel_efficiency")
     return [_value(id, one[id], where) for id in ids]

@@ -401,25 +401,29 @@ def _subject(
     from popmodel.api.inputs import profile_of, signature_of
     from popmodel.base.documents import parse_json, read_text
     from popmodel.model.run.placement import WHOLE
-    from popmodel.model.signature.program import Signature
     from popmodel.prediction.prediction import PredictedRun
     from popmodel.validation import predictions
 
-    saved = not isinstance(source, Signature) and str(source).lower().endswith(".json")
-    if not saved and not isinstance(source, PredictedRun):
-        return predictions.of_application(
-            signature_of(source), profile_of(machine), changes, allocation
-        )
-    if machine is not None or changes or allocation != WHOLE:
+    is_made = isinstance(source, PredictedRun) or _is_saved(source)
+    if is_made and (machine is not None or changes or allocation != WHOLE):
         raise UsageError(
             "machine, parameters, nodes, cores and binding do not go with a saved prediction",
             "name the application instead, to predict anew",
         )
     if isinstance(source, PredictedRun):
         return predictions.of_prediction(source)
-    path = os.fspath(source)
+    if not is_made:
+        return predictions.of_application(
+            signature_of(source), profile_of(machine), changes, allocation
+        )
+    path = str(source)
     content = predictions.PREDICTION.read(parse_json(read_text(path), path), path)
     return predictions.of_document(content, path)
+
+
+def _is_saved(source: SignatureLike | PredictedRun) -> bool:
+    """Whether a prediction is read from a file."""
+    return isinstance(source, str | os.PathLike) and str(source).lower().endswith(".json")
 
 
 def _refuse_conflicts(runs: Sequence[MeasuredRow], changes: Mapping[str, float]) -> None:

@@ -51,7 +51,11 @@ def _predicted(document: Document) -> Views:
 
 def _splits(document: Document) -> Views:
     views: Views = _attribute(
-        "projection_tables.SPLITS" if "projection" in document else "split_tables.VIEWS"
+        "projection_tables.SPLITS"
+        if "projection" in document
+        else "study_tables.VIEWS"
+        if "study" in document
+        else "split_tables.VIEWS"
     )
     return views
 
@@ -66,7 +70,6 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "splits": _splits,
     "signature-check": _checked_signature,
     "signature-from": "signature_tables.VIEWS",
-    "study": "study.VIEWS",
     "validate": _of_families("validation_tables"),
     "whatif": _whatif,
 }

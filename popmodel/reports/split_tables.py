@@ -50,7 +50,7 @@ def blocks(document: Document) -> list[Section]:
     short = Title(application(document, brief=True), title.rights)
     about = Facts(facts(document))
     whole: list[Section] = [
-        (_table(document),),
+        (split_table(document),),
         learnt_runs(document),
         *(
             (
@@ -68,12 +68,12 @@ def blocks(document: Document) -> list[Section]:
             *omitted(document),
             *notes(document.get("assumptions", ()), Role.WARNING),
         ),
-        (Brief(((title, about),), ((short, about),)), *_answer(document)),
+        (Brief(((title, about),), ((short, about),)), *answer(document)),
         (Brief(tuple(whole), tuple(_in_brief(document))),),
     ]
 
 
-def _answer(document: Document) -> Section:
+def answer(document: Document) -> Section:
     """What to take, and what is as good."""
     choices = document["choices"]
     if len(choices) > 1:
@@ -103,7 +103,7 @@ def _in_brief(document: Document) -> list[Section]:
     one_node = by_split[tuple(last["take"])]["nodes"] == 1
     comment = plural(last["cores"], "core") if len(choices) > 1 else ""
     return [
-        (_table(document, brief=True),),
+        (split_table(document, brief=True),),
         (Facts((("uncertain", decides[0]),)),) if decides and len(choices) == 1 else (),
         notes(growth(one) for one in document["growth"][-1:]),
         (CommandBlock((launch[one_node],), comment),),
@@ -180,7 +180,10 @@ def _what_if(document: Document) -> str:
 # -- the table
 
 
-def _table(document: Document, *, brief: bool = False) -> FitBlock:
+_ROWS = 9  # of a table on a screen
+
+
+def split_table(document: Document, *, brief: bool = False, most: int = _ROWS) -> FitBlock:
     """The table; a narrow screen leaves columns out, which are named below."""
     known = [
         name
@@ -192,7 +195,7 @@ def _table(document: Document, *, brief: bool = False) -> FitBlock:
     for number in range(len(least_needed) + 1):
         left_out = least_needed[:number]
         columns = [name for name in known if name not in left_out]
-        table, more = _splits(document, columns, brief=brief)
+        table, more = _splits(document, columns, _shown(document, most) if brief else None)
         remarks = [*more, *_remarks(document, brief=brief)]
         if left_out:
             remarks.append(f"not shown (terminal too narrow): {', '.join(left_out)}")
@@ -201,7 +204,7 @@ def _table(document: Document, *, brief: bool = False) -> FitBlock:
 
 
 def _splits(
-    document: Document, columns: Sequence[str], *, brief: bool
+    document: Document, columns: Sequence[str], brief: Sequence[Entry] | None
 ) -> tuple[TableBlock, list[str]]:
     """A line for each split; refused ones say why in place of figures; and what is left out."""
     rows: list[TableRow] = []
@@ -209,9 +212,9 @@ def _splits(
         max(len(str(one[key])) for one in ordered(document)) for key in ("processes", "threads")
     ]
     several = len(document["choices"]) + len(document["impossible"]) > 1
-    shown = _shown(document) if brief else ordered(document)
+    shown = ordered(document) if brief is None else brief
     for cores, group in groupby(shown, split_cores):
-        if several and not brief:
+        if several and brief is None:
             rows.append(TableRow(plural(cores, "core")))
         for first, last in runs(list(group)):
             mark = "*" if _is_taken(first, document) else " "
@@ -234,22 +237,19 @@ def _splits(
     return TableBlock(heads(columns), tuple(rows), first="  P x T"), more
 
 
-_ROWS = 9  # of a table on a screen
-
-
-def _shown(document: Document) -> list[Entry]:
+def _shown(document: Document, most: int) -> list[Entry]:
     """What a screen shows: of several numbers of cores what to take, else the best splits."""
     every = ordered(document)
     if len(document["choices"]) > 1:
         taken = [one for one in every if _is_taken(one, document)]
-        return taken[-_ROWS:]
-    if sum(1 for _ in runs(every)) <= _ROWS:
+        return taken[-most:]
+    if sum(1 for _ in runs(every)) <= most:
         return every
 
     def lost(one: Entry) -> tuple[bool, float]:
         return one["regret"] is None, one["regret"] or one["runtime"]["value"]
 
-    best = sorted((one for one in every if "why" not in one), key=lost)[:_ROWS]
+    best = sorted((one for one in every if "why" not in one), key=lost)[:most]
     return [one for one in every if one in best]
 
 
@@ -261,7 +261,8 @@ def _mark(one: Entry) -> str:
 def _remarks(document: Document, *, brief: bool) -> list[str]:
     """What the column of probabilities, the intervals and the marks mean."""
     texts = []
-    if any(one["runtime"]["low"] is not None for one in document["candidates"]):
+    sure = any(if_sure(one, "probability_best", document) for one in document["candidates"])
+    if sure or (not brief and any(one["runtime"]["low"] for one in document["candidates"])):
         best = "best: probability of being the fastest"
         texts.append(best if brief else f"{best}; {INCLUDED}")
     reasons = {
@@ -282,14 +283,14 @@ def _beyond(document: Document) -> list[str]:
         EXTRAPOLATED: "extrapolated",
         OUTSIDE: "too far outside the measured range for an interval",
     }
-    texts = []
+    reasons: dict[str, list[str]] = {}
     for status, mark in _MARKS.items():
         there = [one["validity"] for one in document["candidates"]]
         there = [one for one in there if one["status"] == status]
         if there:
             farthest = max(there, key=lambda one: float(one["factor"]))
-            texts.append(f"{mark} {words[status]}: {farthest['reasons'][0]}")
-    return texts
+            reasons.setdefault(farthest["reasons"][0], []).append(f"{mark} {words[status]}")
+    return [f"{', '.join(marks)}: {why}" for why, marks in reasons.items()]
 
 
 def _is_taken(one: Entry, document: Document) -> bool:

@@ -35,7 +35,7 @@ from popmodel.studies.executor import (
     trace_of,
     undisturbed,
 )
-from popmodel.studies.manifest import StudyStep, unwritable
+from popmodel.studies.manifest import Manifest, StudyStep, unwritable
 from popmodel.studies.plan import REPEATS, PlannedRun, half_width
 from popmodel.traces import read
 from popmodel.traces.selection import focused
@@ -180,6 +180,12 @@ def _parameters(run: PlannedRun) -> str:
 
 
 # What makes the answer doubtful: few or disturbed runs, the check.
+
+
+def without_structure(manifest: Manifest) -> list[str]:
+    """Say that the signature rests on times alone, where it does."""
+    notes = manifest.steps["signature"].facts["notes"]
+    return [note for note in notes if note.startswith(WITHOUT)]
 
 
 def doubts(

@@ -10,7 +10,7 @@
         signature.toml         the same, found in all runs
         machine.json           profile of this machine, with its samples beside it
         target.json            profile of the machine that the splits are for
-        sweep.json, validation.json, study.json   what came of it
+        splits.json, validation.json, report.html   what came of it
         .lock                  held by the command that works in the directory
 
 A step is noted when all of its files are there; they get their names when they are complete. So

@@ -148,6 +148,28 @@ class StudyRequest:
         """Values of the parameters for the splits."""
         return {**{name: values[-1] for name, values in self.settings.items()}, **self.at}
 
+    def again(self, folder: Path, *more: str) -> str:
+        """The command that asks for this, as it can be pasted."""
+        words = ["popmodel", "study", "--cores", ",".join(map(str, self.cores))]
+        for name, values in self.settings.items():
+            words += ["--set", f"{name}={','.join(f'{value:.15g}' for value in values)}"]
+        for name, value in self.at.items():
+            words += ["--target", f"{name}={value:.15g}"]
+        if self.budget != DEFAULT_BUDGET:
+            words += ["--budget", f"{self.budget:g}s"]
+        options = {
+            "--runs": self.runs,
+            "--max-cores": self.max_cores,
+            "--machine": self.machine,
+            "--target-machine": self.target_machine,
+            "--signature": self.signature,
+            "--script": "slurm" if self.script else None,
+            "-o": str(folder),
+        }
+        for option, given in options.items():
+            words += [] if given is None else [option, str(given)]
+        return shell.join([*words, *more, "--", *self.command])
+
 
 @dataclass(frozen=True)
 class Prepared:

@@ -110,7 +110,7 @@ def place(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def arguments(mpi: Mpi, program: Path, *words: str, options: tuple[str, ...] = ()) -> list[str]:
     """A study on the two cores of a profile, however many this machine has."""
-    more = ["--machine", str(VM), *options]
+    more = ["--machine", str(VM), "--all", *options]
     return ["study", "--cores", "2", *more, "--", mpi.mpirun, "-n", "{P}", str(program), *words]
 
 
@@ -167,7 +167,7 @@ def test_a_study_ends_with_a_validated_recommendation(
     status, again, err = popmodel(*call[:1], "--format", "json", *call[1:])
     assert (status, err) == (0, "")
     document = json.loads(again)
-    assert document["schema"] == "popmodel/sweep/1"
+    assert document["schema"] == "popmodel/splits/1"
     assert document["application"]["settings"]["N"] == 48
     told = document["study"]
     names = [run["name"] for run in told["runs"]]
@@ -184,7 +184,7 @@ def test_a_study_ends_with_a_validated_recommendation(
     assert not undocumented(manifest("stencil3d.study"), "")
     # What is kept is what the commands of the steps make.
     commands = {one["step"]: shlex.split(one["command"]) for one in told["commands"]}
-    status, swept, _ = popmodel(*commands["sweep"][1:], "--format", "json")
+    status, swept, _ = popmodel(*commands["splits"][1:], "--format", "json")
     assert (status, json.loads(swept)["candidates"]) == (0, document["candidates"])
     status, checked, _ = popmodel(*commands["validation"][1:], "--format", "json")
     assert (status, json.loads(checked)["splits"][0]["runtime"]) == (
@@ -235,7 +235,7 @@ def test_a_program_without_a_signature_is_described_by_its_traces(
     status, text, err = popmodel(*arguments(mpi, path, *words, options=("-o", "here", *options)))
     assert status == 0, err
     assert "finding the signature in " in err
-    document = json.loads(Path("here/study.json").read_text())
+    document = json.loads(Path("here/splits.json").read_text())
     told = document["study"]
     assert told["signature"]["given"] is None
     assert not undocumented(told, "study")
@@ -272,7 +272,7 @@ def test_what_it_prints_can_be_pasted(
     call = arguments(mpi, ring, *words, options=options)
     status, _, err = popmodel(*call)
     assert status == 0, err
-    document = json.loads(Path("my study/study.json").read_text())
+    document = json.loads(Path("my study/splits.json").read_text())
     started = shlex.split(document["choices"][0]["launch_mpirun"].replace("\\\n", ""))
     assert started[-len(words) - 1 :] == [str(ring), *words]
     # Each command of a step, in a shell, beside the files that it made the first time.
@@ -313,7 +313,7 @@ def test_what_rests_on_a_run_that_was_lost_is_made_anew(
         learnt_before = learnt()
         trace = Path(f"here/runs/{name}.prv.gz")
         trace.write_bytes(trace.read_bytes()[:-9])
-        before = Path("here/study.json").read_bytes()
+        before = Path("here/splits.json").read_bytes()
         status, again, err = popmodel(*call)
         assert status == 0, err
         assert f"run {name}: its files were changed or lost: it is made again\n" in err
@@ -324,7 +324,7 @@ def test_what_rests_on_a_run_that_was_lost_is_made_anew(
         assert runs[name]["seconds"] == steps[f"run {name}"]["facts"]["seconds"]
         status, measured, _ = popmodel("metrics", str(trace), "--format", "json")
         assert runs[name]["runtime"] == json.loads(measured)["runs"][0]["runtime"]
-        assert Path("here/study.json").read_bytes() != before
+        assert Path("here/splits.json").read_bytes() != before
     assert json.loads(first)["study"]["runs"] != json.loads(again)["study"]["runs"]
 
 
@@ -423,7 +423,7 @@ def test_only_runs_that_the_signature_allows_are_planned(
     options = (*OF_RING[:2], "--max-cores", "4", "--dry-run")
     status, out, err = popmodel(*arguments(mpi, ring, options=options))
     assert status == 0, err
-    assert "4 x 1 " in out
+    assert " 4 x 1" in out
     assert "2 x " not in out
     status, _, err = popmodel(*arguments(mpi, ring, options=OF_RING))
     assert status == 2
@@ -495,8 +495,8 @@ def test_the_runs_can_be_made_by_a_job(
     call = ["study", "--cores", "2", "--machine", str(VM), *OF_RING, "--script", "slurm"]
     call += ["--", str(ring)]
     status, out, err = popmodel(*call)
-    assert (status, out) == (0, "here/job.sh\n")
-    assert "popmodel: to submit: sbatch here/job.sh" in err
+    assert status == 0, err
+    assert "job          here/job.sh\nsubmit it    sbatch here/job.sh\n" in out
     status, _, err = popmodel(*call)
     assert status == 1
     assert "here: the job has not made 1x1, 2x1, 1x1.r2, 2x1.r2, 1x1.r3, 2x1.r3 yet" in err
@@ -516,7 +516,7 @@ def test_a_plan_is_shown_and_nothing_done(
     status, out, _ = popmodel(*call)
     assert status == 0
     assert "plan of a study of ring" in out
-    assert "2 x 2    predicted" in out
+    assert "predicted    2 x 2" in out
     assert sorted(place.iterdir()) == before
     status, out, _ = popmodel(*call[:1], "--format", "csv", *call[1:])
     assert (

@@ -8,7 +8,7 @@ import pytest
 
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import screen_text
-from popmodel.reports.study import _notes, check, further_doubts, narrowing, runs
+from popmodel.reports.study_tables import _notes, check, further_doubts, narrowing, runs
 
 RUN = {
     "processes": 2,

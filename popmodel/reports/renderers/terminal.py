@@ -155,7 +155,7 @@ class _Groups:
 
 
 def _lines(sections: Sequence[Section], style: Style, groups: _Groups) -> Iterator[str]:
-    for number, section in enumerate(sections):
+    for number, section in enumerate(filter(None, sections)):
         if number:
             yield ""
             if isinstance(section[0], Heading) and section[0].is_part:

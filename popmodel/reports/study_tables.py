@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from textwrap import wrap
 from typing import Any
 
 from popmodel.base.units import format_time, plural
 from popmodel.reports import split_tables
 from popmodel.reports.blocks import (
+    Brief,
     CommandBlock,
     Facts,
+    Further,
     Heading,
     NoteBlock,
     Role,
@@ -22,6 +26,7 @@ from popmodel.reports.blocks import (
     notes,
     texts,
 )
+from popmodel.reports.heading import application, omitted
 from popmodel.reports.uncertainty import about, main_inputs, measuring, named
 from popmodel.reports.views import Document, Record, Views
 
@@ -34,17 +39,101 @@ _RUN_HEADS = ("runs", "runtime s", "spread", "waited", "role")
 
 
 def blocks(document: Document) -> list[Section]:
-    """Doubts, all splits and which to take; then what they rest on."""
+    """Doubts, what to take, all splits, what to measure next; whole, also what they rest on."""
     told = document["study"]
     first, *splits = split_tables.blocks(document)
-    return [
+    whole: list[Section] = [
         (*first, *further_doubts(document)),
         *splits,
+        measure_next(told),
         *(narrowing(one, document) for one in told["recommended"]),
         *runs(told),
         check(told),
         commands(told),
     ]
+    return [(Brief(tuple(whole), tuple(_in_brief(document))),)]
+
+
+def _in_brief(document: Document) -> list[Section]:
+    """The answer: a screen has no room for more."""
+    told, trusted = document["study"], document["trust"]["ok"]
+    doubts = _doubts(document)
+    answer = [
+        replace(note, text=note.text.replace(", not to be trusted yet", ""))
+        for note in split_tables.answer(document)
+        if isinstance(note, NoteBlock)
+    ]
+    checked = None if told["validation"] is None else f"check: {_checked(told)}"
+    size = split_tables.cores(document)
+    kept = f"{size}, {plural(len(told['runs']), 'run')} in {told['folder']}"
+    last: Section = measure_next(told)
+    if trusted:
+        by_split = {(one["processes"], one["threads"]): one for one in document["candidates"]}
+        choice = document["choices"][-1]
+        launch = choice["launch"], choice["launch_mpirun"]
+        last = (CommandBlock((launch[by_split[tuple(choice["take"])]["nodes"] == 1],)),)
+    above = [block.text for block in (*doubts, *answer) if isinstance(block, NoteBlock)]
+    commands = [text for block in last if isinstance(block, CommandBlock) for text in block.texts]
+    # title, heads of the table and its remarks, other heads, footer and empty lines take the rest
+    room = _SCREEN - height(above) - height(commands, 66) - 11
+    return [
+        doubts,
+        (
+            Title(application(document, brief=True), (kept, size)),
+            *answer,
+            *([] if checked is None else [NoteBlock(checked, Role.DOUBT)]),
+        ),
+        (split_tables.split_table(document, brief=True, most=max(room, _LEAST_ROWS)),),
+        last,
+    ]
+
+
+_SCREEN = 25  # lines
+_LEAST_ROWS = 3
+_MOST_OF_DOUBTS = 5  # lines on a screen
+
+
+def height(lines: Sequence[str], width: int = 76) -> int:
+    """Lines that texts take on a screen, about."""
+    return sum(len(wrap(line, width, break_on_hyphens=False)) for line in lines)
+
+
+def _doubts(document: Document) -> Section:
+    """Why the answer is not to be trusted yet, and what is not modelled."""
+    every = [] if document["trust"]["ok"] else list(document["learnt"]["doubts"])
+    shown: list[str] = []
+    for number, doubt in enumerate(every):
+        text = doubt if shown else f"not to be trusted yet: {doubt}"
+        if shown and height([*shown, text]) >= _MOST_OF_DOUBTS:
+            shown[-1] += f" (and {plural(len(every) - number, 'more doubt')})"
+            break
+        shown.append(text)
+    return (
+        *notes(shown[:1], Role.WARNING),
+        *notes(shown[1:], Role.BULLET),
+        *omitted(document),
+    )
+
+
+def measure_next(told: Told) -> Section:
+    """What to run next where the answer is not to be trusted yet."""
+    wanted = told.get("next")
+    if wanted is None:
+        return ()
+    if wanted["command"] is None:
+        return (NoteBlock(f"next: {wanted['why']}"),)
+    return (NoteBlock(f"next: {wanted['why']}:"), CommandBlock((wanted["command"],), depth=1))
+
+
+def _checked(told: Told) -> str:
+    """How the prediction of the configuration that was left out was, in a line."""
+    one = told["validation"]
+    time, run = one["runtime"], _name({**one, "settings": one["parameters"]})
+    inside = ""
+    if time["low"] is not None:
+        is_inside = time["low"] <= time["mean"] <= time["high"]
+        inside = f", {'inside' if is_inside else 'outside'} the interval"
+    return f"{run}, predicted from the others: {100 * time['error']:+.1f} %{inside}"
 
 
 def further_doubts(document: Document) -> Section:
@@ -218,18 +307,28 @@ def plan_blocks(document: Document) -> list[Section]:
         ("time", "known after the first run; those that exceed the budget are left out"),
         ("repeats", "each run three times in turn, then until times stand or the budget is used"),
     ]
-    rows = [TableRow(_name(run), texts((run["role"],))) for run in document["runs"]]
+    for role in ("learnt from", "predicted"):
+        names = [_name(run) for run in document["runs"] if run["role"] == role]
+        facts += [(role, ", ".join(names))] if names else []
+    if document["job"] is not None:
+        facts += [("job", document["job"]), ("submit it", document["submit"])]
+        facts.append(("then", "the same command goes on with its results"))
     return [
         (
             Title(f"plan of a study of {document['program']}", (f"{cores} cores",)),
             Facts(tuple(facts)),
         ),
-        (TableBlock(heads(("role",)), tuple(rows), first="P x T"),),
-        (
-            Heading("each run does"),
-            *(CommandBlock((run["command"],), run["name"]) for run in document["runs"]),
-        ),
         (NoteBlock("threads are dropped if the first run shows no OpenMP", Role.REMARK),),
+        (
+            Further(
+                (
+                    (
+                        Heading("each run does"),
+                        *(CommandBlock((run["command"],), run["name"]) for run in document["runs"]),
+                    ),
+                )
+            ),
+        ),
     ]
 
 
