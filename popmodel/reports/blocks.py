@@ -29,12 +29,8 @@ class Role(Enum):
     """Something that is wrong with an input or missing."""
     REMARK = auto()
     """Belongs to what stands above it."""
-    REASON = auto()
-    """Why a value is missing: begins with the number that stands in its place."""
     HANGING = auto()
-    """A sentence that is told apart from the next by its beginning."""
-    CAUSE = auto()
-    """Where a loss comes from."""
+    """Begins with what tells it apart from the next: a name, or the number of what it explains."""
     VERDICT = auto()
     """What to do, in a sentence."""
     DOUBT = auto()
@@ -45,8 +41,6 @@ class Role(Enum):
     """One of a list, which may have a depth."""
     TERM = auto()
     """A word with its meaning, which may have a depth."""
-    NAME = auto()
-    """One of many names, which may have a depth."""
 
 
 @dataclass(frozen=True)
@@ -79,26 +73,8 @@ class Facts:
     """Names and values; a value without a name belongs to the name above it."""
 
     rows: tuple[tuple[str, str], ...]  # Name and value
-    group: str = ""  # Facts and checks of one group stand in line
+    group: str = ""  # Facts of one group stand in line
     margin: int = 0  # Columns that stay free at the right
-
-
-@dataclass(frozen=True)
-class CheckBlock:
-    """What was looked at, how it is in a word, what was found, what to do about it."""
-
-    name: str
-    status: str
-    found: str
-    todo: str = ""
-
-
-@dataclass(frozen=True)
-class Checks:
-    """Checks below each other; `group` as of `Facts`."""
-
-    rows: tuple[CheckBlock, ...]
-    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -207,30 +183,15 @@ class Strips:
 
 @dataclass(frozen=True)
 class EquationBlock:
-    """An equation: its left side, its right side as text, both as LaTeX, and its meaning."""
+    """An equation: its left side, its right side as text, both as LaTeX, and its meaning.
+
+    Without a right side it is a symbol, one of a list.
+    """
 
     name: str
     text: str
     latex: str
     meaning: str
-
-
-@dataclass(frozen=True)
-class SymbolBlock:
-    """What stands for something in equations, as text and as LaTeX, and its meaning."""
-
-    name: str
-    latex: str
-    meaning: str
-
-
-@dataclass(frozen=True)
-class FindingBlock:
-    """What is wrong where in a file, and what to do about it."""
-
-    place: str
-    message: str
-    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -263,7 +224,6 @@ Block: TypeAlias = (
     | Heading
     | NoteBlock
     | Facts
-    | Checks
     | TableBlock
     | Listing
     | CommandBlock
@@ -271,8 +231,6 @@ Block: TypeAlias = (
     | MarkdownBlock
     | Strips
     | EquationBlock
-    | SymbolBlock
-    | FindingBlock
     | FitBlock
     | Brief
     | Further

@@ -92,14 +92,14 @@ def _list(document: Document) -> list[Section]:
         (
             Heading(f"{family['family']}: {family['title']}"),
             NoteBlock(family["use"], Role.REMARK),
-            *(NoteBlock(one["metric"], Role.NAME, one["depth"]) for one in family["metrics"]),
+            *(NoteBlock(one["metric"], Role.ENTRY, one["depth"]) for one in family["metrics"]),
         )
         for family in document["families"]
     ]
     terms: list[Section] = [
         (
             Heading(f"terms: {topic}"),
-            NoteBlock(", ".join(word["name"] for word in words), Role.NAME),
+            NoteBlock(", ".join(word["name"] for word in words), Role.ENTRY),
         )
         for topic, words in _by_topic(document).items()
     ]

@@ -15,7 +15,6 @@ from popmodel.reports.blocks import (
     NoteBlock,
     Role,
     Section,
-    SymbolBlock,
     TableBlock,
     TableRow,
     Title,
@@ -44,7 +43,7 @@ def blocks(document: Document) -> list[Section]:
     """The equations from the result down to the symbols, then the elasticities."""
     sizes = (_size(document), f"{document['processes']} x {document['threads']}")
     symbols = tuple(
-        SymbolBlock(one["name"], one["latex"], _given(one)) for one in document["symbols"]
+        EquationBlock(one["name"], "", one["latex"], _given(one)) for one in document["symbols"]
     )
     first, *others = _equations(document)
     further: list[Section] = [*others, (Heading("symbols"), *symbols) if symbols else ()]
@@ -153,7 +152,7 @@ def _elasticities(document: Document) -> Section:
     others = f"{plural(left, 'other input')}: below {NEGLIGIBLE:g} %"
     return (
         TableBlock(heads((name,)), tuple(rows), first="elasticities"),
-        *(NoteBlock(_footnote(number, one), Role.REASON, 1) for number, one in enumerate(kinks, 1)),
+        *(NoteBlock(_footnote(n, one), Role.HANGING, 1) for n, one in enumerate(kinks, 1)),
         *([NoteBlock(others, Role.REMARK)] if left else []),
     )
 

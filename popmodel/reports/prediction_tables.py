@@ -427,7 +427,7 @@ def _of_family(
         rows = tree_rows(family, walk.rows, cells, marked)
         causes = _causes(document, marked) if marked in {line.metric for line in walk.rows} else []
         tree = _tree(walk.heading or family.title, "" if ratio else "%", rows, brief=brief)
-        yield (tree, *notes(causes[:1] if brief else causes, Role.CAUSE))
+        yield (tree, *notes((f"<- {one}" for one in causes[: 1 if brief else None]), Role.HANGING))
 
 
 def _tree(title: str, unit: str, rows: Sequence[TableRow], *, brief: bool) -> FitBlock:

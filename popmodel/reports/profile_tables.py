@@ -10,8 +10,6 @@ from popmodel.machines.profile_findings import KINDS
 from popmodel.machines.quantity import Quantity
 from popmodel.reports.blocks import (
     Brief,
-    CheckBlock,
-    Checks,
     Facts,
     Further,
     NoteBlock,
@@ -171,14 +169,13 @@ COMPARED = Views(_differences, _difference_records)
 
 def _host(document: Document) -> list[Section]:
     """The checks: what was found, and below it what to do."""
-    checks = tuple(
-        CheckBlock(check["name"], check["status"], check["found"], check["todo"] or "")
-        for check in document["checks"]
-    )
+    checks: list[tuple[str, str]] = []
+    for check in document["checks"]:
+        checks.append((check["name"], f"{check['status']}: {check['found']}"))
+        checks += [("", f"-> {check['todo']}")] if check["todo"] else []
     ready = "ready to measure: popmodel machine measure -o machine.json"
     return [
-        (Facts((("machine", describe_machine(document["machine"])),), group="checks"),),
-        (Checks(checks, group="checks"),),
+        (Facts((("machine", describe_machine(document["machine"])), *checks)),),
         (NoteBlock(ready),) if document["measurable"] else (),
     ]
 

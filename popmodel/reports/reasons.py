@@ -21,4 +21,4 @@ class Reasons:
 
     def section(self) -> Section:
         """The reasons as notes; empty if no value was missing."""
-        return notes(self.texts(), Role.REASON)
+        return notes(self.texts(), Role.HANGING)

@@ -11,7 +11,6 @@ from popmodel.model.signature.tables import tree
 from popmodel.reports.blocks import (
     Brief,
     Facts,
-    FindingBlock,
     Heading,
     NoteBlock,
     Role,
@@ -123,12 +122,14 @@ def _facts(document: Document) -> list[tuple[str, str]]:
 # -- mistakes and remarks
 
 
-def _findings(document: Document) -> Iterator[FindingBlock]:
-    """Mistakes, then remarks, which are told apart by a word as compilers do it."""
+def _findings(document: Document) -> Iterator[NoteBlock]:
+    """Mistakes, then remarks, as compilers write them, so that editors jump to their places."""
     for begin, findings in (("", document["mistakes"]), ("remark: ", document["remarks"])):
         for one in findings:
             place = _place(document["path"], one)
-            yield FindingBlock(place, f"{begin}{one['message']}", one["hint"] or "")
+            yield NoteBlock(f"{place} {begin}{one['message']}", Role.HANGING)
+            if one["hint"]:
+                yield NoteBlock(f"hint: {one['hint']}", Role.HANGING, 1)
 
 
 def _place(path: str, finding: Entry) -> str:

@@ -10,12 +10,10 @@ from markupsafe import Markup, escape
 from popmodel.reports.blocks import (
     BarBlock,
     Block,
-    Checks,
     Code,
     CommandBlock,
     EquationBlock,
     Facts,
-    FindingBlock,
     Heading,
     Listing,
     MarkdownBlock,
@@ -25,7 +23,6 @@ from popmodel.reports.blocks import (
     Section,
     Strip,
     Strips,
-    SymbolBlock,
     TableBlock,
     TableCell,
     TableRow,
@@ -42,10 +39,9 @@ _LISTS = {
     Role.STEP: "plain",
     Role.ENTRY: "bullets",
     Role.TERM: "bullets",
-    Role.NAME: "plain",
 }
 """Notes that stand below each other as a list, and its class; a step begins with its number."""
-_PARAGRAPHS = {Role.REMARK: "note", Role.REASON: "note", Role.VERDICT: "verdict"}
+_PARAGRAPHS = {Role.REMARK: "note", Role.HANGING: "note", Role.VERDICT: "verdict"}
 _DEEPEST = 6  # of headings
 
 
@@ -70,7 +66,7 @@ def _list_of(block: Block) -> str:
     """The kind of list that a block is an entry of; empty for none."""
     if isinstance(block, NoteBlock):
         return _LISTS.get(block.role, "")
-    return "bullets" if isinstance(block, SymbolBlock | FindingBlock) else ""
+    return "bullets" if isinstance(block, EquationBlock) and not block.text else ""
 
 
 def _list(blocks: Sequence[Block], kind: str) -> Markup:
@@ -82,13 +78,8 @@ def _entry(block: Block) -> tuple[int, Markup]:
     match block:
         case NoteBlock(text, _, depth):
             return depth, element("span", text)
-        case SymbolBlock(name, _, meaning):
+        case EquationBlock(name, _, _, meaning):
             return 0, NOTHING.join([element("code", name), Markup(" "), element("span", meaning)])
-        case FindingBlock(place, message, hint):
-            told = [element("code", place), Markup(" "), element("span", message)]
-            return 0, NOTHING.join(
-                [*told, *([element("div", hint, class_="note")] if hint else [])]
-            )
     raise TypeError(f"{type(block).__name__} is no entry of a list")
 
 
@@ -98,8 +89,6 @@ def _block(block: Block, heading: int, below: int) -> Markup:
         case TableBlock():
             return _table(block)
         case NoteBlock(text, role):
-            if role is Role.CAUSE:
-                text = f"\N{LEFTWARDS ARROW} {text}"
             return element("p", text, class_=_PARAGRAPHS.get(role))
         case Facts(rows):
             return _facts(rows)
@@ -117,10 +106,6 @@ def _block(block: Block, heading: int, below: int) -> Markup:
             return element("pre", shown, **_box("Page"))
         case Strips():
             return _strips(block)
-        case Checks(rows):
-            heads = ("check", "status", "result", "what to do")
-            body = [[one.name, one.status, one.found, one.todo] for one in rows]
-            return _checks(heads, body)
         case EquationBlock(name, text, _, meaning):
             equation = element("pre", f"{name} = {text}", **_box(f"Equation of {name}"))
             return NOTHING.join([equation, element("p", meaning)])
@@ -143,15 +128,6 @@ def _facts(rows: Sequence[tuple[str, str]]) -> Markup:
         items += [element("dt", name)] if name else []
         items.append(element("dd", value))
     return element("dl", *items, class_="facts")
-
-
-def _checks(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
-    above = element("tr", *(element("th", head, scope="col") for head in heads))
-    body = [
-        element("tr", element("th", name, scope="row"), *(element("td", one) for one in more))
-        for name, *more in rows
-    ]
-    return _framed(above, body, "Checks")
 
 
 def _table(table: TableBlock) -> Markup:

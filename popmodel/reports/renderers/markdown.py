@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from popmodel.reports.blocks import (
     BarBlock,
     Block,
-    Checks,
     Code,
     CommandBlock,
     EquationBlock,
     Facts,
-    FindingBlock,
     Heading,
     Listing,
     MarkdownBlock,
@@ -22,7 +20,6 @@ from popmodel.reports.blocks import (
     Role,
     Section,
     Strips,
-    SymbolBlock,
     TableBlock,
     TableCell,
     TableRow,
@@ -36,7 +33,7 @@ if TYPE_CHECKING:
     from popmodel.reports.renderers.tables import Style
     from popmodel.reports.views import Document, Views
 
-_LISTS = frozenset({Role.BULLET, Role.WARNING, Role.DOUBT, Role.ENTRY, Role.TERM, Role.NAME})
+_LISTS = frozenset({Role.BULLET, Role.WARNING, Role.DOUBT, Role.ENTRY, Role.TERM})
 """Notes that stand below each other as a list."""
 # What would begin emphasis, code, a tag, a column or the target of a link in a text without any.
 _SIGNS = re.compile(r"[\\*`<|]|(?<![^\W_])_|(?<=\])\(")
@@ -70,7 +67,7 @@ def _sign(block: Block) -> str:
     """What an entry of a list begins with."""
     if isinstance(block, NoteBlock) and block.role is Role.STEP:
         return "1."
-    is_entry = isinstance(block, FindingBlock | SymbolBlock) or (
+    is_entry = (isinstance(block, EquationBlock) and not block.text) or (
         isinstance(block, NoteBlock) and block.role in _LISTS
     )
     return "-" if is_entry else ""
@@ -99,16 +96,10 @@ def _block(block: Block) -> Iterable[str]:
             return _fenced(strip_lines(block, _WIDTH))
         case Title(left, rights):
             return [f"## {escaped(f'{left}, {rights[0]}')}"]
-        case Checks(rows):
-            heads = ["check", "status", "result", "what to do"]
-            body = [_cells([one.name, one.status, one.found, one.todo]) for one in rows]
-            return _grid(heads, body, ":--")
+        case EquationBlock(_, "", latex, meaning):
+            return [f"- ${latex}$ {escaped(meaning)}"]
         case EquationBlock(_, _, latex, meaning):
             return ["$$", latex, "$$", "", escaped(meaning)]
-        case SymbolBlock(_, latex, meaning):
-            return [f"- ${latex}$ {escaped(meaning)}"]
-        case FindingBlock(place, message, hint):
-            return [f"- {escaped(f'{place} {message}')}{escaped(f' ({hint})' if hint else '')}"]
     raise TypeError(f"{type(block).__name__} is no block")
 
 
@@ -121,8 +112,6 @@ def _note(note: NoteBlock) -> str:
     text = escaped(note.text)
     if note.role in _LISTS:
         return f"{'  ' * note.depth}- {text}"
-    if note.role is Role.CAUSE:
-        return f"\\<- {text}"
     return f"\\{text}" if _OPENING.match(text) else text
 
 

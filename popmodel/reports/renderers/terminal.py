@@ -10,12 +10,10 @@ from popmodel.base.values import dataclass
 from popmodel.reports.blocks import (
     Block,
     Brief,
-    Checks,
     Code,
     CommandBlock,
     EquationBlock,
     Facts,
-    FindingBlock,
     FitBlock,
     Further,
     Heading,
@@ -25,7 +23,6 @@ from popmodel.reports.blocks import (
     Role,
     Section,
     Strips,
-    SymbolBlock,
     TableBlock,
     Title,
 )
@@ -49,7 +46,6 @@ from popmodel.reports.renderers.text import (
     command_lines,
     display_width,
     equation_lines,
-    pad,
     paragraph,
 )
 
@@ -71,15 +67,12 @@ _INDENTS: Mapping[Role, _Indent] = {
     Role.BULLET: _Indent(" - "),
     Role.WARNING: _Indent(" ! "),
     Role.REMARK: _Indent(" "),
-    Role.REASON: _Indent("", "    "),
-    Role.HANGING: _Indent("", "  "),
-    Role.CAUSE: _Indent("<- "),
+    Role.HANGING: _Indent("", "    "),
     Role.VERDICT: _Indent("-> "),
     Role.DOUBT: _Indent("   "),
     Role.STEP: _Indent("   ", "      "),
     Role.ENTRY: _Indent(" ", "   "),
     Role.TERM: _Indent("", "    ", 2),
-    Role.NAME: _Indent("   "),
 }
 
 
@@ -139,8 +132,8 @@ class _Groups:
         for block in (block for section in sections for block in section):
             if isinstance(block, TableBlock) and block.group:
                 tables.setdefault(block.group, []).append(block)
-            if isinstance(block, Facts | Checks) and block.group:
-                names = [row[0] if isinstance(row, tuple) else row.name for row in block.rows]
+            if isinstance(block, Facts) and block.group:
+                names = [name for name, _ in block.rows]
                 widest = max(map(display_width, names), default=0)
                 self._names[block.group] = max(widest, self._names.get(block.group, 0))
         self._tables = {group: in_line(some) for group, some in tables.items()}
@@ -149,8 +142,8 @@ class _Groups:
         """Least widths of a table."""
         return self._tables.get(table.group, Least())
 
-    def of_names(self, block: Facts | Checks) -> int:
-        """Least width of the names of facts and checks."""
+    def of_names(self, block: Facts) -> int:
+        """Least width of the names of facts."""
         return self._names.get(block.group, 0)
 
 
@@ -202,14 +195,10 @@ def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
             return _lines(whole if style.whole else brief, style, groups)
         case Further(rest):
             return _lines(rest, style, groups) if style.whole else ()
-        case Checks():
-            return _checks(block, width, groups.of_names(block))
+        case EquationBlock(name, "", _, meaning):
+            return paragraph(f"{name} {meaning}", width, INDENT, HANGING)
         case EquationBlock(name, text, _, meaning):
             return [*equation_lines(name, text, width), *paragraph(meaning, width, HANGING)]
-        case SymbolBlock(name, _, meaning):
-            return paragraph(f"{name} {meaning}", width, INDENT, HANGING)
-        case FindingBlock(place, message, hint):
-            return _finding(clean(place), message, hint, width)
 
 
 def _fits(form: Sequence[Section], width: int) -> bool:
@@ -236,26 +225,6 @@ def _title(left: str, rights: Sequence[str], width: int) -> list[str]:
         if blank >= GAP:
             return [left + " " * blank + right]
     return [*paragraph(left, width), *paragraph(rights[0], width)]
-
-
-def _checks(checks: Checks, width: int, least: int) -> Iterator[str]:
-    """What was found, and below it what to do."""
-    names = max([least, *(display_width(check.name) for check in checks.rows)])
-    states = max((display_width(check.status) for check in checks.rows), default=0)
-    for check in checks.rows:
-        first = f"{pad(check.name, names)}  {pad(check.status, states)}  "
-        yield from paragraph(check.found, width, first)
-        if check.todo:
-            yield from paragraph(check.todo, width, " " * len(first) + "-> ")
-
-
-def _finding(place: str, message: str, hint: str, width: int) -> list[str]:
-    """A finding in the form of compilers, that editors jump to."""
-    if len(place) > width // 2:
-        lines = [place, *paragraph(message, width, "  ")]
-    else:
-        lines = paragraph(message, width, f"{place} ", "  ")
-    return [*lines, *(paragraph(f"hint: {hint}", width, "  ") if hint else [])]
 
 
 def _harmless(line: str) -> str:

@@ -13,13 +13,10 @@ from popmodel.reports.blocks import (
     BarBlock,
     Block,
     Brief,
-    CheckBlock,
-    Checks,
     Code,
     CommandBlock,
     EquationBlock,
     Facts,
-    FindingBlock,
     FitBlock,
     Further,
     Heading,
@@ -30,7 +27,6 @@ from popmodel.reports.blocks import (
     Role,
     Strip,
     Strips,
-    SymbolBlock,
     TableBlock,
     TableCell,
     TableRow,
@@ -60,15 +56,12 @@ def every(text: str) -> list[Block]:
         Heading(text),
         *(NoteBlock(text, role) for role in Role),
         Facts(((text, text), ("", text))),
-        Checks((CheckBlock(text, text, text, text),)),
         table,
         Listing(text, (text,), (TableRow(text, texts([text])),)),
         CommandBlock((text, text), text),
         Code((text, text)),
         Strips((Strip(text, (0.5,)), MarksBlock(text, (0.5,), ((0.1, 0.2),))), text, text),
         EquationBlock(text, text, text, text),
-        SymbolBlock(text, text, text),
-        FindingBlock(text, text, text),
         FitBlock((((table,),), ())),
         Brief(((Heading(text),),), ()),
         Further(((Heading(text),),)),
@@ -121,14 +114,6 @@ def test_deeper_entries_are_lists_in_lists() -> None:
     assert len(outer.children) == 2
 
 
-def test_what_notes_are_for_is_marked() -> None:
-    found = drawn(
-        NoteBlock("do", Role.VERDICT), NoteBlock("by", Role.REMARK), NoteBlock("why", Role.CAUSE)
-    )
-    assert [one.attributes.get("class") for one in found.all("p")] == ["verdict", "note", None]
-    assert found.all("p")[2].text == "\N{LEFTWARDS ARROW} why"
-
-
 def test_facts_are_terms_with_their_values() -> None:
     found = drawn(Facts((("machine", "a"), ("", "b"), ("cores", "4"))))
     assert [one.text for one in found.all("dl")[0].children] == ["machine", "a", "b", "cores", "4"]
@@ -155,11 +140,6 @@ def test_a_table_has_heads_for_rows_and_columns() -> None:
 def test_a_listing_has_its_long_names_at_the_left() -> None:
     found = drawn(Listing("regions", ("s",), (TableRow("a_long_name", texts(["1.0"])),)))
     assert [one.text for one in found.all("tr")] == ["regions s", "a_long_name 1.0"]
-
-
-def test_checks_are_a_table() -> None:
-    found = drawn(Checks((CheckBlock("MPI", "ok", "4.1", "nothing"),)))
-    assert [one.text for one in found.all("tr")[1].children] == ["MPI", "ok", "4.1", "nothing"]
 
 
 def test_commands_stay_in_their_lines() -> None:
@@ -193,14 +173,9 @@ def test_strips_with_few_values_repeat_them() -> None:
 
 
 def test_equations_and_symbols_are_read_as_text() -> None:
-    found = drawn(EquationBlock("t", "a + b", "", "the time"), SymbolBlock("a", "", "a time"))
+    found = drawn(EquationBlock("t", "a + b", "", "the time"), EquationBlock("a", "", "", "a time"))
     assert found.all("pre")[0].text == "t = a + b"
     assert found.all("li")[0].text == "a a time"
-
-
-def test_a_finding_has_its_place_and_what_to_do() -> None:
-    (found,) = drawn(FindingBlock("a.toml:3", "is wrong", "write 4")).all("li")
-    assert found.text == "a.toml:3 is wrong write 4"
 
 
 def test_a_page_has_room_for_the_widest_form() -> None:

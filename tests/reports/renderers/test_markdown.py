@@ -8,23 +8,18 @@ from popmodel.reports.blocks import (
     BarBlock,
     Block,
     Brief,
-    CheckBlock,
-    Checks,
     Code,
     CommandBlock,
     EquationBlock,
     Facts,
-    FindingBlock,
     FitBlock,
     Heading,
     Listing,
     NoteBlock,
     Role,
-    SymbolBlock,
     TableBlock,
     TableCell,
     TableRow,
-    Title,
     heads,
     notes,
     texts,
@@ -88,14 +83,6 @@ def test_facts_are_a_list() -> None:
     assert drawn(facts) == ["- **trace**: a\\*b", "- **where**: x", "  - y"]
 
 
-def test_checks_are_a_table() -> None:
-    assert drawn(Checks((CheckBlock("MPI", "fail", "no mpicc", "load it"),))) == [
-        "| check | status | result | what to do |",
-        "|:--|:--|:--|:--|",
-        "| MPI | fail | no mpicc | load it |",
-    ]
-
-
 def test_commands_and_code_are_fenced() -> None:
     assert drawn(CommandBlock(("srun ./a", "mpirun ./a"), comment="4 cores")) == [
         "```sh",
@@ -121,14 +108,7 @@ def test_equations_are_latex() -> None:
         "",
         "= 3 s",
     ]
-    assert drawn(SymbolBlock("n0", "n_0", "= 4: cells")) == ["- $n_0$ = 4: cells"]
-
-
-def test_titles_and_findings() -> None:
-    assert drawn(Title("app", ("4 processes", "4"))) == ["## app, 4 processes"]
-    assert drawn(FindingBlock("a.toml:3:", "unknown key", "remove it")) == [
-        "- a.toml:3: unknown key (remove it)"
-    ]
+    assert drawn(EquationBlock("n0", "", "n_0", "= 4: cells")) == ["- $n_0$ = 4: cells"]
 
 
 def test_of_several_forms_the_first_is_shown() -> None:
@@ -149,10 +129,6 @@ def test_of_several_forms_the_first_is_shown() -> None:
 )
 def test_nothing_in_a_text_is_markup(text: str, shown: str) -> None:
     assert drawn(NoteBlock(text)) == [shown]
-
-
-def test_a_cause_points_at_its_loss() -> None:
-    assert drawn(NoteBlock("2 s lost", Role.CAUSE)) == ["\\<- 2 s lost"]
 
 
 def test_a_file_has_the_whole_of_what_a_screen_shows_in_brief() -> None:

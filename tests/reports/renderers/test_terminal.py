@@ -7,18 +7,14 @@ import pytest
 from popmodel.reports.blocks import (
     Block,
     Brief,
-    CheckBlock,
-    Checks,
     Code,
     CommandBlock,
     EquationBlock,
     Facts,
-    FindingBlock,
     FitBlock,
     Heading,
     NoteBlock,
     Role,
-    SymbolBlock,
     TableBlock,
     TableCell,
     TableRow,
@@ -53,15 +49,12 @@ def test_a_part_of_a_report_stands_apart() -> None:
         (Role.BULLET, [" - one", "   two"]),
         (Role.WARNING, [" ! one", "   two"]),
         (Role.REMARK, [" one", " two"]),
-        (Role.REASON, ["one", "    two"]),
-        (Role.HANGING, ["one", "  two"]),
-        (Role.CAUSE, ["<- one", "   two"]),
+        (Role.HANGING, ["one", "    two"]),
         (Role.VERDICT, ["-> one", "   two"]),
         (Role.DOUBT, ["   one", "   two"]),
         (Role.STEP, ["   one", "      two"]),
         (Role.ENTRY, [" one", "   two"]),
         (Role.TERM, ["one", "    two"]),
-        (Role.NAME, ["   one", "   two"]),
     ],
 )
 def test_a_note_begins_as_its_role_says(role: Role, lines: list[str]) -> None:
@@ -93,17 +86,6 @@ def test_facts_of_a_group_stand_in_line() -> None:
 def test_facts_may_leave_a_margin() -> None:
     assert drawn(Facts((("a", "one two"),)), width=10) == ["a  one two"]
     assert drawn(Facts((("a", "one two"),), margin=1), width=10) == ["a  one", "   two"]
-
-
-def test_checks_say_what_to_do_below() -> None:
-    checks = Checks(
-        (CheckBlock("MPI", "fail", "no mpicc", "load a module"), CheckBlock("C", "ok", "gcc"))
-    )
-    assert drawn(checks) == [
-        "MPI  fail  no mpicc",
-        "           -> load a module",
-        "C    ok    gcc",
-    ]
 
 
 def test_a_narrow_screen_shows_another_form() -> None:
@@ -143,17 +125,7 @@ def test_equations_are_broken_before_operators() -> None:
         "     + second_part",
         "     = 3 s: runtime",
     ]
-    assert drawn(SymbolBlock("P", "P", "= 4: processes")) == [" P = 4: processes"]
-
-
-def test_a_finding_has_the_form_of_compilers() -> None:
-    finding = FindingBlock("app.toml:3:", "unknown key 'x'", "remove it")
-    assert drawn(finding) == ["app.toml:3: unknown key 'x'", "  hint: remove it"]
-    assert drawn(finding, width=20) == [
-        "app.toml:3:",
-        "  unknown key 'x'",
-        "  hint: remove it",
-    ]
+    assert drawn(EquationBlock("P", "", "P", "= 4: processes")) == [" P = 4: processes"]
 
 
 def test_only_colours_control_the_terminal() -> None:
