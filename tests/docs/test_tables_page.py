@@ -25,7 +25,7 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
         popmodel.metrics(TRACE, by="process"),
     ],
     "inspect": lambda: [popmodel.inspect(TRACE)],
-    "replay": lambda: [
+    "whatif, scenarios": lambda: [
         popmodel.whatif(TRACE, "ideal", metrics=True),
         popmodel.whatif(
             TRACE,
@@ -38,7 +38,7 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
         popmodel.whatif(TRACE, "ideal", send_overhead=1e-6, receive_overhead=1e-6),
         popmodel.whatif(TRACE, mapping="block:1", topology="tests/data/fat_tree.toml"),
     ],
-    "sensitivity": lambda: [popmodel.whatif(TRACE)],
+    "whatif, sensitivity": lambda: [popmodel.whatif(TRACE)],
     "project": lambda: [popmodel.project("tests/data/epoch.csv", 16)],
     "predict": lambda: [popmodel.predict(procs=4, draws=0)],
     "sweep": lambda: [popmodel.predict(cores=64, draws=0)],
