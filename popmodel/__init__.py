@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from popmodel.cli.report import report
     from popmodel.cli.signature import signature
     from popmodel.cli.study import study
+    from popmodel.cli.trace import trace
     from popmodel.cli.validate import validate
     from popmodel.cli.whatif import whatif
     from popmodel.efficiency.hierarchy import load_families
@@ -55,6 +56,7 @@ _HOMES = {
     "report": "popmodel.cli.report.report",
     "signature": "popmodel.cli.signature.signature",
     "study": "popmodel.cli.study.study",
+    "trace": "popmodel.cli.trace.trace",
     "validate": "popmodel.cli.validate.validate",
     "whatif": "popmodel.cli.whatif.whatif",
 }
@@ -76,6 +78,7 @@ __all__ = [
     "report",
     "signature",
     "study",
+    "trace",
     "validate",
     "whatif",
 ]

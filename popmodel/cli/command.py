@@ -160,6 +160,8 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
             result = function(**values)
         if result is not None:
             goal.show(result, conditions)
+            if result.exit_status:
+                raise typer.Exit(result.exit_status)
 
     parameters = [inspect.Parameter("ctx", _ANY, annotation=typer.Context)]
     for name, mark in {**own, **extra}.items():

@@ -17,7 +17,7 @@ from popmodel.base.provenance import stamped
 from popmodel.base.values import dataclass
 from popmodel.cli.fail_if import FailCondition, check
 from popmodel.cli.options import FORMATS, choice
-from popmodel.cli.streams import discard_out, flush_out, write_out
+from popmodel.cli.streams import discard_out, flush_out, write_err, write_out
 from popmodel.reports import formats
 from popmodel.reports.formats import OutputFormat
 from popmodel.reports.palette import depth_of
@@ -42,6 +42,7 @@ class OutputTarget:
     path: Path | None
     force: bool
     whole: bool = False  # --all
+    to_stderr: bool = False  # Where standard output is the program's that was run
 
     def write(
         self,
@@ -54,7 +55,9 @@ class OutputTarget:
         if "provenance" not in document:
             document = stamped(document, self.arguments, inputs)
         text = self.format.render(document, views, self._style())
-        if self.path is None:
+        if self.to_stderr:
+            write_err(text)
+        elif self.path is None:
             if views.is_text and self.format is formats.TABLE and _paged(text):
                 return
             try:
@@ -79,6 +82,10 @@ class OutputTarget:
             check(conditions, result)
 
         document = result.document_for(self.format.name)
+        if result.on_stderr:
+            own = replace(self, to_stderr=True)
+            own.write(document, result.views, result.files, then)
+            return
         if self.format is formats.TOML and self.path is not None:  # the screen says what it is
             self.write(document, result.views, result.files)
             shown = replace(self, format=formats.TABLE, path=None)
@@ -107,7 +114,8 @@ class OutputTarget:
     def _style(self) -> Style:
         if self.path is not None:
             return Style(whole=True)
-        return replace(terminal_style(sys.stdout), whole=self.whole)
+        stream = sys.stderr if self.to_stderr else sys.stdout
+        return replace(terminal_style(stream), whole=self.whole)
 
 
 def _paged(text: str) -> bool:

@@ -28,6 +28,13 @@ def write_out(text: str) -> None:
         raise _incomplete(error) from error
 
 
+def write_err(text: str) -> None:
+    """Write to standard error, where standard output is another program's."""
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
 def flush_out() -> None:
     """Write what is buffered while an error can still be reported; raises as `write_out`."""
     if sys.stdout is None:

@@ -349,7 +349,7 @@ def _watch() -> tuple[ProgressLine, Watch]:
     """What happens is told on standard error; how far a measurement is, on its last line."""
     from popmodel.cli.progress import ProgressLine, progress_line
     from popmodel.cli.streams import remark
-    from popmodel.cli.trace_target import tracer
+    from popmodel.cli.trace import tracer
     from popmodel.studies.steps import Watch
 
     line = ProgressLine()

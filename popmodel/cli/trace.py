@@ -1,23 +1,28 @@
-"""``popmodel trace``."""
+"""``popmodel trace``: run a program and record a trace."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from popmodel.base.errors import UsageError
+from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.base.plain import document
+from popmodel.base.values import dataclass
 from popmodel.cli.app import Verb
-from popmodel.cli.options import (
-    FORMATS,
-    ForceOption,
-    choice,
-    format_option,
-    output_option,
-    size,
-    whole_number,
-)
+from popmodel.cli.command import argument, flag, option
+from popmodel.cli.options import choice, size, whole_number
+from popmodel.cli.parameters import one_of
+from popmodel.cli.streams import remark, warn_of_packaged, write_out
+from popmodel.reports.result import Result, ResultValue
+
+if TYPE_CHECKING:
+    from popmodel.reports.views import Views
+    from popmodel.tracer.commands import Settings, TracedCommand
+    from popmodel.tracer.conversion import Merged
+    from popmodel.tracer.library import Library
 
 EXAMPLES = (
     "popmodel trace -- mpirun -n 4 ./app",
@@ -25,268 +30,659 @@ EXAMPLES = (
     "popmodel trace --script slurm --nodes 2 --ranks 64 -- ./app",
     "popmodel trace merge app.raw -o app.prv.gz",
 )
-
+CONDITIONS = True
 MERGE = "merge"
+DEFAULT = "trace.prv.gz"
 
 
 class TraceCommand(Verb):
-    """The verb, whose options end where the command begins, which has options of its own."""
+    """The verb, whose options end where the command begins, which has options of its own.
+
+    ``merge DIR`` in place of a command is ``--merge DIR``, and may have options behind it.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options; ``merge`` is no command and may have them behind it."""
+        """Read the options."""
         merges = args[:1] == [MERGE]
         ctx.allow_interspersed_args = merges
         given = list(args)
         rest: list[str] = super().parse_args(ctx, args)
-        words = ctx.params.get("words") or ()
+        words = list(ctx.params.get("command") or ())
         before = given[: len(given) - len(words)]
         # After -- everything is the command's, even if it is called merge.
-        ctx.meta[MERGE] = merges or (tuple(words[:1]) == (MERGE,) and before[-1:] != ["--"])
+        if merges or (words[:1] == [MERGE] and before[-1:] != ["--"]):
+            if len(words) != 2:
+                raise UsageError(
+                    f"merge: takes one directory, not {len(words) - 1}",
+                    "popmodel trace merge app.raw -o app.prv.gz",
+                )
+            ctx.params |= {"command": None, "merge": words[1]}
         return rest
 
 
 VERB = TraceCommand
 
 
-def command(
-    ctx: typer.Context,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[--] COMMAND... | merge DIR",
-            help="The command to run, as without popmodel; everything after it is passed on. "
-            "merge: make a "
-            "trace from the raw files in a directory.",
-            show_default=False,
-        ),
-    ] = None,
-    counters: Annotated[
-        bool,
-        typer.Option(
-            "--counters",
-            help="Also record hardware counters (instructions, cycles), where permitted.",
-        ),
-    ] = False,
-    openmp: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|ompt|gomp|off",
-            help="How to observe OpenMP: through the tools interface of the runtime (ompt), by "
-            "intercepting calls of libgomp (gomp), or not at all (off).",
-        ),
-    ] = "auto",
-    locks: Annotated[
-        str,
-        typer.Option(
-            metavar="sum|each",
-            help="How to record locks, critical sections and atomics: totals per thread and region "
-            "(sum), or one by one (each), which can slow a program down tenfold.",
-        ),
-    ] = "sum",
-    window: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FROM:TO",
-            help="Record only this interval, counted from the end of MPI_Init (without MPI: from "
-            "the first parallel region): 10s:20s, or 10s: to record to the end. A parallel region "
-            "is recorded if it begins in the interval.",
-            show_default=False,
-        ),
-    ] = None,
-    after_init: Annotated[
-        bool, typer.Option("--after-init", help="Start recording at the end of MPI_Init.")
-    ] = False,
-    max_size: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Stop recording when the raw files of all processes reach SIZE, such as 1GiB. The "
-            "trace marks what is missing.",
-            show_default=False,
-        ),
-    ] = None,
-    max_rate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N",
-            help="When a thread makes more than N records per second, stop recording its most "
-            "frequent kind (see --leave-out).",
-            show_default=False,
-        ),
-    ] = None,
-    leave_out: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KINDS",
-            help="Do not record these kinds of calls, separated by commas; their time counts as "
-            "user code: tests (MPI_Test and probes that find nothing), chunks (of loops), singles, "
-            "rma, io.",
-            show_default=False,
-        ),
-    ] = None,
-    no_call_sites: Annotated[
-        bool,
-        typer.Option(
-            "--no-call-sites",
-            help="Do not record the call sites of MPI calls; this saves some ns per call.",
-        ),
-    ] = False,
-    output: Annotated[
-        str | None,
-        output_option(
-            "Write the trace to FILE (.prv or .prv.gz), with a .pcf and a .row file beside it. "
-            "Default: named after the program, in the current directory."
-        ),
-    ] = None,
-    keep_raw: Annotated[
-        bool, typer.Option("--keep-raw", help="Keep the raw files that the trace is made from.")
-    ] = False,
-    build_only: Annotated[
-        bool, typer.Option("--build-only", help="Build the tracer and print its path.")
-    ] = False,
-    print_env: Annotated[
-        bool,
-        typer.Option(
-            "--print-env",
-            help="Print the environment variables that enable tracing, for a script of your own.",
-        ),
-    ] = False,
-    script: Annotated[
-        str | None,
-        typer.Option(
-            metavar="slurm", help="Write a job script instead of running. It is not submitted."
-        ),
-    ] = None,
-    nodes: Annotated[
-        str | None, typer.Option(metavar="N", help="Number of nodes in the job script.")
-    ] = None,
-    ranks: Annotated[
-        str | None,
-        typer.Option(metavar="N", help="Number of MPI ranks on all nodes in the job script."),
-    ] = None,
-    threads: Annotated[
-        str | None, typer.Option(metavar="N", help="Threads per rank in the job script.")
-    ] = None,
-    format: Annotated[
-        str | None,
-        format_option(FORMATS, "Output format of merge and --build-only. Default: table."),
-    ] = None,
-    force: ForceOption = False,
-) -> None:
-    """Run a program and record a trace.
+@dataclass(frozen=True)
+class Recording(Result):
+    """What was recorded, as returned by `trace`."""
 
-    The program (MPI, OpenMP or both) must be linked dynamically; it need not be changed. Its output
-    and exit status are passed through. A summary goes to standard error.
-    """
-    from popmodel.cli.trace_merge import merge
-    from popmodel.cli.trace_prepare import build, print_environment, write_script
-    from popmodel.cli.trace_run import trace
-    from popmodel.tracer.commands import LOCKS, OPENMP, Settings
+    found: dict[str, Any]  # The document
+    on_stderr: bool  # Whether standard output is the program's
+    exit_status: int = 0  # The program's
 
-    settings = Settings(
-        counters=counters,
-        openmp=OPENMP[choice("--openmp", openmp, tuple(OPENMP))],
-        call_sites=not no_call_sites,
-        locks=LOCKS[choice("--locks", locks, tuple(LOCKS))],
-        window=_recorded_window(window, after_init=after_init),
-        max_size=_recorded_size(max_size),
-        max_rate=None if max_rate is None else whole_number("--max-rate", max_rate),
-        leave_out=_kinds(leave_out),
-    )
-    given = list(words or ())
-    sizes = {"--nodes": nodes, "--ranks": ranks, "--threads": threads}
-    actions = {"--build-only": build_only, "--print-env": print_env, "--script": script is not None}
-    _refuse_contradictions(actions, sizes, script, given, merges=ctx.meta[MERGE])
-    if ctx.meta[MERGE]:
-        merge(ctx.obj, given[1:], output, format, force=force)
-    elif build_only:
-        build(ctx.obj, given, output, format)
-    elif print_env:
-        print_environment(ctx.obj, output, settings, force=force)
-    elif script is not None:
-        numbers = {
-            option: None if text is None else whole_number(option, text)
-            for option, text in sizes.items()
-        }
-        write_script(given, script, numbers, output, settings, force=force)
-    else:
-        if format is not None:
-            raise UsageError(
-                "--format: not valid for a run, whose summary goes to standard error",
-                f"run with --keep-raw, then popmodel trace merge DIR --format {format}",
-            )
-        trace(ctx.obj, given, output, settings, keep_raw=keep_raw, force=force)
+    def __repr__(self) -> str:
+        processes, name = self.found["processes"], self.found["trace"]
+        return f"<Recording {name}: {processes} processes, {self.found['records']} records>"
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """None: what it was made of may be gone."""
+        return ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/trace/1``, without provenance."""
+        return self.found
+
+    @property
+    def views(self) -> Views:
+        """How the document is shown."""
+        from popmodel.reports.recording_tables import VIEWS
+
+        return VIEWS
+
+    def values(self) -> list[ResultValue]:
+        """What tracing cost, and how much was recorded."""
+        numbers = {name: self.found[name] for name in ("records", "size", "duration")}
+        numbers["overhead"] = self.found["overhead"]["share"]
+        return [ResultValue(name, float(number)) for name, number in numbers.items()]
 
 
-def _refuse_contradictions(
-    actions: Mapping[str, bool],
-    sizes: Mapping[str, str | None],
-    script: str | None,
-    words: Sequence[str],
-    *,
-    merges: bool,
-) -> None:
-    asked = [name for name, wanted in actions.items() if wanted]
-    if len(asked) > 1:
-        raise UsageError(
-            f"{asked[0]} and {asked[1]} are mutually exclusive", "leave one of them out"
-        )
-    if merges and asked:
-        raise UsageError(
-            f"{asked[0]}: not valid with merge",
-            "popmodel trace merge DIR -o app.prv.gz",
-        )
-    for option, value in sizes.items():
-        if value is not None and script is None:
-            raise UsageError(
-                f"{option}: only valid with --script",
-                "otherwise the command sets it, for example mpirun -n 4 ./app",
-            )
-    if words and "--print-env" in asked:
-        raise UsageError(
-            f"--print-env: takes no command, not '{words[0]}'",
-            "leave the command out; run it in your script with the printed variables",
-        )
-
-
-def _recorded_window(text: str | None, *, after_init: bool) -> str | None:
+def _window(name: str, text: str) -> str:
     """The window as the library takes it: seconds, either of which may be left out."""
     from popmodel.base.units import parse_time
 
-    if text is None:
-        return "0:" if after_init else None
-    if after_init:
-        raise UsageError(
-            "--after-init and --window are mutually exclusive: a window begins after MPI_Init",
-            "leave --after-init out",
-        )
-    example = "try --window 10s:20s, or --window 10s: to record to the end"
+    example = f"try {name} 10s:20s, or {name} 10s: to record to the end"
     begin, colon, end = text.partition(":")
     if not colon:
-        raise UsageError(f"--window {text}: must be FROM:TO", example)
+        raise UsageError(f"{name} {text}: must be FROM:TO", example)
     try:
         first, last = (parse_time(each) if each.strip() else None for each in (begin, end))
     except UsageError as error:
-        raise UsageError(f"--window: {error.message}", error.hint) from None
+        raise UsageError(f"{name}: {error.message}", error.hint) from None
     if last is not None and not (first or 0.0) < last:
-        raise UsageError(f"--window {text}: must begin before it ends", example)
+        raise UsageError(f"{name} {text}: must begin before it ends", example)
     return ":".join("" if each is None else f"{each:.9f}" for each in (first, last))
-
-
-def _kinds(text: str | None) -> tuple[str, ...]:
-    from popmodel.tracer.commands import LEAVE_OUT
-
-    given = [] if text is None else [each.strip() for each in text.split(",")]
-    return tuple(dict.fromkeys(choice("--leave-out", each, LEAVE_OUT) for each in given))
 
 
 _LEAST_SIZE = 1 << 20
 
 
-def _recorded_size(text: str | None) -> int | None:
-    if text is None:
-        return None
-    most = size("--max-size", text)
+def _size(name: str, text: str) -> int:
+    most = size(name, text)
     if not _LEAST_SIZE <= most < 2**63:
-        raise UsageError(f"--max-size {text}: must be at least 1MiB", "try --max-size 1GiB")
+        raise UsageError(f"{name} {text}: must be at least 1MiB", f"try {name} 1GiB")
     return int(most)
+
+
+def _kinds(name: str, text: str) -> tuple[str, ...]:
+    from popmodel.tracer.commands import LEAVE_OUT
+
+    given = [each.strip() for each in text.split(",")]
+    return tuple(dict.fromkeys(choice(name, each, LEAVE_OUT) for each in given))
+
+
+def trace(
+    command: Annotated[
+        Sequence[str],
+        argument(
+            "[[--] COMMAND... | merge DIR]",
+            "The command to run, as without popmodel; everything after it is passed on. merge: "
+            "make a trace from the raw files in a directory.",
+            several=True,
+        ),
+    ] = (),
+    *,
+    counters: Annotated[
+        bool, flag("Also record hardware counters (instructions, cycles), where permitted.")
+    ] = False,
+    openmp: Annotated[
+        str,
+        option(
+            "auto|ompt|gomp|off",
+            "How to observe OpenMP: through the tools interface of the runtime (ompt), by "
+            "intercepting calls of libgomp (gomp), or not at all (off).",
+            one_of(("auto", "ompt", "gomp", "off")),
+        ),
+    ] = "auto",
+    locks: Annotated[
+        str,
+        option(
+            "sum|each",
+            "How to record locks, critical sections and atomics: totals per thread and region "
+            "(sum), or one by one (each), which can slow a program down tenfold.",
+            one_of(("sum", "each")),
+        ),
+    ] = "sum",
+    window: Annotated[
+        str | None,
+        option(
+            "FROM:TO",
+            "Record only this interval, counted from the end of MPI_Init (without MPI: from the "
+            "first parallel region): 10s:20s, or 10s: to record to the end. A parallel region is "
+            "recorded if it begins in the interval.",
+            _window,
+        ),
+    ] = None,
+    after_init: Annotated[bool, flag("Start recording at the end of MPI_Init.")] = False,
+    max_size: Annotated[
+        int | None,
+        option(
+            "SIZE",
+            "Stop recording when the raw files of all processes reach SIZE, such as 1GiB. The "
+            "trace marks what is missing.",
+            _size,
+        ),
+    ] = None,
+    max_rate: Annotated[
+        int | None,
+        option(
+            "N",
+            "When a thread makes more than N records per second, stop recording its most frequent "
+            "kind (see --leave-out).",
+            whole_number,
+        ),
+    ] = None,
+    leave_out: Annotated[
+        Sequence[str],
+        option(
+            "KINDS",
+            "Do not record these kinds of calls, separated by commas; their time counts as user "
+            "code: tests (MPI_Test and probes that find nothing), chunks (of loops), singles, rma, "
+            "io.",
+            _kinds,
+            complete=("tests", "chunks", "singles", "rma", "io"),
+        ),
+    ] = (),
+    no_call_sites: Annotated[
+        bool,
+        flag("Do not record the call sites of MPI calls; this saves some ns per call."),
+    ] = False,
+    output: Annotated[
+        str | os.PathLike[str] | None,
+        option(
+            "FILE",
+            "Write the trace to FILE (.prv or .prv.gz), with a .pcf and a .row file beside it. "
+            "Default: named after the program, in the current directory.",
+            short="-o",
+            complete=(".prv", ".prv.gz"),
+        ),
+    ] = None,
+    force: Annotated[bool, flag("Overwrite FILE if it exists.")] = False,
+    keep_raw: Annotated[bool, flag("Keep the raw files that the trace is made from.")] = False,
+    print_env: Annotated[
+        bool,
+        flag("Print the environment variables that enable tracing, for a script of your own."),
+    ] = False,
+    script: Annotated[
+        str | None,
+        option(
+            "slurm",
+            "Write a job script instead of running. It is not submitted.",
+            one_of(("slurm",)),
+        ),
+    ] = None,
+    nodes: Annotated[
+        int | None, option("N", "Number of nodes in the job script.", whole_number)
+    ] = None,
+    ranks: Annotated[
+        int | None, option("N", "Number of MPI ranks on all nodes in the job script.", whole_number)
+    ] = None,
+    threads: Annotated[
+        int | None, option("N", "Threads per rank in the job script.", whole_number)
+    ] = None,
+    merge: Annotated[
+        str | os.PathLike[str] | None,
+        option("DIR", "Make a trace from the raw files in a directory.", hidden=True),
+    ] = None,
+    arguments: Sequence[str] = (),
+) -> Recording | None:
+    """Run a program and record a trace.
+
+    The program (MPI, OpenMP or both) must be linked dynamically; it need not be changed. Its output
+    and exit status are passed through. A summary goes to standard error.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The command to run, as without popmodel.
+    counters : bool
+        Also record hardware counters, where permitted.
+    openmp : {"auto", "ompt", "gomp", "off"}
+        How to observe OpenMP.
+    locks : {"sum", "each"}
+        Whether locks, critical sections and atomics are recorded as totals or one by one.
+    window : str, optional
+        Seconds ``"FROM:TO"`` from the end of MPI_Init that are recorded.
+    after_init : bool
+        Start recording at the end of MPI_Init.
+    max_size : int, optional
+        Bytes of raw files at which recording stops.
+    max_rate : int, optional
+        Records per second of a thread above which its most frequent kind is left out.
+    leave_out : sequence of str
+        Kinds of calls that are not recorded.
+    no_call_sites : bool
+        Do not record where MPI is called.
+    output : path, optional
+        The trace, ``.prv`` or ``.prv.gz``; default: named after the program.
+    force : bool
+        Replace existing files.
+    keep_raw : bool
+        Keep the raw files.
+    print_env : bool
+        Print the variables that enable tracing instead of running; the result is None.
+    script : {"slurm"}, optional
+        Write a job script instead of running; the result is None.
+    nodes, ranks, threads : int, optional
+        Size of the job.
+    merge : path, optional
+        Make a trace from the raw files in this directory instead of running.
+    arguments : sequence of str
+        The command line.
+
+    Raises
+    ------
+    PopmodelError
+        If nothing can be recorded: with the reason. Its ``exit_status`` is the program's if that
+        failed.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> popmodel.trace(["mpirun", "-n", "4", "./app"], output="app.prv.gz")  # doctest: +SKIP
+    """
+    from popmodel.tracer.commands import LOCKS, OPENMP, Settings
+
+    if window is not None and after_init:
+        raise UsageError(
+            "--after-init and --window are mutually exclusive: a window begins after MPI_Init",
+            "leave --after-init out",
+        )
+    settings = Settings(
+        counters=counters,
+        openmp=OPENMP[openmp],
+        call_sites=not no_call_sites,
+        locks=LOCKS[locks],
+        window="0:" if after_init else window,
+        max_size=max_size,
+        max_rate=max_rate,
+        leave_out=tuple(leave_out),
+    )
+    sizes = {"--nodes": nodes, "--ranks": ranks, "--threads": threads}
+    for name, number in sizes.items():
+        if number is not None and script is None:
+            raise UsageError(
+                f"{name}: only valid with --script",
+                "otherwise the command sets it, for example mpirun -n 4 ./app",
+            )
+    if print_env and script is not None:
+        raise UsageError("--print-env and --script are mutually exclusive", "leave one of them out")
+    if merge is not None and (print_env or script):
+        raise UsageError(
+            f"{'--print-env' if print_env else '--script'}: not valid with merge",
+            "popmodel trace merge DIR -o app.prv.gz",
+        )
+    name = None if output is None else os.fspath(output)
+    if merge is not None:
+        return _merge(Path(merge), name, force=force)
+    if print_env:
+        if command:
+            raise UsageError(
+                f"--print-env: takes no command, not '{command[0]}'",
+                "leave the command out; run it in your script with the printed variables",
+            )
+        _print_environment(arguments, name, settings, force=force)
+        return None
+    if script is not None:
+        _write_script(command, sizes, name, settings, force=force)
+        return None
+    return _run(command, name, settings, keep_raw=keep_raw, force=force)
+
+
+# -- where a trace goes, and what records it
+
+
+def trace_file(name: str, *, force: bool, option: str = "-o") -> Path:
+    """Where a trace goes; refused before the run what would be refused after it."""
+    from popmodel.base.files import expect_writable
+    from popmodel.base.shell import plain
+    from popmodel.tracer.raw_directory import SUFFIXES, stem
+
+    path = Path(plain(name, option))
+    if not name.endswith(SUFFIXES) or path.name in SUFFIXES:
+        raise UsageError(
+            f"{option} {name}: must end in .prv or .prv.gz", f"try {option} app.prv.gz"
+        )
+    try:
+        for suffix in (path.name.removeprefix(stem(path)), ".pcf", ".row"):
+            there = path.with_name(f"{stem(path)}{suffix}")
+            if there.is_dir():
+                raise UsageError(f"{option} {name}: {there} is a directory", "choose another file")
+            if there.exists() and not force:
+                raise UsageError(f"{option} {name}: {there} exists", "use --force to overwrite it")
+        expect_writable(path)
+    except OSError as error:
+        problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
+        raise FileError(path, problem, hint=f"choose another path with {option}") from error
+    return path
+
+
+def _target(output: str | None, command: TracedCommand, *, force: bool) -> Path:
+    """Where the trace of a command goes: what the user names, else after its program."""
+    named = DEFAULT if command.program is None else f"{command.program.name}.prv.gz"
+    return trace_file(output or named, force=force)
+
+
+def tracer(command: TracedCommand | None) -> Library:
+    """The library for a command; refuses a program that it cannot be loaded into."""
+    from popmodel.cli.progress import ProgressLine
+    from popmodel.tracer.commands import refuse_untraceable
+    from popmodel.tracer.library import find_or_build
+
+    if command is not None and command.program is not None:
+        refuse_untraceable(command.program)
+    line = ProgressLine()
+
+    def draw(name: str) -> None:
+        line.draw(lambda width: f"building the tracer for {name} (once)"[:width])
+
+    try:
+        return find_or_build(command, on_build=draw)
+    finally:
+        line.clear()
+
+
+def _merging(raw: Path, target: Path) -> str:
+    """The command that makes a trace of records."""
+    from popmodel.base.shell import join
+
+    return join(["popmodel", "trace", "merge", _shown(raw), "-o", str(target)])
+
+
+def _shown(path: Path) -> str:
+    """A path as short as it can be pasted here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+# -- runs that others start
+
+
+def _print_environment(
+    arguments: Sequence[str], output: str | None, settings: Settings, *, force: bool
+) -> None:
+    """Print the variables that a program needs to be traced."""
+    from popmodel.base.shell import join, quote
+    from popmodel.tracer import raw_directory
+    from popmodel.tracer.commands import variables
+
+    target = trace_file(output or DEFAULT, force=force)
+    library = tracer(None)
+    raw = raw_directory.of_output(target)
+    raw_directory.create(raw, force=force, reuse=True)
+    given = variables(library.path, raw, settings)
+    write_out("".join(f"{name}={quote(value)}\n" for name, value in given.items()))
+    line = f"mpirun -n 4 env $({join(('popmodel', *arguments))}) ./app"
+    if any(quote(value) != value for value in given.values()):
+        line = f"eval {line}"  # what a command prints is split at blanks, quoted or not
+    remark(f"set them for the program only: {line}")
+    remark(f"after the run: {_merging(raw, target)}")
+
+
+def _write_script(
+    words: Sequence[str],
+    sizes: dict[str, int | None],
+    output: str | None,
+    settings: Settings,
+    *,
+    force: bool,
+) -> None:
+    """Write a job script."""
+    from popmodel.base.shell import join, visible
+    from popmodel.tracer import run as job_script
+    from popmodel.tracer.commands import understand
+
+    command = understand(words)
+    target = _target(output, command, force=force)
+    library = tracer(command)
+    warn_of_packaged(library.mpi)
+    job = job_script.TracedJob(
+        command,
+        nodes=sizes["--nodes"] or 1,
+        ranks=sizes["--ranks"],
+        threads=sizes["--threads"],
+        settings=settings,
+    )
+    made_for = None if library.mpi is None else library.mpi.name
+    path = job_script.write(job, library.path, target, mpi=made_for, force=force)
+    write_out(f"{visible(str(path))}\n")
+    remark(f"to submit: {join(['sbatch', str(path)])}")
+    remark("after the job: the end of its output shows the command that merges the trace")
+
+
+# -- the run, and the trace that is made of it
+
+
+def _run(
+    words: Sequence[str], output: str | None, settings: Settings, *, keep_raw: bool, force: bool
+) -> Recording:
+    """Run a command; its output and its exit status are its own."""
+    from popmodel.base.files import as_exits
+    from popmodel.tracer import raw_directory
+    from popmodel.tracer.commands import place, refuse_as_rank, understand, variables
+    from popmodel.tracer.run import run
+
+    refuse_as_rank()
+    command = understand(words)
+    target = _target(output, command, force=force)
+    library = tracer(command)
+    raw = raw_directory.of_output(target)
+    raw_directory.create(raw, force=force)
+    call = place(command, variables(library.path, raw, settings), os.environ)
+    with raw_directory.held(raw):
+        try:
+            status = run(command.path, call.words, {**os.environ, **call.environment})
+        except PopmodelError:
+            raw_directory.clear(raw)
+            raise
+        try:
+            with as_exits():
+                if not raw_directory.files(raw):
+                    raw_directory.clear(raw)
+                    raise _nothing(command, status, settings)
+                runs, notes = _merged(raw, target, force=force, after_the_run=True)
+                notes += tuple(_not_traced(command, library, settings, runs))
+                if not keep_raw:
+                    _remove(raw)
+        except PopmodelError as error:
+            if status != 0:  # what the program said of its failure comes first, and its status
+                error.exit_status = status
+            raise
+    found = recording_document(runs, raw=_shown(raw) if keep_raw else None, notes=notes)
+    return Recording(found, on_stderr=True, exit_status=status)
+
+
+def _not_traced(
+    command: TracedCommand, library: Library, settings: Settings, runs: Sequence[Merged]
+) -> list[str]:
+    """Why there is no MPI, or no OpenMP, in what was recorded."""
+    notes = []
+    if library.without_mpi is not None:
+        notes.append(f"MPI is not traced: {library.without_mpi}")
+    if not any(run.openmp for run in runs):
+        if settings.openmp in _NO_OPENMP:
+            notes.append(f"no OpenMP: {_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})")
+        if "OpenMP" in _built_in(command):
+            notes.append("no OpenMP: the runtime is statically linked")
+    return notes
+
+
+def _merge(raw: Path, output: str | None, *, force: bool) -> Recording:
+    """Make a trace of the records in a directory."""
+    from popmodel.base.files import as_exits
+    from popmodel.tracer import raw_directory
+
+    name = output or f"{raw.absolute().name.removesuffix(raw_directory.SUFFIX)}.prv.gz"
+    with as_exits():
+        runs, notes = _merged(raw, trace_file(name, force=force), force=force)
+    return Recording(recording_document(runs, raw=str(raw), notes=notes), on_stderr=False)
+
+
+def _merged(
+    raw: Path, target: Path, *, force: bool, after_the_run: bool = False
+) -> tuple[tuple[Merged, ...], tuple[str, ...]]:
+    """Merge, with a line of progress; gives the traces, and what could not be found out.
+
+    Says how to go on if that does not succeed; where only a merge was asked for, if a signal or the
+    user has ended it.
+    """
+    from popmodel.cli.progress import ProgressLine
+    from popmodel.tracer.conversion import merge_runs
+    from popmodel.tracer.symbol_table import SourceLines
+
+    line, lines = ProgressLine(), SourceLines()
+
+    def draw(done: float) -> None:
+        line.draw(lambda width: f"merging {100 * done:3.0f} %"[:width])
+
+    try:
+        runs = merge_runs(
+            raw,
+            target,
+            locate=lines,
+            progress=draw,
+            check=lambda path: trace_file(str(path), force=force),
+        )
+        return runs, () if lines.problem is None else (lines.problem,)
+    except BaseException as error:
+        line.clear()
+        if after_the_run or not isinstance(error, PopmodelError):
+            remark(f"the raw files are kept; to merge them: {_merging(raw, target)}")
+        raise
+    finally:
+        line.clear()
+
+
+def _remove(raw: Path) -> None:
+    from popmodel.tracer import raw_directory
+
+    try:
+        raw_directory.clear(raw)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        remark(f"the raw files in {_shown(raw)} could not be removed: {reason}")
+
+
+_NO_OPENMP = {
+    "off": "it was switched off",
+    "ompt": "the program does not use it, or its runtime has no tools interface",
+    "gomp": "the program does not use it, or its runtime is not libgomp",
+}
+
+
+def _nothing(command: TracedCommand, status: int, settings: Settings) -> PopmodelError:
+    """The error for a run of which nothing was recorded."""
+    name = command.words[command.start] if command.program is None else command.program.name
+    if built := _built_in(command):
+        are = "are" if len(built) > 1 else "is"
+        return PopmodelError(
+            f"{name}: nothing was recorded: {' and '.join(built)} {are} linked "
+            "statically, so the tracer cannot intercept calls",
+            "link shared libraries: no -static, no -static-libgomp, no MPI archives (.a)",
+        )
+    if status != 0:
+        # launchers have statuses of their own above 128
+        ending = f"status {status}" if command.is_launcher else _ending(status)
+        return PopmodelError(
+            f"{name}: nothing was recorded: it ended with {ending} before a process called "
+            "MPI_Init or entered a parallel region with the tracer loaded",
+            "run it without popmodel: if it fails as well, the tracer is not the cause",
+        )
+    if settings.openmp in _NO_OPENMP:
+        return PopmodelError(
+            f"{name}: nothing was recorded: no process called MPI_Init, and no OpenMP: "
+            f"{_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",
+            "leave --openmp out: popmodel then detects how to observe OpenMP",
+        )
+    return PopmodelError(
+        f"{name}: nothing was recorded: no process called MPI_Init or entered a parallel region "
+        "with the tracer loaded",
+        "the program must link shared libraries of MPI or OpenMP (see ldd); a script that starts "
+        "ranks elsewhere must pass on the variables of popmodel trace --print-env",
+    )
+
+
+def _built_in(command: TracedCommand) -> list[str]:
+    from popmodel.tracer.symbol_table import built_in
+
+    return [] if command.program is None else built_in(str(command.program))
+
+
+def _ending(status: int) -> str:
+    """An exit status in words: shells make 128 + number of signals."""
+    try:
+        return f"signal {signal.Signals(status - 128).name}" if status > 128 else f"status {status}"
+    except ValueError:
+        return f"status {status}"
+
+
+# -- the document
+
+
+_NS = 1e-9
+
+
+def recording_document(
+    runs: Sequence[Merged], *, raw: str | None, notes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """All runs of a command, ``popmodel/trace/1``: the first, with the others in it."""
+    first, *others = (_recorded(run, raw, notes) for run in runs)
+    return {**first, "others": others}
+
+
+def _recorded(run: Merged, raw: str | None, notes: Sequence[str]) -> dict[str, Any]:
+    from popmodel.tracer.conversion import RECORD_COST, not_seen, overhead
+
+    share = overhead(run)
+    return document(
+        "popmodel/trace/1",
+        trace=run.path,
+        size=run.size,
+        raw=raw,
+        raw_size=run.raw_size,
+        processes=run.processes,
+        threads=run.threads,
+        hosts=run.hosts,
+        duration=run.duration * _NS,
+        records=run.records,
+        calls=run.calls,
+        only_masters_call=run.only_masters_call,
+        messages=run.messages,
+        message_bytes=run.message_bytes,
+        library=run.library,
+        openmp=run.openmp,
+        counters=run.counters.get("", 0),
+        clock_residual=None if run.clock_residual is None else run.clock_residual * _NS,
+        overhead={
+            "share": share.middle,
+            "low": share.low,
+            "high": share.high,
+            "per_record": RECORD_COST.middle,
+        },
+        spawned=run.spawned,
+        caveats=run.crowding,
+        not_seen=[*notes, *not_seen(run)],
+    )

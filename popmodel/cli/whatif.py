@@ -814,7 +814,7 @@ def _target(
     target: str | os.PathLike[str], speeds: Mapping[str, float] | None, *, force: bool
 ) -> Path:
     """Where a trace is written; refused before any work what would be refused after it."""
-    from popmodel.cli.trace_target import checked
+    from popmodel.cli.trace import trace_file
 
     path = os.fspath(target)
     if speeds:
@@ -822,7 +822,7 @@ def _target(
             f"--save-trace {path}: the records of a region cannot be stretched",
             "leave out --region-speed",
         )
-    return checked(path, force=force, option="--save-trace")
+    return trace_file(path, force=force, option="--save-trace")
 
 
 def _doubts(run: SimulatedRun, once: Callable[[Network], Execution]) -> Iterable[str]:

@@ -82,6 +82,11 @@ class Result(ABC):
     its page (``-o x.html``) shows without scripts.
     """
 
+    on_stderr: bool = False
+    """Whether it is shown on standard error, as standard output is the program's that was run."""
+    exit_status: int = 0
+    """Of the command, where nothing is wrong with the result: that of the program."""
+
     if TYPE_CHECKING:  # subclasses hold it or derive it
 
         @property

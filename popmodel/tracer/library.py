@@ -4,7 +4,7 @@ A library built for one make of MPI does not work with another: handles and cons
 MPI of a command is the one that its program is linked with, or that of its launcher, where they are
 installed with a compiler wrapper; else the one that `popmodel.machines.host.toolchain` finds.
 
-Compute nodes often have no compiler: what `popmodel trace --build-only` has built on a login node
+Compute nodes often have no compiler: what `popmodel trace --print-env` has built on a login node
 is found there in the cache, by a file beside each library that says what it is for.
 """
 

@@ -95,29 +95,19 @@ def test_nothing_is_overwritten_unasked(
         ),
         (["--locks", "all", "sh"], "--locks: unknown value 'all'", "choose one of sum, each"),
         (
-            ["--format", "json", "sh"],
-            "--format: not valid for a run, whose summary goes to standard error",
-            "run with --keep-raw, then popmodel trace merge DIR --format json",
-        ),
-        (
             ["--ranks", "4", "sh"],
             "--ranks: only valid with --script",
             "otherwise the command sets it, for example mpirun -n 4 ./app",
         ),
         (
-            ["--build-only", "--print-env"],
-            "--build-only and --print-env are mutually exclusive",
+            ["--print-env", "--script", "slurm"],
+            "--print-env and --script are mutually exclusive",
             "leave one of them out",
         ),
         (
             ["--print-env", "./app"],
             "--print-env: takes no command, not './app'",
             "leave the command out; run it in your script with the printed variables",
-        ),
-        (
-            ["--build-only", "-o", "x.prv"],
-            "-o x.prv: not valid with --build-only",
-            "leave -o out",
         ),
         (["--script", "pbs", "sh"], "--script: unknown value 'pbs'", "choose one of slurm"),
         (

@@ -13,18 +13,6 @@ from real_mpi import Mpi
 from .traced_programs import Call, document_of
 
 
-def test_the_library_is_built_ahead(
-    mpi: Mpi, popmodel: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MPICC", shlex.join(mpi.mpicc))
-    document = document_of(popmodel, "trace", "--build-only")
-    assert document["schema"] == "popmodel/trace-library/1"
-    assert Path(document["library"]).name == "libpopmodel_trace.so"
-    assert document["mpi"] is not None
-    status, out, _ = popmodel("trace", "--build-only")
-    assert (status, out.splitlines()[0]) == (0, document["library"])
-
-
 @pytest.mark.long
 def test_variables_for_a_script_of_ones_own(
     mpi: Mpi,

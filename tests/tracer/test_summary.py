@@ -8,8 +8,8 @@ import pytest
 from tracer.builder import Run
 from tracer.plan import Plan
 
-from popmodel.api.trace import traced
-from popmodel.reports.trace import VIEWS
+from popmodel.cli.trace import recording_document
+from popmodel.reports.recording_tables import VIEWS
 from popmodel.tracer.conversion import (
     CALL_COST,
     LOCK_COST,
@@ -104,7 +104,7 @@ def test_threads_that_share_a_core_are_told_first(plan: Plan, tmp_path: Path) ->
     assert said.startswith("more threads than CPUs: 2 threads may use only 1 CPU (thread 0 of rank")
     assert "waited for a CPU 40 % of the time" in said
     assert crowding(read(merged.path)) == [said]
-    document = traced([merged], raw=None)
+    document = recording_document([merged], raw=None)
     assert document["caveats"] == [said]
     first, *_ = VIEWS.blocks(document)
     assert [note.text for note in first] == [said]

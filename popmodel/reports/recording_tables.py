@@ -120,20 +120,3 @@ def _percent(low: float, high: float) -> str:
 
 
 VIEWS = Views(blocks, records)
-
-
-def _built_facts(document: Document) -> tuple[tuple[str, str], ...]:
-    without = f"none: {document['without_mpi']}" if document["without_mpi"] else "none"
-    return (("compiler", document["compiler"]), ("MPI", document["mpi"] or without))
-
-
-def _built_blocks(document: Document) -> list[Section]:
-    return [(Code((document["library"],)),), (Facts(_built_facts(document)),)]
-
-
-def _built_records(document: Document) -> list[Record]:
-    facts = (("library", document["library"]), *_built_facts(document))
-    return [{"name": name, "value": value} for name, value in facts]
-
-
-BUILT = Views(_built_blocks, _built_records)
