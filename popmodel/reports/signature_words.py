@@ -32,7 +32,7 @@ _LINE = 68
 def blocks(document: Document) -> list[Section]:
     """Mistakes if there are any, remarks, and what the signature says."""
     explained = document["explained"]
-    findings: list[Section] = [(finding,) for finding in _findings(document)]
+    findings = list(_findings(document))
     if len(findings) > _SHOWN:
         more = (NoteBlock(f"and {len(findings) - _SHOWN} more", Role.REMARK),)
         findings = [(Brief(tuple(findings), (*findings[:_SHOWN], more)),)]
@@ -122,14 +122,14 @@ def _facts(document: Document) -> list[tuple[str, str]]:
 # -- mistakes and remarks
 
 
-def _findings(document: Document) -> Iterator[NoteBlock]:
+def _findings(document: Document) -> Iterator[Section]:
     """Mistakes, then remarks, as compilers write them, so that editors jump to their places."""
     for begin, findings in (("", document["mistakes"]), ("remark: ", document["remarks"])):
         for one in findings:
             place = _place(document["path"], one)
-            yield NoteBlock(f"{place} {begin}{one['message']}", Role.HANGING)
-            if one["hint"]:
-                yield NoteBlock(f"hint: {one['hint']}", Role.HANGING, 1)
+            finding = NoteBlock(f"{place} {begin}{one['message']}", Role.HANGING)
+            hint = [f"hint: {one['hint']}"] if one["hint"] else []
+            yield (finding, *notes(hint, Role.REMARK))
 
 
 def _place(path: str, finding: Entry) -> str:
