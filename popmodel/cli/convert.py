@@ -280,7 +280,7 @@ def _drawn(found: Converted, trace: Trace, arguments: Sequence[str]) -> Converte
     """Write a timeline as a drawing."""
     from popmodel.base import provenance
     from popmodel.base.plain import plain
-    from popmodel.reports.plots import COLUMNS, ROWS, run_timeline
+    from popmodel.reports.pictures import COLUMNS, ROWS, run_timeline
     from popmodel.reports.renderers.svg import draw
     from popmodel.timeline.timeline import LIMITS, timeline
 

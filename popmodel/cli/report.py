@@ -92,7 +92,7 @@ class Report(Result):
         return replace(VIEWS, contents=self.contents.with_, picture=self._picture)
 
     def _picture(self, document: Document) -> Any:  # noqa: ARG002 (of its contents)
-        from popmodel.reports.plots import communication_matrix, efficiency_tree, run_timeline
+        from popmodel.reports.pictures import communication_matrix, efficiency_tree, run_timeline
 
         if self.picture == "timeline":
             return run_timeline(self.contents.timelines[0])
@@ -264,7 +264,7 @@ def _timelines(
 
     limits = LIMITS
     if strict:
-        from popmodel.reports.plots import COLUMNS, ROWS
+        from popmodel.reports.pictures import COLUMNS, ROWS
 
         limits = replace(LIMITS, rows=ROWS, columns=COLUMNS)
     for trace in traces:

@@ -98,7 +98,7 @@ def records(document: Document) -> list[Record]:
 
 def picture(document: Document) -> Figure:
     """The matrix of messages."""
-    from popmodel.reports.plots import communication_matrix
+    from popmodel.reports.pictures import communication_matrix
 
     if not document.get("communication"):
         why = document.get("absent", {}).get("communication", "only communication is drawn")

@@ -30,7 +30,7 @@ class Views:
 
     blocks: Callable[[Document], Sequence[Section]]  # Document to what is shown, in order
     records: Callable[[Document], list[Record]]  # Document to tidy records, one value each, for CSV
-    # Document to a picture, or the name of what draws it in `popmodel.reports.plots`; None for what
+    # Document to a picture, or the name of what draws it in `popmodel.reports.pictures`; None for what
     # has none.
     picture: str | Callable[[Document], Figure] | None = None
     # Document to what a page shows; None: the document and nothing else.

@@ -16,9 +16,9 @@ from popmodel.api.inputs import trace_of
 from popmodel.base.errors import PopmodelError
 from popmodel.cli.inspect import inspect
 from popmodel.cli.metrics import metrics
-from popmodel.reports import plots
+from popmodel.reports import pictures
 from popmodel.reports.palette import KIND_COLOURS, shade
-from popmodel.reports.plots import COLUMNS, ROWS
+from popmodel.reports.pictures import COLUMNS, ROWS
 from popmodel.reports.renderers.svg import draw
 from popmodel.timeline.lanes import KINDS
 from popmodel.timeline.timeline import LIMITS, Timeline, timeline
@@ -89,7 +89,7 @@ def texts(svg: str) -> list[str]:
 
 
 def test_a_tree_has_every_efficiency_on_its_colour(efficiencies: dict[str, Any]) -> None:
-    svg = draw(plots.efficiency_tree, efficiencies, STAMP)
+    svg = draw(pictures.efficiency_tree, efficiencies, STAMP)
     run = efficiencies["runs"][0]
     for value in run["metrics"]["hybrid-additive"].values():
         assert any(text.endswith(f"{100 * value:.1f}") for text in texts(svg))
@@ -103,7 +103,7 @@ def test_a_run_over_time_is_drawn_as_long_as_it_is(run_over_time: Timeline) -> N
     from matplotlib.colors import to_rgba
     from matplotlib.patches import PathPatch
 
-    figure = plots.run_timeline(run_over_time)
+    figure = pictures.run_timeline(run_over_time)
     for axes, lanes in zip(figure.axes, (run_over_time.measured, run_over_time.ideal), strict=True):
         assert lanes is not None
         width = (run_over_time.axis.end - run_over_time.axis.begin) / 1e9 / lanes.kind.shape[1]
@@ -120,28 +120,28 @@ def test_a_run_over_time_is_drawn_as_long_as_it_is(run_over_time: Timeline) -> N
 
 def test_a_matrix_has_the_messages_of_its_ranks() -> None:
     document = inspect(STENCIL, show="communication").to_dict()["communication"]
-    shown = plots.communication_matrix(document).axes[0].collections[0].get_array()
+    shown = pictures.communication_matrix(document).axes[0].collections[0].get_array()
     for sender, receiver, size in zip(
         *(document["pairs"][name] for name in ("from", "to", "bytes")), strict=True
     ):
         assert shown[sender, receiver] == size
     assert shown.count() == len(document["pairs"]["from"])
     empty = {**document, "pairs": {"from": [], "to": [], "messages": []}, "messages": 0, "bytes": 0}
-    assert "0 messages from rank to rank" in draw(plots.communication_matrix, empty, STAMP)
+    assert "0 messages from rank to rank" in draw(pictures.communication_matrix, empty, STAMP)
 
 
 def test_splits_and_errors_have_their_values_and_intervals() -> None:
-    runtime, efficiency = plots.split_runtimes(splits()).axes
+    runtime, efficiency = pictures.split_runtimes(splits()).axes
     bars = [tuple(container[2][0].get_segments()[0][:, 1]) for container in runtime.containers[:1]]
     assert bars == [(1.5, 2.5)]
     assert [container[0].get_ydata()[0] for container in efficiency.containers] == [90, 100]
-    (errors,) = plots.predicted_and_measured(validated()).axes
+    (errors,) = pictures.predicted_and_measured(validated()).axes
     assert tuple(errors.containers[0][0].get_xydata()[0]) == (2.0, 2.5)
 
 
 @pytest.mark.parametrize(
     ("picture", "document"),
-    [(plots.split_runtimes, splits()), (plots.predicted_and_measured, validated())],
+    [(pictures.split_runtimes, splits()), (pictures.predicted_and_measured, validated())],
     ids=["splits", "validation"],
 )
 def test_names_are_text_and_a_picture_is_the_same_each_time(
@@ -157,5 +157,5 @@ def test_names_are_text_and_a_picture_is_the_same_each_time(
 def test_without_matplotlib_a_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(PopmodelError, match="need matplotlib") as caught:
-        draw(plots.split_runtimes, splits(), STAMP)
+        draw(pictures.split_runtimes, splits(), STAMP)
     assert caught.value.hint == "pip install 'popmodel-hpc[plots]'"

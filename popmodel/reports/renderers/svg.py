@@ -45,7 +45,7 @@ def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG0
     picture = views.picture
     if isinstance(picture, str):
         expect_matplotlib()
-        picture = getattr(import_module("popmodel.reports.plots"), picture)
+        picture = getattr(import_module("popmodel.reports.pictures"), picture)
     return draw(picture, document, document["provenance"])
 
 
