@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.units import plural
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     ReportInput: TypeAlias = TraceLike | SignatureLike | Result
 
-PictureName: TypeAlias = Literal["tree", "timeline", "matrix"]
-
 EXAMPLES = (
     "popmodel report run.prv -o report.html",
     "popmodel report run_*.prv -o scaling.html",
@@ -37,22 +35,17 @@ EXAMPLES = (
     "popmodel report report.html --format json",
 )
 FORMATS = (formats.HTML.name, formats.JSON.name, formats.SVG.name)
-PICTURES: tuple[PictureName, ...] = ("tree", "timeline", "matrix")
 _PROFILE = "popmodel/machine/1"
 _NAMED = 3  # inputs whose names a title has
 
 
 def from_output(output: str | None, format: str | None) -> dict[str, Any]:
-    """What the name of the file says: which picture an SVG file is."""
+    """What the name of the file says: an SVG file is a timeline alone."""
     is_picture = format == "svg" or str(output).lower().endswith(".svg")
     if output in (None, "-") and (format is None or is_picture):
-        example = "tree.svg" if is_picture else "report.html"
+        example = "timeline.svg" if is_picture else "report.html"
         raise UsageError("-o is missing: the file to write", f"try -o {example}")
-    name = Path(str(output)).stem.lower()
-    if is_picture and name not in PICTURES:
-        known = ", ".join(f"{one}.svg" for one in PICTURES)
-        raise UsageError(f"-o {output}: no picture of that name", f"known: {known}")
-    return {"picture": name} if is_picture else {}
+    return {"picture": True} if is_picture else {}
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,6 @@ class Report(Result):
 
     contents: Contents  # What its page shows
     files: tuple[str, ...]  # The files that were read
-    picture: PictureName = "tree"  # What `plot` draws
 
     def __repr__(self) -> str:
         made = plural(len(self.contents.documents), "result")
@@ -92,13 +84,11 @@ class Report(Result):
         return replace(VIEWS, contents=self.contents.with_, picture=self._picture)
 
     def _picture(self, document: Document) -> Any:  # noqa: ARG002 (of its contents)
-        from popmodel.reports.pictures import communication_matrix, efficiency_tree, run_timeline
+        from popmodel.reports.pictures import run_timeline
 
-        if self.picture == "timeline":
-            return run_timeline(self.contents.timelines[0])
-        if self.picture == "matrix":
-            return communication_matrix(self.contents.inspected("communication")[0])
-        return efficiency_tree(self.contents.of("metrics")[0])
+        if not self.contents.timelines:
+            raise UsageError("this report has no timeline to draw", "name a trace")
+        return run_timeline(self.contents.timelines[0])
 
 
 def report(
@@ -126,15 +116,14 @@ def report(
     region: Annotated[str | None, REGION] = None,
     from_start: Annotated[bool, FROM_START] = False,
     foa: Annotated[Foa | None, FOA] = None,
-    picture: PictureName | None = None,
+    picture: bool = False,
 ) -> Report:
     """Write what is known of some runs as one HTML file, which needs no network.
 
     Shows the efficiencies of runs and what they cost, each run over time above its replay on an
     ideal network, what another network or CPU would change, regions and messages; and what saved
     results hold: predictions, splits, validations. The results stand in the file as JSON, which
-    --format json takes out of it again. -o tree.svg, timeline.svg and matrix.svg are pictures of
-    traces, without the page.
+    --format json takes out of it again. -o timeline.svg draws a trace over time, without the page.
 
     Parameters
     ----------
@@ -149,8 +138,8 @@ def report(
         Parameters of the signature.
     window, region, from_start, foa
         The part of the traces; as for `popmodel.metrics`.
-    picture : {"tree", "timeline", "matrix"}, optional
-        Only what this picture shows, for ``plot()``.
+    picture : bool
+        Only the timeline, for ``plot()``.
 
     Raises
     ------
@@ -175,15 +164,12 @@ def report(
     from popmodel.traces.selection import TracePart
 
     given = _sorted_out(several(inputs))
-    if picture is not None:
+    if picture:
         options = {"machine": machine, "cores": cores, "set": settings}
         _refuse(options, "a picture is of traces alone")
-        if picture != "tree" and len(given.traces) != 1:
-            raise UsageError(
-                f"-o {picture}.svg: of one trace, not {len(given.traces)}", "name one trace"
-            )
-        if picture == "matrix":
-            _refuse({"from_start": from_start}, "a matrix is of the whole run")
+        if len(given.traces) != 1:
+            problem = f"a timeline is of one trace, not {len(given.traces)}"
+            raise UsageError(problem, "name one trace")
     if given.signatures and cores is None:
         raise UsageError("cores: missing, to predict the splits of a signature", "try --cores 64")
     if not given.signatures:
@@ -192,13 +178,13 @@ def report(
     if not given.traces:
         _refuse(asked, "there is no trace")
     saved = {path: saved_report(path) for path in given.saved}
-    if saved and len(given.names) == 1 and picture is None:
+    if saved and len(given.names) == 1 and not picture:
         (only,) = saved.values()
         return Report(Contents(only, saved=saved), given.files)
     left_out: list[dict[str, Any]] = []
     traces = [trace_of(one) for one in given.traces]
     profile = given.profile if machine is None else machine
-    parts = _PARTS if picture is None else (picture,)
+    parts = ("timeline",) if picture else _PARTS
     found = [
         *_of_traces(traces, asked, profile, parts, left_out),
         *_of_signatures(given.signatures, profile, cores, settings),
@@ -208,11 +194,11 @@ def report(
     drawn: tuple[Timeline, ...] = ()
     if "timeline" in parts:
         part = TracePart.of(window, region, from_start, foa)
-        drawn = tuple(_timelines(traces, part, left_out, strict=picture is not None))
+        drawn = tuple(_timelines(traces, part, left_out, strict=picture))
     more = len(given.names) - _NAMED
     title = ", ".join([*given.names[:_NAMED], *([f"{more} more"] if more > 0 else [])])
     made = document(SCHEMA, title=title, documents=found, left_out=left_out)
-    return Report(Contents(made, drawn, saved), given.files, picture or "tree")
+    return Report(Contents(made, drawn, saved), given.files)
 
 
 _PARTS = ("tree", "sensitivity", "matrix", "timeline")

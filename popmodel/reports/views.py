@@ -30,8 +30,8 @@ class Views:
 
     blocks: Callable[[Document], Sequence[Section]]  # Document to what is shown, in order
     records: Callable[[Document], list[Record]]  # Document to tidy records, one value each, for CSV
-    # Document to a picture, or the name of what draws it in `popmodel.reports.pictures`; None for what
-    # has none.
+    # Document to a picture, or the name of what draws it in `popmodel.reports.pictures`; None where
+    # there is none.
     picture: str | Callable[[Document], Figure] | None = None
     # Document to what a page shows; None: the document and nothing else.
     contents: Callable[[Document], Contents] | None = None

@@ -89,26 +89,18 @@ def test_a_bundled_signature_is_an_input_by_its_name(
     assert swept["machine"]["name"] == "sandybridge-fdr"
 
 
-@pytest.mark.parametrize("name", ["timeline", "matrix", "tree"])
-def test_a_picture_is_drawn_without_the_page(name: str, popmodel: Call, trace: str) -> None:
-    status, _, err = popmodel("report", trace, "-o", f"{name}.svg")
+def test_a_timeline_is_drawn_without_the_page(popmodel: Call, trace: str) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need the extra popmodel-hpc[plots]")
+    status, _, err = popmodel("report", trace, "-o", "timeline.svg")
     assert (status, err) == (0, "")
-    assert "<svg" in Path(f"{name}.svg").read_text()
+    assert "<svg" in Path("timeline.svg").read_text()
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("two.prv", "-o", "x.svg"), "-o x.svg: no picture of that name"),
-        (("two.prv", "two.prv", "-o", "matrix.svg"), "-o matrix.svg: of one trace, not 2"),
-        (
-            ("two.prv", "--from-start", "-o", "matrix.svg"),
-            "from start: a matrix is of the whole run",
-        ),
-        (
-            ("two.prv", "--cores", "4", "-o", "tree.svg"),
-            "cores: a picture is of traces alone",
-        ),
+        (("two.prv", "two.prv", "-o", "x.svg"), "a timeline is of one trace, not 2"),
+        (("two.prv", "--cores", "4", "-o", "x.svg"), "cores: a picture is of traces alone"),
     ],
 )
 def test_a_picture_that_there_is_not_is_told(
