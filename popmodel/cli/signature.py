@@ -270,7 +270,7 @@ class FoundSignature(Result):
     name: str  # Of the application
     text: str | None  # The signature as TOML; None of a fit to one that was read from no file
     files: tuple[str, ...]  # What it was found in
-    # What it was found in: "traces" or "source"; with "fit" if runs calibrated it.
+    # What it was found in: "traces", "source" or "signature"; then "runs" if it was fitted to some.
     origins: tuple[str, ...]
     facts: Mapping[str, Any]  # The rest of the document
     learnt: LearntSignature | None = None  # From traces
@@ -283,7 +283,7 @@ class FoundSignature(Result):
             return self.fitted.calibrated.signature
         from popmodel.model import signatures
 
-        return signatures.from_text(self.text or "")
+        return signatures.from_text(self.text or "", self.name)
 
     def __repr__(self) -> str:
         facts = self.facts
@@ -356,9 +356,9 @@ def signature(
         TraceLike | SignatureLike | Iterable[TraceLike | SignatureLike],
         argument(
             "[INPUT...]",
-            "Traces of runs, with the problem size where it differs (run.prv.gz:N=128); or source "
-            "files in C or C++; or a signature (.toml or a bundled name) with traces and tables of "
-            "runs (.csv, .json, .jsonl, .txt) that its uncertain numbers are fitted to.",
+            "Traces of runs, with the problem size where it differs (run.prv.gz:N=128); source "
+            "files in C or C++; a signature (.toml or a bundled name) whose uncertain numbers are "
+            "fitted to runs: traces, or tables (.csv, .json, .jsonl, .txt).",
             several=True,
             complete=(bundled_signatures, ".toml", *TRACES, *TABLES, ".c", ".cc", ".cpp"),
         ),
@@ -404,8 +404,9 @@ def signature(
 
     One trace gives the signature at its processes and threads, with stated assumptions about
     others; several the laws by which work, bytes and counts grow. Source files give counts as
-    formulas; nothing is run. A signature and runs: what predictions are unsure of, numbers with an
-    interval, laws and machine, is fitted to the measured runtimes and efficiencies.
+    formulas; nothing is run. A signature with measured runs, or one that was just found in source
+    files or traces with tables of runs: what predictions are unsure of, numbers with an interval,
+    laws and machine, is fitted to the runtimes and efficiencies.
 
     With -o app.toml the signature is written; the screen says how far off it is.
 
@@ -467,41 +468,43 @@ def signature(
     from popmodel.api.inputs import several
     from popmodel.signatures.amounts import SCALES
 
-    given = several(inputs)
-    if not given:
-        raise UsageError(
-            "signature from: no input", "name a trace, such as run.prv.gz, or the source files"
-        )
+    given = _by_kind(several(inputs))
+    _refuse_mixes(given)
     if scaling not in SCALES:
         hint = did_you_mean(scaling, SCALES, f"choose one of {', '.join(SCALES)}")
         raise UsageError(f"scaling: unknown value {scaling!r}", hint)
-    sorted_ = _by_kind(given)
-    _refuse_mixes(sorted_)
     part = _trace_part(window, region, from_start, foa)
-    placed = {"machine": machine, "nodes": nodes, "cores-per-node": cores_per_node, "cores": cores}
-    if not sorted_.signatures:
-        _refuse_without(
-            "a signature and runs to fit it to", "popmodel signature from app.toml RUN...", placed
-        )
-    if cflags and not sorted_.sources:
+    # what the signature comes from, and the runs that it is fitted to
+    runs = [*given.traces, *given.tables] if given.sources or given.signatures else given.tables
+    if cflags and not given.sources:
         raise UsageError("--cflags: no source file is given", "leave it out")
-    if sorted_.sources:
-        _refuse_without("a trace", "leave it out", _part_options(part, application, flop_rate))
-        if settings:
+    if given.signatures:
+        if name is not None:
+            raise UsageError("--name: the signature has a name", "leave it out")
+        found: FoundSignature | SignatureLike = given.signatures[0]
+    elif given.sources:
+        found = _from_source(given.sources, name, shlex.split(cflags))
+        if not runs and settings:
             raise UsageError(
                 "--set: parameters of a signature from source are set when it is used",
                 "popmodel predict app.toml --set NAME=VALUE",
             )
-        return _from_source(sorted_.sources, name, shlex.split(cflags))
-    if sorted_.signatures:
-        if name is not None:
-            raise UsageError("--name: the signature has a name", "leave it out")
-        runs = [*sorted_.traces, *sorted_.tables]
-        places = (nodes, cores_per_node, bind)
+    else:
+        found = _from_traces(
+            given.traces, name, settings or {}, scaling, part, application, flop_rate
+        )
+    if not given.traces:
+        _refuse_without("a trace", "leave it out", _part_options(part, application, flop_rate))
+    if runs:
         asked = [] if cores is None else several(cores)
-        (known,) = sorted_.signatures
-        return _fitted(known, runs, machine, settings, places, asked, part, application)
-    return _from_traces(sorted_.traces, name, settings or {}, scaling, part, application, flop_rate)
+        places = (nodes, cores_per_node, bind)
+        return _fitted(found, runs, machine, settings, places, asked, part, application)
+    placed = {"machine": machine, "nodes": nodes, "cores-per-node": cores_per_node, "cores": cores}
+    _refuse_without(
+        "a signature and runs to fit it to", "popmodel signature from app.toml RUN...", placed
+    )
+    assert isinstance(found, FoundSignature)
+    return found
 
 
 ACTIONS = {
@@ -520,6 +523,10 @@ def _by_kind(given: Sequence[Any]) -> SignatureInputs:
     from popmodel.source import is_source
     from popmodel.traces import Trace
 
+    if not given:
+        raise UsageError(
+            "signature from: no input", "name a trace, such as run.prv.gz, or the source files"
+        )
     found = SignatureInputs([], [], [], [])
     names = bundled()
     for one in given:
@@ -546,8 +553,7 @@ def _by_kind(given: Sequence[Any]) -> SignatureInputs:
 
 
 def _refuse_mixes(given: SignatureInputs) -> None:
-    """Say what to do instead of what cannot be done in one step."""
-    runs = [*given.traces, *given.tables]
+    """Say what to do instead of what makes no sense."""
     if len(given.signatures) > 1:
         raise UsageError(
             f"signature from: {len(given.signatures)} signatures", "give one, and runs to fit it to"
@@ -556,27 +562,18 @@ def _refuse_mixes(given: SignatureInputs) -> None:
         raise UsageError(
             f"signature from: {given.sources[0]} and {given.signatures[0]} both say what the "
             "program does",
-            "give the source files alone, or the signature with runs to fit it to",
+            "give one of them, and runs to fit it to",
         )
-    if given.sources and runs:
-        raise UsageError(
-            f"signature from: {given.sources[0]} is source code, {runs[0]} is a run",
-            "two steps: popmodel signature from SOURCE... -o app.toml, then popmodel signature "
-            "from app.toml RUN... -o fitted.toml",
-        )
-    if given.signatures and not runs:
+    if given.signatures and not (given.traces or given.tables):
         raise UsageError(
             f"signature from: no runs to fit {given.signatures[0]} to",
             "name traces or tables of measured runs; popmodel signature show prints the file",
         )
-    if given.tables and not given.signatures:
-        alone = not given.traces
+    if given.tables and not (given.signatures or given.sources or given.traces):
         raise UsageError(
             f"signature from: {given.tables[0]} says how long the program took, not what it does",
-            "popmodel predict goes from a table alone; or name a signature to be fitted first"
-            if alone
-            else "two steps: popmodel signature from TRACE... -o app.toml, then popmodel "
-            f"signature from app.toml {given.tables[0]} -o fitted.toml",
+            "name traces, source files or a signature as well; popmodel predict goes from a table "
+            "alone",
         )
 
 
@@ -691,7 +688,7 @@ def _all_items(items: Iterable[TomlItem]) -> Iterable[TomlItem]:
 
 
 def _fitted(
-    known: SignatureLike,
+    found: FoundSignature | SignatureLike,
     runs: Sequence[TraceLike],
     machine: ProfileLike | None,
     settings: Mapping[str, float] | None,
@@ -700,14 +697,8 @@ def _fitted(
     part: TracePart,
     application: int,
 ) -> FoundSignature:
-    """Fit a signature to measured runs."""
-    from popmodel.api.inputs import (
-        allocation_of,
-        numbers,
-        profile_of,
-        signature_of,
-        whole_number,
-    )
+    """Fit a signature to measured runs: one that was given, or was just found in other inputs."""
+    from popmodel.api.inputs import allocation_of, numbers, profile_of, signature_of, whole_number
     from popmodel.cli.measured_runs import read_runs
     from popmodel.fit.calibrate import learnt_values, text_of
     from popmodel.fit.calibration_summary import summary
@@ -715,7 +706,17 @@ def _fitted(
     from popmodel.model import signatures
     from popmodel.prediction.prediction import subject
 
-    before, profile = signature_of(known), profile_of(machine)
+    original: str | None = None  # none of a signature that was read from no file
+    if isinstance(found, FoundSignature):
+        assert found.text is not None
+        original = found.text
+        before, origins, files = found.signature, found.origins, found.files
+    else:
+        before, origins = signature_of(found), ("signature",)
+        files = (before.path,)
+        if before.is_bundled or Path(before.path).exists():
+            original = signatures.read(before.name if before.is_bundled else before.path)[2]
+    profile = profile_of(machine)
     measured = read_runs(runs, before.params, asked=part, application=application)
     fitted = fit_signature(
         before,
@@ -729,13 +730,14 @@ def _fitted(
     after = fitted.calibrated.signature
     values = learnt_values(fitted.calibrated.fit, after)
     text = None
-    if before.is_bundled or Path(before.path).exists():
-        original = signatures.read(before.name if before.is_bundled else before.path)[2]
+    if original is not None:
         as_written = signatures.from_text(original, before.path)
         text = text_of(original, as_written, after, values, date.today())
     calibration = summary(fitted, values, subject(before, profile, fitted.settings))
+    constants = [{"name": key, **one} for key, one in calibration["constants"].items()]
     facts = {
-        "values": [{"name": key, **one} for key, one in calibration["constants"].items()],
+        **(found.facts if isinstance(found, FoundSignature) else {}),
+        "values": constants,
         "fidelity": [
             {
                 "run": _split_name(row),
@@ -750,14 +752,14 @@ def _fitted(
         "caveats": calibration["warnings"],
         "notes": calibration["verdict"],
         "unknown": [
-            {"name": key, "source": "constant", "place": one["why"]}
-            for key, one in calibration["constants"].items()
+            {"name": one["name"], "source": "constant", "place": one["why"]}
+            for one in constants
             if one["value"] is None
         ],
         "calibration": calibration,
     }
-    files = (before.path, profile.path, *measured.files)
-    return FoundSignature(before.name, text, files, ("signature", "runs"), facts, fitted=fitted)
+    every = (*files, profile.path, *measured.files)
+    return FoundSignature(before.name, text, every, (*origins, "runs"), facts, fitted=fitted)
 
 
 def _split_name(row: Mapping[str, Any]) -> str:

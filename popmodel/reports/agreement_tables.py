@@ -12,6 +12,7 @@ from popmodel.reports.blocks import (
     Facts,
     Further,
     NoteBlock,
+    Role,
     Section,
     TableBlock,
     TableRow,
@@ -22,18 +23,16 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.views import Document, Record, Views
 
-_SHOWN = 2
-"""Processes whose first difference is named."""
 _MOST = 3
 """Rows of a table on the screen."""
+_RANKS = 8
+"""Processes whose first difference is named."""
 
 
 def blocks(checked: Document) -> list[Section]:
     """How far off it is, then efficiencies, phases and messages; a screen shows what differs."""
     document = checked["against"]
-    runtime = [{**document["runtime"], "name": "runtime"}]
     tables = [
-        (_table("replayed on the ideal network", runtime, format_time),),
         *(_efficiencies(family, pairs) for family, pairs in document["metrics"].items()),
         (_table("computing of all processes", document["phases"], format_time),),
         (_table("messages and collectives", document["counts"], lambda x: count(round(x))),),
@@ -41,34 +40,51 @@ def blocks(checked: Document) -> list[Section]:
     ]
     return [
         notes(document["caveats"]),
-        (NoteBlock(_verdict(document)),),
+        (NoteBlock(_verdict(document), Role.VERDICT),),
         (Facts(tuple(_facts(document))),),
-        (Brief(tuple(tables), (tables[0], *_differing(document))),),
-        titled("first operation that differs", list(_differences(document))),
+        (Brief(tuple(tables), tuple(_differing(document))),),
+        _differences(document),
         (Further((notes(document["notes"]),)),),
     ]
 
 
 def _verdict(document: Document) -> str:
-    off = f"off by {100 * document['worst']:.2g} % at most (runtime, or points of an efficiency)"
-    differing = len(document["differences"])
     same = "all operations are the same, in the same order"
-    if differing:
-        number = f"{count(differing)} of {count(document['processes'])} processes"
-        same = f"operations differ on {number}"
-    return f"{off}; {same}"
+    if differing := len(document["differences"]):
+        of = f"{count(differing)} of {count(document['processes'])} processes"
+        same = f"operations differ on {of}"
+    return (
+        f"off by {100 * document['worst']:.2g} % at most (runtime, or points of an efficiency); "
+        f"{same}"
+    )
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    runtime = document["runtime"]
+    size = f"{count(document['processes'])} x {count(document['threads'])}"
+    return [
+        ("signature", document["signature"]),
+        ("trace", f"{document['trace']} ({size})"),
+        (
+            "runtime",
+            f"{format_time(runtime['signature'])}, the trace's {format_time(runtime['trace'])} "
+            f"({_beside(runtime)}), both on the ideal network",
+        ),
+    ]
 
 
 def _differing(document: Document) -> Iterator[Section]:
     """Efficiencies and phases that differ most, and what is exchanged differently."""
+
+    def far(pairs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        return sorted(pairs, key=lambda one: -abs(one["signature"] - one["trace"]))[:_MOST]
+
     for family, pairs in document["metrics"].items():
-        far = sorted(pairs, key=lambda one: -abs(one["signature"] - one["trace"]))
-        yield _efficiencies(family, far[:_MOST])
-    far = sorted(document["phases"], key=lambda one: -abs(one["signature"] - one["trace"]))
-    yield (_table("computing of all processes", far[:_MOST], format_time),)
+        yield _efficiencies(family, far(pairs))
+    yield (_table("computing of all processes", far(document["phases"]), format_time),)
     unlike = [one for one in document["counts"] if one["signature"] != one["trace"]]
-    if unlike:
-        yield (_table("messages and collectives", unlike[:_MOST], lambda x: count(round(x))),)
+    if unlike and not document["differences"]:  # which are shown below
+        yield (_table("messages and collectives", unlike[:1], lambda x: count(round(x))),)
 
 
 def records(checked: Document) -> list[Record]:
@@ -78,16 +94,6 @@ def records(checked: Document) -> list[Record]:
     groups += [(name, document[name]) for name in ("phases", "counts", "bytes")]
     head = {"signature_file": document["signature"], "trace_file": document["trace"]}
     return [{**head, "group": group, **pair} for group, pairs in groups for pair in pairs]
-
-
-def _facts(document: Document) -> list[tuple[str, str]]:
-    return [
-        ("signature", document["signature"]),
-        (
-            "trace",
-            f"{document['trace']} ({count(document['processes'])} x {count(document['threads'])})",
-        ),
-    ]
 
 
 def _table(
@@ -127,15 +133,17 @@ def _efficiencies(family: str, pairs: Sequence[dict[str, Any]]) -> Section:
     return (TableBlock(heads(("signature", "trace", "points")), rows, title="efficiencies, %"),)
 
 
-def _differences(document: Document) -> Iterator[str]:
-    for one in document["differences"][:_SHOWN]:
-        yield (
-            f"rank {one['rank']}, operation {count(one['number'])}: {one['mine']} in the "
-            f"signature, {one['other']} in the trace"
-        )
-    rest = len(document["differences"]) - _SHOWN
-    if rest > 0:
-        yield f"and {count(rest)} more ranks"
+def _differences(document: Document) -> Section:
+    """The first operation of processes that differs; a screen shows that of one."""
+    lines = [
+        f"rank {one['rank']}, operation {count(one['number'])}: {one['mine']} in the "
+        f"signature, {one['other']} in the trace"
+        for one in document["differences"][:_RANKS]
+    ]
+    if (rest := len(document["differences"]) - _RANKS) > 0:
+        lines.append(f"and {count(rest)} more ranks")
+    whole = titled("first operation that differs", lines)
+    return (Brief((whole,), (whole[:2],)),) if lines else ()
 
 
 VIEWS = Views(blocks, records)

@@ -1,4 +1,4 @@
-"""A calibrated signature: how good it is, what was learnt, what was not, what to measure next."""
+"""A signature fitted to runs: how good it is, what was learnt, what was not, what to run next."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ from popmodel.reports.heading import application, machine, omitted
 from popmodel.reports.splits import described, name, varied
 from popmodel.reports.views import Document, Record
 
-KEEP = "keep it: add -o fitted.toml"
 _SHOWN = 3
 """Rows of a table on the screen."""
 _SEEN = 0.1
@@ -40,42 +39,41 @@ Entry = Mapping[str, Any]
 
 
 def blocks(document: Document) -> list[Section]:
-    """The verdict, constants, configurations left out, what to measure next, and how to go on."""
-    warnings, verdict = document["warnings"], document["verdict"]
-    first = verdict[:_SHOWN]
+    """The verdict, constants, configurations left out, what to run next, and how to go on."""
+    fit = document["calibration"]
+    verdict = notes(fit["verdict"])
+    about = (("machine", machine(fit)), ("run to run", f"{percent(fit['noise'])} %"))
     return [
-        omitted(document),
-        _warned(warnings),
-        (Title(application(document), (plural(document["runs"], "run"),)), *notes(first)),
-        (Further((notes(verdict[_SHOWN:]), (Facts(about(document)),))),),
-        _brief(_constants(document["constants"]), _SHOWN),
-        (Further((_inputs(document["inputs"]), _terms(document["terms"]))),),
-        _brief(_left_out(document["left_out"]), _SHOWN),
-        _next(document),
-        _go_on(document),
+        omitted(fit),
+        _warned(fit["warnings"]),
+        (Title(application(fit), (plural(fit["runs"], "run"),)), *verdict[:_SHOWN]),
+        (Further((verdict[_SHOWN:], (Facts(about),))),),
+        _brief(_constants(fit["constants"])),
+        (Further((_inputs(fit["inputs"]), _terms(fit["terms"]))),),
+        _brief(_left_out(fit["left_out"])),
+        _next(fit),
+        _go_on(fit, document["path"]),
     ]
 
 
 def _warned(warnings: Sequence[str]) -> Section:
-    """What is doubtful about the runs; of many warnings the first on the screen."""
+    """What is doubtful about the runs; of several warnings the first on the screen."""
     whole = notes(warnings, Role.WARNING)
-    if len(whole) < 3:
+    if len(whole) < 2:
         return whole
     more = NoteBlock(f"and {plural(len(whole) - 1, 'other warning')}", Role.REMARK)
     return (Brief((whole,), ((whole[0], more),)),)
 
 
-def _brief(section: Section, shown: int) -> Section:
-    """A section of one table, of which a screen shows the first rows."""
-    if not section:
+def _brief(table: TableBlock | None) -> Section:
+    """A table, of which a screen shows the first rows."""
+    if table is None:
         return ()
-    table, *rest = section
-    assert isinstance(table, TableBlock)
-    hidden = len(table.rows) - shown
+    hidden = len(table.rows) - _SHOWN
     if hidden < 2:
-        return section
+        return (table,)
     more = NoteBlock(f"and {plural(hidden, 'other row')}", Role.REMARK)
-    return (Brief((section,), ((replace(table, rows=table.rows[:shown]), more, *rest),)),)
+    return (Brief(((table,),), ((replace(table, rows=table.rows[:_SHOWN]), more),)),)
 
 
 def records(document: Document) -> list[Record]:
@@ -95,85 +93,60 @@ def records(document: Document) -> list[Record]:
     return rows
 
 
-def about(document: Document) -> tuple[tuple[str, str], ...]:
-    """The machine, where the signature is, and what runs vary by."""
-    written = document["path"]
-    return (
-        ("machine", machine(document)),
-        *([("written", written)] if written else []),
-        ("run to run", f"{percent(document['noise'])} %"),
+def _constants(constants: Mapping[str, Entry]) -> TableBlock | None:
+    """Numbers of the signature, what was learnt most first; some the runs do not tell."""
+    by_learnt = sorted(constants.items(), key=lambda item: -item[1]["learnt"])
+    return _compared(
+        "constants",
+        [(key, one["unit"], one["before"], one, one["learnt"]) for key, one in by_learnt],
     )
-
-
-def _constants(constants: Mapping[str, Entry]) -> Section:
-    """Numbers of the signature; those that the runs do not tell have none."""
-    rows = [
-        TableRow(
-            f"{key}, {one['unit']}" if one["unit"] not in (None, "1") else key,
-            texts(
-                [
-                    *_cells(one["before"]),
-                    *(_cells(one) if one["value"] is not None else ("not told", "")),
-                    f"{percent(one['learnt'], 0)} %",
-                ]
-            ),
-            depth=1,
-        )
-        for key, one in constants.items()
-    ]
-    table = TableBlock(
-        heads(("uncalibrated", "90 %", "calibrated", "90 %", "learnt")), tuple(rows), "constants"
-    )
-    return (table,) if rows else ()
 
 
 def _inputs(inputs: Sequence[Entry]) -> Section:
     """What the runs taught of the machine and of the laws: what moved or narrowed most."""
-    some = taught(inputs)
-    rows = [
-        TableRow(
-            f"{one['name']}, {one['unit']}" if one["unit"] not in ("", "1") else one["name"],
-            texts([f"{one['before']['value']:.4g}", *_cells(one["after"])]),
-            depth=1,
-        )
-        for one in some
-    ]
-    if not rows:
-        return ()
-    table = TableBlock(
-        heads(("uncalibrated", "calibrated", "90 %")), tuple(rows), "machine and laws"
+    some = [one for one in inputs if one["kind"] in _KINDS and _told(one) > _SEEN]
+    table = _compared(
+        "machine and laws",
+        [
+            (one["name"], one["unit"], one["before"], one["after"], one["learnt"])
+            for one in sorted(some, key=lambda one: -_told(one))
+        ],
     )
-    return (table,)
+    return () if table is None else (table,)
 
 
-def taught(inputs: Sequence[Entry]) -> list[Entry]:
-    """Quantities of the machine and laws that moved or narrowed, the most first."""
-    some = [one for one in inputs if one["kind"] in _KINDS and _tells(one)]
-    return sorted(some, key=lambda one: -max(one["learnt"] or 0.0, _moved(one)))
-
-
-def _moved(one: Entry) -> float:
-    """By how much an input is elsewhere, in halves of the interval that it had."""
+def _told(one: Entry) -> float:
+    """By how much an input narrowed, or moved in halves of the interval that it had."""
     before = one["before"]
     reach = max(before["high"] - before["low"], 1e-300) / 2
-    return float(min(abs(one["after"]["value"] - before["value"]) / reach, 1.0))
+    moved = min(abs(one["after"]["value"] - before["value"]) / reach, 1.0)
+    return float(max(one["learnt"] or 0.0, moved))
 
 
-def _tells(one: Entry) -> bool:
-    """Whether an input is moved or narrowed by what a reader sees."""
-    return (one["learnt"] or 0.0) > _SEEN or _moved(one) > _SEEN
+def _compared(
+    title: str, rows: Sequence[tuple[str, str | None, Entry, Entry, float | None]]
+) -> TableBlock | None:
+    """Numbers before and after."""
+    lines = [
+        TableRow(
+            f"{key}, {unit}" if unit not in (None, "", "1") else key,
+            texts(
+                (
+                    "?" if before["value"] is None else f"{before['value']:.4g}",
+                    "not told" if after["value"] is None else f"{after['value']:.4g}",
+                    "" if after["low"] is None else f"{after['low']:.3g}..{after['high']:.3g}",
+                    "-" if learnt is None else f"{percent(learnt, 0)} %",
+                )
+            ),
+            depth=1,
+        )
+        for key, unit, before, after, learnt in rows
+    ]
+    columns = heads(("before", "fitted", "90 %", "learnt"))
+    return TableBlock(columns, tuple(lines), title) if lines else None
 
 
-def _cells(one: Entry) -> tuple[str, str]:
-    return "?" if one["value"] is None else f"{one['value']:.4g}", ranged(one)
-
-
-def ranged(one: Entry) -> str:
-    """The interval of a value: ``1.2..1.4``."""
-    return "-" if one["low"] is None else f"{one['low']:.3g}..{one['high']:.3g}"
-
-
-def _left_out(left_out: Sequence[Entry]) -> Section:
+def _left_out(left_out: Sequence[Entry]) -> TableBlock:
     """Every configuration as the others predict it."""
     differing = varied(left_out)
     rows = []
@@ -186,106 +159,69 @@ def _left_out(left_out: Sequence[Entry]) -> Section:
             f"{format_time(one['low'], digits=3)} .. {format_time(one['high'], digits=3)}",
             f"{100 * one['error']:+.1f} %",
             f"{100 * one['error_before']:+.1f} %",
-            f"{one['covered']} of {len(runs)}",
         ]
         rows.append(TableRow(name(one), texts(cells)))
-    columns = ("measured", "predicted", "90 %", "error", "was", "inside")
-    return (
-        TableBlock(
-            heads((*differing, *columns)),
-            tuple(rows),
-            "P x T",
-            title="each configuration, predicted from the others; the worst first",
-            keys=len(differing),
-        ),
+    return TableBlock(
+        heads((*differing, "measured", "predicted", "90 %", "error", "before")),
+        tuple(rows),
+        "P x T",
+        title="each configuration, predicted from the others; the worst first",
+        keys=len(differing),
     )
 
 
 def _terms(terms: Sequence[Entry]) -> Section:
-    return titled("times that the signature may lack", times_lacking(terms))
-
-
-def times_lacking(terms: Sequence[Entry]) -> list[str]:
     """Times that the signature may lack, and whether the runs ask for them."""
-    taken = [
-        f"{one['meaning']}: {' '.join(_cells(one['amplitude']))} {one['unit']}; runs left out are "
-        f"{_times(one['gain'])} as likely with it"
+    lines = [
+        f"{one['meaning']}: {one['amplitude']['value']:.4g} {one['unit']}; runs left out are "
+        f"{math.exp(min(max(one['gain'], -9.0), 9.0)):.2g} times as likely with it"
         for one in terms
         if one["taken"]
     ]
     others = [one["meaning"] for one in terms if not one["taken"]]
     if others:
-        taken.append(f"not asked for by the runs, part of the intervals only: {'; '.join(others)}")
-    return taken
+        lines.append(f"not asked for by the runs, part of the intervals only: {'; '.join(others)}")
+    return titled("times that the signature may lack", lines)
 
 
-def _times(gain: float) -> str:
-    """A factor from its logarithm: ``7 times``."""
-    return f"{math.exp(min(max(gain, -9.0), 9.0)):.2g} times"
-
-
-def _next(document: Document) -> Section:
+def _next(fit: Entry) -> Section:
     """Runs that would narrow the answer, and what they cost."""
-    runs = document["measure_next"]
+    runs, targets = fit["measure_next"], fit["targets"]
+    asked = ", ".join(map(name, targets[:_SHOWN])) + (" ..." if len(targets) > _SHOWN else "")
     if not runs:
-        return (NoteBlock(no_next(document)),)
-    differing = varied([*runs, *document["left_out"]])
-    rows = tuple(
+        return (NoteBlock(f"no run that is worth its time would narrow the runtime of {asked}"),)
+    differing = varied([*runs, *fit["left_out"]])
+    rows = [
         TableRow(
             described(one, differing),
             texts(
-                [
+                (
                     f"-{percent(one['narrows'], 0)} %",
                     str(one["nodes"]),
                     format_time(one["runtime"], digits=3),
                     f"{one['core_seconds']:.3g}",
-                ]
+                )
             ),
         )
         for one in runs
-    )
+    ]
     table = TableBlock(
         heads(("interval", "nodes", "takes", "core seconds")),
-        rows,
+        tuple(rows),
         "P x T",
-        title=f"measure next, for the runtime of {asked(document)}",
+        title=f"measure next, for the runtime of {asked}",
     )
-    return _brief((table,), 2)
+    return (Brief(((table,),), ((replace(table, rows=table.rows[:1]),),)),)
 
 
-def asked(document: Document) -> str:
-    """The runs whose runtime is asked for, in words."""
-    targets = document["targets"]
-    more = " and others" if len(targets) > 4 else ""
-    return ", ".join(name(one) for one in targets[:4]) + more
-
-
-def no_next(document: Document) -> str:
-    """What is said where no further run is proposed."""
-    return f"no run that is worth its time would narrow the runtime of {asked(document)}"
-
-
-def _go_on(document: Document) -> Section:
+def _go_on(fit: Entry, path: str | None) -> Section:
     """The command that predicts with what was learnt."""
-    command = next_command(document)
-    if command is None:
-        return (NoteBlock(KEEP, Role.REMARK),)
-    return (CommandBlock((command,)),)
-
-
-def next_command(document: Document) -> str | None:
-    """The command that predicts with what was learnt; None where it was not written."""
-    path = document["path"]
     if path is None:
-        return None
-    first = document["targets"][0]
-    settings = document["application"]["settings"]
-    words = ["popmodel", "predict", path, "--machine", _machine_of(document)]
+        return (NoteBlock("keep it: add -o fitted.toml", Role.REMARK),)
+    first, profile = fit["targets"][0], fit["machine"]
+    words = ["popmodel", "predict", path, "--machine"]
+    words.append(str(profile["name"] if profile["preset"] else profile["path"]))
     words += ["--procs", str(first["processes"]), "--threads", str(first["threads"])]
+    settings = fit["application"]["settings"]
     words += [word for key, value in settings.items() for word in ("--set", f"{key}={value:.15g}")]
-    return join(words)
-
-
-def _machine_of(document: Document) -> str:
-    one = document["machine"]
-    return str(one["name"] if one["preset"] else one["path"])
+    return (CommandBlock((join(words),)),)

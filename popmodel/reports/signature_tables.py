@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from popmodel.base import shell
+from popmodel.base.shell import join
 from popmodel.base.units import count, format_time, plural
 from popmodel.reports import calibration_tables
 from popmodel.reports.blocks import (
@@ -27,7 +27,6 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.views import Document, Record, Views
 
-KEEP = "keep it: add -o app.toml"
 _ITEMS = {
     "loop": "loop",
     "serial": "serial part",
@@ -37,25 +36,23 @@ _ITEMS = {
     "messages": "message list",
     "collective": "collective operation",
 }
-_NAMED = 3
-"""Files that are named on the screen."""
-_SHOWN = 5
-"""Rows of a table on the screen, and values that are not known."""
-_FEW = 2
-"""Notes on the screen, and rows of the second of two tables."""
+_SHOWN = 3
+"""Rows of a table on the screen, files and values that are named there."""
+_DOUBTFUL = 0.1
+"""How far a signature may be from its runs."""
 
 
 def blocks(document: Document) -> list[Section]:
-    """What is doubtful, what it was found in, how near it is, what is not known, what to do."""
+    """What is doubtful, how near it is, what it was found in, what is not known, what to do."""
     if "calibration" in document:
-        known = {**document["calibration"], "path": document["path"]}
-        return calibration_tables.blocks(known)
+        return calibration_tables.blocks(document)
     own = _of_traces(document) if "traces" in document else _of_source(document)
+    unknown = [f"{one['name']}: {one['source']} ({one['place']})" for one in document["unknown"]]
     return [
         notes(document["caveats"]),
         *own,
-        _list("not known from the source", [_unknown(one) for one in document["unknown"]]),
-        _list("notes", document["notes"], Role.WARNING),
+        _list("not known from the source", unknown, _SHOWN),
+        _list("notes", document["notes"], 1),
         _next(document),
     ]
 
@@ -69,33 +66,35 @@ def records(document: Document) -> list[Record]:
     return [{**head, **{key: one[key] for key in keys}} for one in document["values"]]
 
 
-def _list(title: str, lines: Sequence[str], role: Role = Role.BULLET) -> Section:
-    """A list: some lines of it on the screen."""
-    shown = _FEW if role is Role.WARNING else _SHOWN
+def _list(title: str, lines: Sequence[str], shown: int) -> Section:
+    """A list: its first lines on the screen."""
     if len(lines) <= shown:
-        return titled(title, lines, role)
-    brief = titled(f"{title} (first {shown} of {len(lines)})", lines[:shown], role)
-    return (Brief((titled(title, lines, role),), (brief,)),)
+        return titled(title, lines)
+    brief = titled(f"{title} (first {shown} of {len(lines)})", lines[:shown])
+    return (Brief((titled(title, lines),), (brief,)),)
 
 
 # -- from traces
 
 
 def _of_traces(document: Document) -> list[Section]:
-    known = document["traces"]
-    runs = [_run(run) for run in known["runs"]]
+    known, fidelity = document["traces"], document["fidelity"]
     kept = known["replay"]["recorded"]
     program = f"{plural(len(known['phases']), 'phase')}, {plural(known['loops'], 'loop')}"
     if kept:
         program += f"; times of {plural(kept, 'phase')} kept as traced"
-    whole = Facts((("from", "; ".join(runs)), ("program", program)))
-    several = plural(len(runs), "trace")  # the table below names them
-    brief = Facts((("from", several if len(runs) > 1 else runs[0]), whole.rows[1]))
+    runs = [_run(run) for run in known["runs"]]
+    given = runs[0] if len(runs) == 1 else plural(len(runs), "trace")
+    # of several runs a screen shows how near the signature is to each
+    phases: Section = (_phases(known["phases"]),)
+    whole = ((_replays(fidelity),), phases) if len(fidelity) > 1 else (phases,)
+    worst = sorted(fidelity, key=lambda one: -abs(_off(one)))[:_SHOWN]
+    most = sorted(known["phases"], key=lambda one: -one["total"])[:_SHOWN]
+    brief = _replays(worst) if len(fidelity) > 1 else _phases(most, known["phases"])
     return [
-        (NoteBlock(_fidelity(document)),),
-        (Brief(((whole,),), ((brief,),)),),
-        _replays(document),
-        _phases(known["phases"], _SHOWN if len(document["fidelity"]) < 2 else _FEW),
+        (NoteBlock(_verdict(document), Role.VERDICT),),
+        (Facts((("from", given), ("program", program))),),
+        (Brief(whole, ((brief,),)),),
         (Further((titled("laws", [_law(one) for one in known["laws"]]),)),),
     ]
 
@@ -104,82 +103,66 @@ def _run(run: dict[str, Any]) -> str:
     size = f"{count(run['processes'])} x {count(run['threads'])}"
     values = "".join(f" {name}={value:g}" for name, value in run["parameters"].items())
     part = f", {run['part']}" if run.get("part") else ""
-    return f"{run['trace']} ({size}{values}{part})"
+    return f"{run.get('trace', run.get('run'))} ({size}{values}{part})"
 
 
 def _off(one: dict[str, Any]) -> float:
-    return float(100 * (one["replayed"] / one["measured"] - 1))
+    return float(one["replayed"] / one["measured"] - 1)
 
 
-def _fidelity(document: Document) -> str:
-    """The verdict: how far the signature is from its runs."""
+def _verdict(document: Document) -> str:
+    """How far the signature is from its runs."""
     rows = document["fidelity"]
     name = document["path"] or document["application"]
     if not rows:
         return f"{name}: no run has times to compare with"
     worst = max(rows, key=lambda one: abs(_off(one)))
-    if len(rows) == 1:
-        return (
-            f"{name}: {_off(worst):+.2g} % off its trace "
-            f"({format_time(worst['replayed'])} for {format_time(worst['measured'])} on the ideal "
-            "network)"
-        )
-    return (
-        f"{name}: {_off(worst):+.2g} % off its {len(rows)} traces at most, on the ideal network "
-        f"({worst['run']})"
-    )
+    off = f"{100 * _off(worst):+.2g} %"
+    doubt = "doubtful: " if abs(_off(worst)) > _DOUBTFUL else ""
+    which = "its trace" if len(rows) == 1 else f"{worst['run']}, the worst of {len(rows)} traces,"
+    times = [format_time(worst[key]) for key in ("replayed", "measured")]
+    return f"{doubt}{name} takes {times[0]} where {which} takes {times[1]} ({off}, ideal network)"
 
 
-def _replays(document: Document) -> Section:
+def _replays(rows: Sequence[dict[str, Any]]) -> Listing:
     """Runs replayed on the ideal network, and the signature there."""
-    rows = document["fidelity"]
-    if len(rows) < 2:
-        return ()
-
-    def table(some: Sequence[dict[str, Any]]) -> Section:
-        lines = tuple(
-            TableRow(
-                _run({**one, "trace": one["run"]}),
-                texts(
-                    (
-                        format_time(one["measured"]),
-                        format_time(one["replayed"]),
-                        f"{_off(one):+.1f}",
-                    )
-                ),
-            )
-            for one in some
+    lines = [
+        TableRow(
+            _run(one),
+            texts(
+                (
+                    format_time(one["measured"]),
+                    format_time(one["replayed"]),
+                    f"{100 * _off(one):+.1f}",
+                )
+            ),
         )
-        return (Listing("replayed on the ideal network", ("trace", "signature", "off %"), lines),)
+        for one in rows
+    ]
+    return Listing("replayed on the ideal network", ("trace", "signature", "off %"), tuple(lines))
 
-    worst = sorted(rows, key=lambda one: -abs(_off(one)))[:_SHOWN]
-    return (Brief((table(rows),), (table(worst),)),)
 
-
-def _phases(phases: Sequence[dict[str, Any]], shown: int) -> Section:
-    total = sum(one["total"] for one in phases) or 1.0
-    most = sorted(phases, key=lambda one: -one["total"])
-
-    def table(some: Sequence[dict[str, Any]]) -> Section:
-        rows = tuple(
-            TableRow(
-                one["label"],
-                texts(
-                    (
-                        f"{100 * one['total'] / total:.1f}",
-                        format_time(one["seconds"]),
-                        count(one["executions"]),
-                        f"{100 * one['persistent_cv']:.1f}",
-                        f"{100 * one['transient_cv']:.1f}",
-                    )
-                ),
-            )
-            for one in some
+def _phases(
+    phases: Sequence[dict[str, Any]], every: Sequence[dict[str, Any]] | None = None
+) -> Listing:
+    total = sum(one["total"] for one in every or phases) or 1.0
+    rows = [
+        TableRow(
+            one["label"],
+            texts(
+                (
+                    f"{100 * one['total'] / total:.1f}",
+                    format_time(one["seconds"]),
+                    count(one["executions"]),
+                    f"{100 * one['persistent_cv']:.1f}",
+                    f"{100 * one['transient_cv']:.1f}",
+                )
+            ),
         )
-        names = ("% of all", "each", "times", "lasting %", "varying %")
-        return (Listing("computing, and how it varies over processes and executions", names, rows),)
-
-    return (Brief((table(most),), (table(most[:shown]),)),)
+        for one in sorted(phases, key=lambda one: -one["total"])
+    ]
+    names = ("% of all", "each", "times", "lasting %", "varying %")
+    return Listing("computing, and how it varies over processes and executions", names, tuple(rows))
 
 
 def _law(one: dict[str, Any]) -> str:
@@ -195,37 +178,21 @@ def _of_source(document: Document) -> list[Section]:
     known = document["source"]
     files = known["files"]
     items = [plural(number, _ITEMS[kind]) for kind, number in known["items"].items()]
-    unknown = plural(len(document["unknown"]), "value")
+    unknown = plural(len(document["unknown"]), "value") if document["unknown"] else "nothing"
     name = document["path"] or document["application"]
-    return [
-        (NoteBlock(f"{name}: {unknown} not known from the source; nothing here was measured"),),
-        (
-            Facts(
-                (
-                    (
-                        "from",
-                        ", ".join(files)
-                        if len(files) <= _NAMED
-                        else plural(len(files), "source file"),
-                    ),
-                    ("program", ", ".join(items) or "nothing that takes time"),
-                )
-            ),
-        ),
-    ]
-
-
-def _unknown(one: dict[str, Any]) -> str:
-    return f"{one['name']}: {one['source']} ({one['place']})"
+    verdict = f"{name}: {unknown} is left open by the source; nothing here was measured"
+    given = ", ".join(files) if len(files) <= _SHOWN else plural(len(files), "source file")
+    facts = (("from", given), ("program", ", ".join(items) or "nothing that takes time"))
+    return [(NoteBlock(verdict, Role.VERDICT),), (Facts(facts),)]
 
 
 # -- what to do
 
 
 def _next(document: Document) -> Section:
-    if document["path"] is None:
-        return (NoteBlock(KEEP, Role.REMARK),)
     name = document["path"]
+    if name is None:
+        return (NoteBlock("keep it: add -o app.toml", Role.REMARK),)
     check = ["popmodel", "signature", "check", name]
     split = ["--procs", "16", "--threads", "4"]
     if "traces" in document:
@@ -233,9 +200,9 @@ def _next(document: Document) -> Section:
         check += ["--against", run["trace"]]
         split = ["--procs", str(run["processes"]), "--threads", str(run["threads"])]
     unknown = [one["name"] for one in document["unknown"]]
-    given = [word for one in unknown[:_NAMED] for word in ("--set", f"{one}=VALUE")]
+    given = [word for one in unknown[:_SHOWN] for word in ("--set", f"{one}=VALUE")]
     predict = ["popmodel", "predict", name, *split, *given]
-    return tuple(CommandBlock((shell.join(words),)) for words in (check, predict))
+    return tuple(CommandBlock((join(words),)) for words in (check, predict))
 
 
 VIEWS = Views(blocks, records)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from trace_files import DATA
 
 from popmodel.cli import main
 from popmodel.model import signatures
@@ -155,6 +156,18 @@ def test_a_constant_that_is_set_is_not_fitted(capsys: pytest.CaptureFixture[str]
     found = document(capsys, "app.toml", "runs.csv", "--set", "rate=1.3e-9")
     assert found["constants"] == {}
     assert any("no constant with an interval" in line for line in found["verdict"])
+
+
+def test_one_step_from_traces_and_a_table_is_the_same_as_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    trace = str(DATA / "is.S.4.prv.gz")
+    Path("runs.csv").write_text("processes,threads,runtime\n4,1,0.0035\n2,1,0.006\n")
+    assert main(["signature", "from", trace, "runs.csv", "-o", "one.toml"]) == 0
+    assert main(["signature", "from", trace, "-o", "found.toml"]) == 0
+    assert main(["signature", "from", "found.toml", "runs.csv", "-o", "two.toml"]) == 0
+    assert Path("one.toml").read_text() == Path("two.toml").read_text()
 
 
 # -- bad input
