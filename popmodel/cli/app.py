@@ -132,6 +132,9 @@ class ActionGroup(TyperGroup):
         """Read the word; the first action is meant where there is none."""
         module = import_module(f"popmodel.cli.{self.name}")
         names = list(module.ACTIONS)
+        if ctx.resilient_parsing:  # completion takes what has been typed so far
+            rest: list[str] = super().parse_args(ctx, args)
+            return rest
         if args and args[0] not in names and not args[0].startswith("-"):
             hint = did_you_mean(args[0], names, f"choose one of {', '.join(names)}")
             raise UsageError(f"{self.name}: unknown action '{args[0]}'", hint)
@@ -139,7 +142,7 @@ class ActionGroup(TyperGroup):
             raise UsageError(f"{self.name}: no action given", f"choose one of {', '.join(names)}")
         if getattr(module, "DEFAULT", False) and (not args or args[0] not in (*names, *_HELP)):
             args = [names[0], *args]
-        rest: list[str] = super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
         return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -195,8 +195,8 @@ def _explanation(name: str, families: Mapping[str, Family]) -> dict[str, Any] | 
     from popmodel.efficiency.explain import explain, find_family, find_metric, plain
 
     def meaning(metric: str | None, words: Sequence[Word] = ()) -> dict[str, Any]:
-        known = {"metric": None, "definitions": []}
-        found = known if metric is None else vars(explain(metric, families))
+        unknown: dict[str, Any] = {"metric": None, "definitions": []}
+        found = unknown if metric is None else vars(explain(metric, families))
         return document(SCHEMA, **found, words=words)
 
     if "." in name and name.partition(".")[0] in families:

@@ -417,7 +417,8 @@ def _written(
     from popmodel.base import provenance
     from popmodel.cli.output import write_file
     from popmodel.machines import profile as profiles
-    from popmodel.reports.renderers.data import render_json
+    from popmodel.reports.formats import JSON
+    from popmodel.reports.renderers.tables import Style
 
     for measurement in document["provenance"]["measurements"]:
         for text in measurement.get("shortfalls", ()):
@@ -428,7 +429,7 @@ def _written(
     checked = profiles.from_document(document, "this machine" if file is None else str(file))
     found = MachineProfile(checked, tuple(map(str, samples)))
     if file is not None:
-        text = render_json(found.to_dict(), found.views, None)
+        text = JSON.render(found.to_dict(), found.views, Style())
         write_file(file, text, force=force, read=profiles.load)
     return found
 

@@ -333,21 +333,21 @@ def trace(
             f"{'--print-env' if print_env else '--script'}: not valid with merge",
             "popmodel trace merge DIR -o app.prv.gz",
         )
-    name = None if output is None else os.fspath(output)
+    path = None if output is None else os.fspath(output)
     if merge is not None:
-        return _merge(Path(merge), name, force=force)
+        return _merge(Path(merge), path, force=force)
     if print_env:
         if command:
             raise UsageError(
                 f"--print-env: takes no command, not '{command[0]}'",
                 "leave the command out; run it in your script with the printed variables",
             )
-        _print_environment(arguments, name, settings, force=force)
+        _print_environment(arguments, path, settings, force=force)
         return None
     if script is not None:
-        _write_script(command, sizes, name, settings, force=force)
+        _write_script(command, sizes, path, settings, force=force)
         return None
-    return _run(command, name, settings, keep_raw=keep_raw, force=force)
+    return _run(command, path, settings, keep_raw=keep_raw, force=force)
 
 
 # -- where a trace goes, and what records it

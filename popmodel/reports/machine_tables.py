@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from popmodel.base import shell
@@ -14,7 +15,9 @@ from popmodel.machines.quantity import Quantity
 from popmodel.machines.register import REGISTER
 from popmodel.reports.blocks import (
     Brief,
+    CommandBlock,
     Facts,
+    FitBlock,
     NoteBlock,
     Role,
     Section,
@@ -60,20 +63,31 @@ def views(profile: Profile) -> Views:
 def _blocks(profile: Profile) -> list[Section]:
     """What the machine is, what it does, what limits the profile."""
     facts, remarks = _facts(profile), dict(_remarks(profile))
-    whole = (
+    whole: tuple[Section, ...] = (
         (Facts(tuple(facts)),),
         *((table,) for table in _tables(profile) if table.rows),
         *(titled(title, lines) for title, lines in remarks.items()),
     )
-    number = len(remarks["warnings"])
-    weighty = [one.text for one in findings.inspect(profile) if one.kind in ("failed", "noisy")]
+    found = [one for one in findings.inspect(profile) if one.kind != "unused"]
+    weighty = [one.text for one in found if one.kind == "failed"][:1]
+    if profile.noisy:
+        weighty.append(f"noisy: {', '.join(profile.noisy)}; measure again on a quiet machine")
     name = shell.quote(profile.name if profile.is_preset else profile.path)
-    doubts = f"{plural(number, 'warning')}: popmodel machine check {name}"
-    brief = (
+    doubts: Section = (
+        NoteBlock(f"{plural(len(found), 'warning')}:"),
+        CommandBlock((f"popmodel machine check {name}",), depth=1),
+    )
+    table = _essentials(profile)
+    values = replace(
+        table,
+        heads=table.heads[:1],
+        rows=tuple(replace(row, cells=row.cells[:1]) for row in table.rows),
+    )
+    brief: tuple[Section, ...] = (
         (Facts(_in_brief(facts)),),
-        notes(weighty[:_DOUBTS], Role.WARNING),
-        *((table,) for table in (_essentials(profile),) if table.rows),
-        (NoteBlock(doubts),) if number else (),
+        notes(weighty, Role.WARNING),
+        (FitBlock((((table,),), ((values,),))),) if table.rows else (),
+        doubts if found else (),
     )
     return [(Brief(whole, brief),)]
 
@@ -85,7 +99,6 @@ def _in_brief(facts: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return (*shown, *([("software", software)] if software else []))
 
 
-_DOUBTS = 2  # failures and noise that a screen shows
 _SOFTWARE = ("compiler", "mpi", "openmp")
 _ESSENTIAL = (
     "core.freq",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from popmodel.base.units import plural
@@ -10,8 +11,11 @@ from popmodel.machines.profile_findings import KINDS
 from popmodel.machines.quantity import Quantity
 from popmodel.reports.blocks import (
     Brief,
+    CommandBlock,
     Facts,
+    FitBlock,
     Further,
+    Heading,
     NoteBlock,
     Role,
     Section,
@@ -116,8 +120,10 @@ def _hosts(lines: Sequence[str]) -> Brief:
 
 
 def _table(rows: Sequence[TableRow], of: int = 0) -> Section:
-    title = "differ beyond the intervals" + (f", {len(rows)} of {of}" if of > len(rows) else "")
-    return (TableBlock(heads(["a", "b", "b / a"]), tuple(rows), first=title),)
+    title = "differ beyond the intervals" + (f": {len(rows)} of {of}" if of > len(rows) else "")
+    ratios = tuple(replace(row, cells=row.cells[-1:]) for row in rows)
+    whole = TableBlock(heads(["a", "b", "b / a"]), tuple(rows))
+    return Heading(title), FitBlock((((whole,),), ((TableBlock(heads(["b / a"]), ratios),),)))
 
 
 def _outside(document: Document) -> Iterator[TableRow]:
@@ -173,10 +179,11 @@ def _host(document: Document) -> list[Section]:
     for check in document["checks"]:
         checks.append((check["name"], f"{check['status']}: {check['found']}"))
         checks += [("", f"-> {check['todo']}")] if check["todo"] else []
-    ready = "ready to measure: popmodel machine measure -o machine.json"
+    ready = NoteBlock("ready to measure:")
+    measure = CommandBlock(("popmodel machine measure -o machine.json",), depth=1)
     return [
         (Facts((("machine", describe_machine(document["machine"])), *checks)),),
-        (NoteBlock(ready),) if document["measurable"] else (),
+        (ready, measure) if document["measurable"] else (),
     ]
 
 

@@ -85,6 +85,17 @@ VALUES = [
     ("popmodel metrics --fail-if talp.p", ["talp.parallel_efficiency"]),
     ("popmodel metrics --format s", ["svg"]),
     ("popmodel metrics --nothing ", []),
+    ("popmodel machine c", ["compare", "check"]),
+    ("popmodel machine show san", ["sandybridge-fdr"]),
+    ("popmodel machine measure --only core,m", ["core,memory"]),
+    ("popmodel docs gram", ["grammar"]),
+    ("popmodel docs e_", ["e_mt", "e_mp"]),
+    ("popmodel docs memory.bs", ["memory.bsat"]),
+    ("popmodel trace --openmp g", ["gomp"]),
+    ("popmodel predict --machine san", ["sandybridge-fdr"]),
+    ("popmodel predict cannon --set ", ["N=", "w="]),
+    ("popmodel signature ", ["list", "show", "check", "from"]),
+    ("popmodel whatif run.prv --network d", ["dimemas"]),
 ]
 
 

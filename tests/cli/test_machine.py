@@ -38,8 +38,8 @@ def test_show(popmodel: Call) -> None:
     lines = out.splitlines()
     assert max(map(len, lines)) <= 60
     assert lines[0] == "machine   box (measured 2026-11-01)"
-    assert "2 warnings: popmodel machine check a.json" in lines
-    assert " ! memory: noisy (others used a CPU)" in lines
+    assert " ! noisy: memory; measure again on a quiet machine" in lines
+    assert "  popmodel machine check a.json" in lines
     preset = popmodel("machine", "show")[1]
     named = popmodel("machine", "show", "sandybridge-fdr")[1]
     assert named.splitlines()[:-1] == preset.splitlines()[:-1]  # but for the time
@@ -78,7 +78,7 @@ def test_compare_counts_what_is_within_the_intervals(popmodel: Call) -> None:
     compared = json.loads(popmodel("machine", "compare", "a.json", "b.json", "--format", "json")[1])
     total = compared["summary"]["compared"]
     assert summary == f"equal within intervals {total - 3} of {total}"
-    start = lines.index("differ beyond the intervals a b b / a")
+    start = lines.index("a b b / a")
     assert lines[start + 1 : start + 4] == [
         "core.loop_cycles 1 cycles 0 cycles 0.000",
         "memory.bsat 24 GB/s 48 GB/s 2.000",

@@ -120,7 +120,7 @@ def test_a_measurement_beside_busy_programs_is_noisy(
     quality = load("m.json")["quality"]["noise"]
     assert quality["noisy"]
     assert re.search(r"other programs used \d+ % of the CPU time", " ".join(quality["why"]))
-    assert "noise: noisy (" in " ".join(out.split())
+    assert "! noisy: noise; measure again on a quiet machine" in " ".join(out.split())
 
 
 SRUN = """\
