@@ -132,8 +132,9 @@ class ActionGroup(TyperGroup):
         """Read the word; the first action is meant where there is none."""
         module = import_module(f"popmodel.cli.{self.name}")
         names = list(module.ACTIONS)
+        rest: list[str]
         if ctx.resilient_parsing:  # completion takes what has been typed so far
-            rest: list[str] = super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
             return rest
         if args and args[0] not in names and not args[0].startswith("-"):
             hint = did_you_mean(args[0], names, f"choose one of {', '.join(names)}")
