@@ -163,13 +163,10 @@ class Validation(Result):
 
     @property
     def views(self) -> Views:
-        from popmodel.efficiency.hierarchy import load_families
         from popmodel.prediction.prediction import MAIN_FAMILY
         from popmodel.reports.validation_tables import views
 
-        if self.families is not None:
-            return views(self.families)
-        return views((MAIN_FAMILY,), tuple(load_families()))
+        return views(self.families or (MAIN_FAMILY,))
 
     def values(self) -> list[ResultValue]:
         """Sizes of the errors of tests: relative of runtimes, as fractions of efficiencies."""
@@ -258,8 +255,8 @@ def validate(
         str | Sequence[str] | None,
         option(
             "NAMES",
-            "Families of metrics to show, separated by commas, or all. Default: the screen shows "
-            "hybrid-additive, files all.",
+            "Families of metrics to show, separated by commas, or all. Default: hybrid-additive; "
+            "JSON and CSV have all.",
             complete=(family_names,),
         ),
     ] = None,

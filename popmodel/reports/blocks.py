@@ -245,7 +245,7 @@ SCREEN = 25
 
 def lines_of(lines: Iterable[str], indent: int = 0) -> int:
     """How many lines texts take at 80 columns, those that are continued behind an indent."""
-    return sum(max(1, len(wrap(text, 80 - indent))) for text in lines)
+    return sum(max(1, len(wrap(text, 80 - indent, break_on_hyphens=False))) for text in lines)
 
 
 def first_notes(lines: Sequence[str], most: int = 4) -> list[str]:

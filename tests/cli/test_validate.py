@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ Call = Callable[..., Answer]
 HYBRID = str(Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz")
 TRACE = "examples/traces/stencil3d.2x2.prv.gz"
 SMALL = ("--set", "N=64")
-SVG = "{http://www.w3.org/2000/svg}"
 HEAD = "processes,threads,runtime\n"
 FIT = "1,1,19\n2,1,9.8\n4,1,5.1\n"
 TESTS = "4,1,5.2\n3,1,6.7\n4,4,1.7\n8,2,1.9\n64,1,0.4\n"
@@ -318,7 +316,7 @@ def test_without_intervals_coverage_cannot_be_checked(popmodel: Call, tmp_path: 
     assert "no value for coverage (the predictions have no intervals)" in err
 
 
-# -- wrong input, drawings
+# -- wrong input
 
 
 def test_what_does_not_go_with_a_saved_prediction_is_told(
@@ -365,16 +363,3 @@ def test_runs_that_do_not_serve_are_refused_in_a_line(
     status, out, err = popmodel("validate", "stencil3d", str(path))
     assert (status, words in err) == (1 if words else 0, True)
     assert bool(out) is not bool(words)
-
-
-def test_a_drawing_tells_regions_by_marks_and_has_efficiencies(tmp_path: Path) -> None:
-    fit, every = tmp_path / "fit.csv", tmp_path / "all.csv"
-    fit.write_text(HEAD + FIT)
-    every.write_text(HEAD + FIT + TESTS)
-    drawn = package.validate("stencil3d", every, settings={"N": 256}, trained_on=fit).plot()
-    texts = [one.text or "" for one in ET.fromstring(str(drawn)).iter(f"{SVG}text")]
-    assert "used in the fit: no test" in texts
-    assert "test beyond the range of the fit" in texts
-    assert "test" not in texts
-    of_trace = str(package.validate("stencil3d", HYBRID, settings={"N": 64}).plot())
-    assert "Efficiencies, MPI + OpenMP (additive)" in of_trace
