@@ -90,6 +90,9 @@ class BarBlock:
     """A part of a whole as a bar beside its figures; left out where there is no room for it."""
 
     fraction: float
+    # Ends of its interval, as parts of the same whole; None where there is none.
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from popmodel.base.units import count, format_size, plural
 from popmodel.prediction.prediction import EXTRAPOLATED, OUTSIDE
 from popmodel.prediction.split_choice import SURE, WITHIN
 from popmodel.reports.blocks import (
+    BarBlock,
     Brief,
     CommandBlock,
     Facts,
@@ -212,6 +213,8 @@ def _splits(
         max(len(str(one[key])) for one in ordered(document)) for key in ("processes", "threads")
     ]
     several = len(document["choices"]) + len(document["impossible"]) > 1
+    times = [one["runtime"] for one in document["candidates"]]
+    longest = max((one["high"] or one["value"] for one in times), default=1.0)
     shown = ordered(document) if brief is None else brief
     for cores, group in groupby(shown, split_cores):
         if several and brief is None:
@@ -220,7 +223,10 @@ def _splits(
             mark = "*" if _is_taken(first, document) else " "
             label = f"{mark} {first['processes']:>{digits[0]}} x {first['threads']:<{digits[1]}}"
             if "why" not in first:
-                rows.append(TableRow(label + _mark(first), _cells(first, document, columns)))
+                cells: tuple[TableCell | BarBlock, ...] = _cells(first, document, columns)
+                if brief is None:
+                    cells = (*cells, _bar(first["runtime"], longest))
+                rows.append(TableRow(label + _mark(first), cells))
                 continue
             if last is not first:
                 label = f"{label.rstrip()} .. {split_name(last)}"
@@ -234,7 +240,15 @@ def _splits(
         more.append(
             f"and {plural(refused, 'split')} that {'is' if refused == 1 else 'are'} not possible"
         )
+    if brief is None:
+        columns = [*columns, ""]
     return TableBlock(heads(columns), tuple(rows), first="  P x T"), more
+
+
+def _bar(runtime: Entry, longest: float) -> BarBlock:
+    """A runtime with its interval, as a part of the longest one."""
+    ends = (runtime[end] and runtime[end] / longest for end in ("low", "high"))
+    return BarBlock(runtime["value"] / longest, *ends)
 
 
 def _shown(document: Document, most: int) -> list[Entry]:

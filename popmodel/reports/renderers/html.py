@@ -169,9 +169,11 @@ def _row(row: TableRow, depth: int, columns: int) -> Markup:
 
 def _cell(cell: TableCell | BarBlock) -> Markup:
     if isinstance(cell, BarBlock):
-        share = min(max(cell.fraction, 0.0), 1.0)
-        bar = element("span", class_="bar", style=f"--part: {share:.3f}", aria_hidden="true")
-        return element("td", bar)
+        style = f"--part: {min(max(cell.fraction, 0.0), 1.0):.3f}"
+        if cell.low is not None and cell.high is not None:
+            span = min(cell.high - cell.low, 0.999)
+            style += f"; --span: {span:.3f}; --at: {cell.low / (1 - span):.3f}"
+        return element("td", element("span", class_="bar", style=style, aria_hidden="true"))
     heat = "" if cell.efficiency is None else f" heat-{heat_level(cell.efficiency)}"
     return element("td", cell.text.strip(" "), class_=f"number{heat}")
 

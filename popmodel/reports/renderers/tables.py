@@ -65,8 +65,10 @@ def in_line(tables: Iterable[TableBlock]) -> Least:
     )
 
 
-def fits(table: TableBlock, width: int) -> bool:
-    """Whether all columns have room side by side, with whole names."""
+def fits(table: TableBlock, width: int, *, bars: bool = False) -> bool:
+    """Whether all columns have room side by side, with whole names; bars are not needed."""
+    if not bars:
+        table = _without_bars(table)
     labels = [*_label_widths(table), display_width(table.first)]
     columns = (
         max(_figures_width(table, at), *map(display_width, table.heads[at]))
@@ -77,7 +79,7 @@ def fits(table: TableBlock, width: int) -> bool:
 
 def table_lines(table: TableBlock, style: Style, least: Least) -> list[str]:
     """A table with a label column and columns of figures."""
-    if not fits(table, style.width):
+    if not fits(table, style.width, bars=True):
         table = _without_bars(table)
     above: list[str] = []
     if display_width(table.title) > max([least.label, *_label_widths(table)]):
@@ -238,7 +240,11 @@ def _text(cell: TableCell | BarBlock) -> str:
     """A figure; a bar as signs. A part above zero that rounds to nothing shows nothing."""
     if isinstance(cell, TableCell):
         return cell.text
-    return pad("#" * round(min(max(cell.fraction, 0.0), 1.0) * BAR_WIDTH), BAR_WIDTH)
+    low, value, high = (
+        round(min(max(cell.fraction if part is None else part, 0.0), 1.0) * BAR_WIDTH)
+        for part in (cell.low, cell.fraction, cell.high)
+    )
+    return pad("#" * low + "=" * (value - low) + "-" * (high - value), BAR_WIDTH)
 
 
 def _without_bars(table: TableBlock) -> TableBlock:
