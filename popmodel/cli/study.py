@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from popmodel.machines.bench.suite import Progress
     from popmodel.machines.profile import Profile
     from popmodel.model.signature.program import Signature
-    from popmodel.prediction.split_sweep import SplitSweep
     from popmodel.reports.views import Document, Views
     from popmodel.studies.machine import TargetMachine
     from popmodel.studies.manifest import Manifest, StudyStep
@@ -562,7 +561,6 @@ def _documents(found: StudySteps, request: StudyRequest, about: Prepared) -> dic
             "verdict": validated["verdict"],
         },
         "machine": {"path": there.file, "assumed": there.assumed},
-        "recommended": _recommended(swept, there, request),
         "next": _next(content, found, request, about),
         "commands": commands,
     }
@@ -639,11 +637,15 @@ def _larger(made: Iterable[PlannedRun], signature: Signature) -> dict[str, int]:
 def _next(
     content: Document, found: StudySteps, request: StudyRequest, about: Prepared
 ) -> dict[str, Any] | None:
-    """What to run next where the answer is not to be trusted yet, and the command for it."""
+    """What to run next: what makes the answer trustworthy, else what decides the choice."""
     from popmodel.studies import executor
 
     if content["trust"]["ok"]:
-        return None
+        doubt = content["choices"][-1]["doubt"]
+        if doubt is None or doubt["command"] is None:
+            return None
+        name = next(iter(doubt["inputs"]))
+        return {"why": f"measure what the choice depends on ({name})", "command": doubt["command"]}
     folder, splits = found.state.folder, executor.by_configuration(found.made)
     busy = [
         run.name
@@ -664,34 +666,6 @@ def _next(
     names = [f"{run.processes}x{run.threads}" for run in splits]
     runs = ",".join(dict.fromkeys([*names, f"{processes}x{threads}"]))
     return {"why": why, "command": replace(request, runs=runs).again(folder)}
-
-
-def _recommended(
-    swept: SplitSweep, there: TargetMachine, request: StudyRequest
-) -> list[dict[str, Any]]:
-    """What would narrow the interval of the split to take, for each number of cores."""
-    from popmodel.prediction.prediction import predict
-
-    found = []
-    for choice in swept.choices:
-        taken = choice.taken
-        one = predict(swept.signature, there.profile, *taken.split, request.target)
-        found.append(
-            {
-                "cores": choice.cores,
-                "processes": taken.split[0],
-                "threads": taken.split[1],
-                "runtime": taken.runtime,
-                "doubtful": one.doubtful,
-                "measure": one.measure,
-                "sources": {
-                    name: one.inputs[name].source or "the traces"
-                    for name in one.doubtful
-                    if name.startswith("constants.") and name in one.inputs
-                },
-            }
-        )
-    return found
 
 
 def _told(found: StudySteps, request: StudyRequest, about: Prepared) -> dict[str, Any]:

@@ -50,8 +50,21 @@ def blocks(document: Document) -> list[Section]:
     title = Title(application(document), (cores(document),))
     short = Title(application(document, brief=True), title.rights)
     about = Facts(facts(document))
-    whole: list[Section] = [
-        (split_table(document),),
+    whole = [(split_table(document),), *further(document)]
+    return [
+        (
+            *doubted(document),
+            *omitted(document),
+            *notes(document.get("assumptions", ()), Role.WARNING),
+        ),
+        (Brief(((title, about),), ((short, about),)), *answer(document)),
+        (Brief(tuple(whole), tuple(_in_brief(document))),),
+    ]
+
+
+def further(document: Document) -> list[Section]:
+    """What the recommendation rests on, and how to launch each choice."""
+    return [
         learnt_runs(document),
         *(
             (
@@ -62,15 +75,6 @@ def blocks(document: Document) -> list[Section]:
         ),
         *((NoteBlock(growth(one)),) for one in document["growth"]),
         *((_launch(choice, document),) for choice in document["choices"]),
-    ]
-    return [
-        (
-            *doubted(document),
-            *omitted(document),
-            *notes(document.get("assumptions", ()), Role.WARNING),
-        ),
-        (Brief(((title, about),), ((short, about),)), *answer(document)),
-        (Brief(tuple(whole), tuple(_in_brief(document))),),
     ]
 
 
@@ -99,16 +103,22 @@ def _in_brief(document: Document) -> list[Section]:
     """The table, what decides, whether more cores are worth it, and how to launch the last."""
     choices, last = document["choices"], document["choices"][-1]
     decides = [text for name, text in advice(last, document) if name == "uncertainty"]
-    launch = last["launch"], last["launch_mpirun"]
-    by_split = {(one["processes"], one["threads"]): one for one in document["candidates"]}
-    one_node = by_split[tuple(last["take"])]["nodes"] == 1
-    comment = plural(last["cores"], "core") if len(choices) > 1 else ""
     return [
         (split_table(document, brief=True),),
         (Facts((("uncertain", decides[0]),)),) if decides and len(choices) == 1 else (),
         notes(growth(one) for one in document["growth"][-1:]),
-        (CommandBlock((launch[one_node],), comment),),
+        (short_launch(document),),
     ]
+
+
+def short_launch(document: Document) -> CommandBlock:
+    """How to launch the last choice, in the way that suits its nodes."""
+    choices, last = document["choices"], document["choices"][-1]
+    launch = last["launch"], last["launch_mpirun"]
+    by_split = {(one["processes"], one["threads"]): one for one in document["candidates"]}
+    one_node = by_split[tuple(last["take"])]["nodes"] == 1
+    comment = plural(last["cores"], "core") if len(choices) > 1 else ""
+    return CommandBlock((launch[one_node],), comment)
 
 
 def facts(document: Document) -> tuple[tuple[str, str], ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from textwrap import wrap
 from typing import Any
 
 from popmodel.base.units import format_time, plural
 from popmodel.reports import split_tables
 from popmodel.reports.blocks import (
+    SCREEN,
     Brief,
     CommandBlock,
     Facts,
@@ -22,102 +22,69 @@ from popmodel.reports.blocks import (
     TableBlock,
     TableRow,
     Title,
+    first_notes,
     heads,
+    lines_of,
     notes,
     texts,
+    titled,
 )
 from popmodel.reports.heading import application, omitted
-from popmodel.reports.uncertainty import about, main_inputs, measuring, named
 from popmodel.reports.views import Document, Record, Views
 
 Told = Mapping[str, Any]
 
-NOTES = 3
-"""Notes of the signature that a screen shows."""
-MORE_RUNS = "more runs would narrow it: --runs, --set or a larger --budget"
 _RUN_HEADS = ("runs", "runtime s", "spread", "waited", "role")
+_LEAST_ROWS = 3
+_NOTES = 8  # of the signature; its file has all
+_BUSY = (
+    "threads waited for CPUs more than 10 % of the time that they were ready to run: such runs are "
+    "left out where others of their kind had the machine for themselves, else marked (!)"
+)
 
 
 def blocks(document: Document) -> list[Section]:
-    """Doubts, what to take, all splits, what to measure next; whole, also what they rest on."""
-    told = document["study"]
-    first, *splits = split_tables.blocks(document)
-    whole: list[Section] = [
-        (*first, *further_doubts(document)),
-        *splits,
-        measure_next(told),
-        *(narrowing(one, document) for one in told["recommended"]),
-        *runs(told),
-        check(told),
-        commands(told),
-    ]
-    return [(Brief(tuple(whole), tuple(_in_brief(document))),)]
-
-
-def _in_brief(document: Document) -> list[Section]:
-    """The answer: a screen has no room for more."""
+    """Doubts, what to take, all splits, what to run next; whole, also what they rest on."""
     told, trusted = document["study"], document["trust"]["ok"]
-    doubts = _doubts(document)
+    doubts = [] if trusted else list(document["learnt"]["doubts"])
+    doubts[:1] = [f"not to be trusted yet: {doubt}" for doubt in doubts[:1]]
+    brief = first_notes(doubts)
     answer = [
-        replace(note, text=note.text.replace(", not to be trusted yet", ""))
-        for note in split_tables.answer(document)
-        if isinstance(note, NoteBlock)
+        replace(block, text=block.text.replace(", not to be trusted yet", ""))
+        for block in split_tables.answer(document)
+        if isinstance(block, NoteBlock)
     ]
-    checked = None if told["validation"] is None else f"check: {_checked(told)}"
+    if told["validation"] is not None:
+        answer.append(NoteBlock(f"check: {_checked(told)}", Role.DOUBT))
     size = split_tables.cores(document)
     kept = f"{size}, {plural(len(told['runs']), 'run')} in {told['folder']}"
-    last: Section = measure_next(told)
-    if trusted:
-        by_split = {(one["processes"], one["threads"]): one for one in document["candidates"]}
-        choice = document["choices"][-1]
-        launch = choice["launch"], choice["launch_mpirun"]
-        last = (CommandBlock((launch[by_split[tuple(choice["take"])]["nodes"] == 1],)),)
-    above = [block.text for block in (*doubts, *answer) if isinstance(block, NoteBlock)]
+    last = (*_next(told), *([split_tables.short_launch(document)] if trusted else []))
     commands = [text for block in last if isinstance(block, CommandBlock) for text in block.texts]
-    # title, heads of the table and its remarks, other heads, footer and empty lines take the rest
-    room = _SCREEN - height(above) - height(commands, 66) - 11
+    above = [*brief, *(block.text for block in (*omitted(document), *answer))]
+    # title, head of the table, its remarks, footer and empty lines take the rest
+    room = SCREEN - lines_of(above, 3) - lines_of(commands, 12) - 11
+    short = split_tables.split_table(document, brief=True, most=max(room, _LEAST_ROWS))
     return [
-        doubts,
         (
-            Title(application(document, brief=True), (kept, size)),
-            *answer,
-            *([] if checked is None else [NoteBlock(checked, Role.DOUBT)]),
+            Brief((_doubts(doubts),), (_doubts(brief),)),
+            *omitted(document),
+            *notes(document["assumptions"], Role.WARNING),
         ),
-        (split_tables.split_table(document, brief=True, most=max(room, _LEAST_ROWS)),),
+        (Title(application(document, brief=True), (kept, size)), *answer),
+        (Brief(((split_tables.split_table(document),),), ((short,),)),),
         last,
+        (Further((*split_tables.further(document), *_runs(told), _commands(told))),),
     ]
 
 
-_SCREEN = 25  # lines
-_LEAST_ROWS = 3
-_MOST_OF_DOUBTS = 5  # lines on a screen
+def _doubts(lines: Sequence[str]) -> Section:
+    """Why the answer is not to be trusted yet, the heaviest reason first."""
+    return (*notes(lines[:1], Role.WARNING), *notes(lines[1:], Role.BULLET))
 
 
-def height(lines: Sequence[str], width: int = 76) -> int:
-    """Lines that texts take on a screen, about."""
-    return sum(len(wrap(line, width, break_on_hyphens=False)) for line in lines)
-
-
-def _doubts(document: Document) -> Section:
-    """Why the answer is not to be trusted yet, and what is not modelled."""
-    every = [] if document["trust"]["ok"] else list(document["learnt"]["doubts"])
-    shown: list[str] = []
-    for number, doubt in enumerate(every):
-        text = doubt if shown else f"not to be trusted yet: {doubt}"
-        if shown and height([*shown, text]) >= _MOST_OF_DOUBTS:
-            shown[-1] += f" (and {plural(len(every) - number, 'more doubt')})"
-            break
-        shown.append(text)
-    return (
-        *notes(shown[:1], Role.WARNING),
-        *notes(shown[1:], Role.BULLET),
-        *omitted(document),
-    )
-
-
-def measure_next(told: Told) -> Section:
-    """What to run next where the answer is not to be trusted yet."""
-    wanted = told.get("next")
+def _next(told: Told) -> Section:
+    """What to run next."""
+    wanted = told["next"]
     if wanted is None:
         return ()
     if wanted["command"] is None:
@@ -126,7 +93,7 @@ def measure_next(told: Told) -> Section:
 
 
 def _checked(told: Told) -> str:
-    """How the prediction of the configuration that was left out was, in a line."""
+    """How the prediction of the configuration that was left out was."""
     one = told["validation"]
     time, run = one["runtime"], _name({**one, "settings": one["parameters"]})
     inside = ""
@@ -136,105 +103,50 @@ def _checked(told: Told) -> str:
     return f"{run}, predicted from the others: {100 * time['error']:+.1f} %{inside}"
 
 
-def further_doubts(document: Document) -> Section:
-    """Why the answer is not to be trusted yet, beside the heaviest reason."""
-    learnt = document.get("learnt") or {"doubts": []}
-    return notes(learnt["doubts"][1 : 1 + NOTES], Role.BULLET)
-
-
-def narrowing(one: Told, document: Document) -> Section:
-    """What would narrow the interval of the recommended split."""
-    shares = one["doubtful"]
-    if not shares:
-        return ()
-    first, measured = main_inputs(shares)
-    source = one["sources"].get(first)
-    facts = [(f"to narrow {one['processes']} x {one['threads']}", named(first, shares[first]))]
-    if source is not None:
-        facts.append(("", f"it comes from {source}; {MORE_RUNS}"))
-    if measured is not None:
-        text = f"largest that a benchmark measures: {named(measured, shares[measured])}"
-        facts.append(("", text))
-    return (
-        Facts(tuple(facts)),
-        *notes(about(first), Role.REMARK),
-        *measuring(one["measure"], document["machine"]),
-    )
-
-
-def runs(told: Told) -> list[Section]:
-    """What was run, and what the signature and the machine are."""
-    facts = [("directory", str(told["folder"])), ("signature", _signature(told))]
-    facts.append(("machine", told["machine"]["path"]))
+def _runs(told: Told) -> list[Section]:
+    """What was run, what the signature and the machine are, and what the check says."""
+    signature, load = told["signature"], told["load"]
+    given = "found in the traces" if signature["given"] is None else f"given: {signature['given']}"
+    facts = [("signature", f"{signature['path']} ({given})"), ("machine", told["machine"]["path"])]
     if told["machine"]["assumed"]:
         facts.append(("assumed", told["machine"]["assumed"]))
-    if told["load"] is not None:
-        used = told["load"]["foreign"] + told["load"]["stolen"]
-        text = f"others used {used:.1f} of {plural(told['load']['cpus'], 'CPU')} before the runs"
+    if load is not None:
+        used = load["foreign"] + load["stolen"]
+        text = f"others used {used:.1f} of {plural(load['cpus'], 'CPU')} before the runs"
         facts.append(("load", text))
     reasons: dict[str, list[str]] = {}
     for one in told["not_run"]:
         reasons.setdefault(one["why"], []).append(one["name"])
-    for number, (why, names) in enumerate(reasons.items()):
-        facts.append(("" if number else "not run", f"{', '.join(names)}: {why}"))
+    facts += [("not run", f"{', '.join(names)}: {why}") for why, names in reasons.items()]
     by_name: dict[str, list[Told]] = {}
     for run in told["runs"]:
         by_name.setdefault(_name(run), []).append(run)
     rows = [TableRow(name, texts(_figures(repeats))) for name, repeats in by_name.items()]
-    title = Title(f"study of {told['program']}", (plural(len(told["runs"]), "run"),))
+    busy = any(run["disturbed"] for run in told["runs"])
+    checked, left_open = told["validation"], list(signature["notes"][:_NOTES])
+    if (more := len(signature["notes"]) - _NOTES) > 0:
+        left_open.append(f"and {plural(more, 'more note')} in {signature['path']}")
     return [
-        (title, Facts(tuple(facts))),
-        (TableBlock(heads(_RUN_HEADS), tuple(rows), first="P x T"), *_disturbed(told)),
-        _notes(told["signature"]),
+        (Title(f"study of {told['program']}", (str(told["folder"]),)), Facts(tuple(facts))),
+        (
+            TableBlock(heads(_RUN_HEADS), tuple(rows), first="P x T"),
+            *notes([_BUSY] if busy else [], Role.WARNING),
+        ),
+        titled("what the traces leave open", left_open),
+        titled("the check", checked["verdict"] if checked else ()),
     ]
 
 
 def _figures(repeats: Sequence[Told]) -> tuple[str, ...]:
     """What is told of the repeats of a configuration; those that count are the undisturbed ones."""
     quiet = [run for run in repeats if not run["disturbed"]]
-    mark = "" if quiet else "!"
     times = [run["runtime"] for run in quiet or repeats]
     spread = f"{100 * (max(times) / min(times) - 1):.0f} %" if len(times) > 1 else ""
-    count = (
-        f"{len(quiet)} of {len(repeats)}" if 0 < len(quiet) < len(repeats) else f"{len(repeats)}"
-    )
+    all_count = 0 < len(quiet) < len(repeats)
+    count = f"{len(quiet)} of {len(repeats)}" if all_count else f"{len(repeats)}"
     waited = statistics.fmean(run["waited"] for run in quiet or repeats)
-    mean = statistics.geometric_mean(times)
-    return count, f"{mean:.4g}{mark}", spread, f"{100 * waited:.0f} %", repeats[0]["role"]
-
-
-def _disturbed(told: Told) -> Section:
-    """What the marks of runs mean that did not have the machine for themselves."""
-    if not any(run["disturbed"] for run in told["runs"]):
-        return ()
-    return (
-        NoteBlock(
-            "threads waited for CPUs more than 10 % of the time that they were ready to run: such "
-            "runs are left out where others of their kind had the machine for themselves, else "
-            "marked (!): their times are too long; run the study again on a quiet machine "
-            "(--force --wait 10min)",
-            Role.WARNING,
-        ),
-    )
-
-
-def _notes(signature: Told) -> Section:
-    """The first notes of the signature; its file has them all."""
-    all_notes = signature["notes"]
-    if not all_notes:
-        return ()
-    more = len(all_notes) - NOTES
-    rest = [f"and {plural(more, 'more note')} in {signature['path']}"] if more > 0 else []
-    return (
-        Heading("what the traces leave open"),
-        *notes(all_notes[:NOTES], Role.BULLET),
-        *notes(rest, Role.REMARK),
-    )
-
-
-def _signature(told: Told) -> str:
-    path, given = told["signature"]["path"], told["signature"]["given"]
-    return f"{path} (given: {given})" if given is not None else f"{path} (found in the traces)"
+    mean = f"{statistics.geometric_mean(times):.4g}{'' if quiet else '!'}"
+    return count, mean, spread, f"{100 * waited:.0f} %", repeats[0]["role"]
 
 
 def _name(run: Told) -> str:
@@ -242,54 +154,13 @@ def _name(run: Told) -> str:
     return " ".join([f"{run['processes']} x {run['threads']}", *values])
 
 
-def check(told: Told) -> Section:
-    """The prediction of the configuration that was left out."""
-    one = told["validation"]
-    if one is None:
-        return ()
-    time = one["runtime"]
-    run = _name({**one, "settings": one["parameters"]})
-    inside = ""
-    if time["low"] is not None:
-        is_inside = time["low"] <= time["mean"] <= time["high"]
-        inside = f", {'inside' if is_inside else 'outside'} the interval"
-    then = "" if told["signature"]["given"] is not None else ", then learnt from"
-    return (
-        Heading(f"check: {run} was left out, predicted from the others{then}"),
-        Facts(
-            (
-                ("predicted", _interval({**time, "value": time["predicted"]})),
-                ("measured", format_time(time["mean"])),
-                ("error", f"{100 * time['error']:+.1f} %{inside}"),
-            )
-        ),
-        *notes(one["verdict"][1:], Role.REMARK),
-    )
-
-
-def _interval(time: Told) -> str:
-    text = format_time(time["value"])
-    if time["low"] is None or time["high"] is None:
-        return text
-    low, high = (format_time(time[end], digits=3) for end in ("low", "high"))
-    return f"{text} (90 %: {low} .. {high})"
-
-
-def commands(told: Told) -> Section:
+def _commands(told: Told) -> Section:
     """What does each step by itself."""
-    steps: Sequence[Mapping[str, str]] = told["commands"]
-    return (
-        Heading("to repeat a step"),
-        *(CommandBlock((one["command"],), one["step"]) for one in steps),
-    )
+    steps = (CommandBlock((one["command"],), one["step"]) for one in told["commands"])
+    return (Heading("to repeat a step"), *steps)
 
 
-def records(document: Document) -> list[Record]:
-    """One line per split, as of a sweep."""
-    return split_tables.records(document)
-
-
-VIEWS = Views(blocks, records, split_tables.VIEWS.picture)
+VIEWS = Views(blocks, split_tables.records, split_tables.VIEWS.picture)
 
 
 # -- the plan
