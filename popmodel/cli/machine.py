@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,7 @@ from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
     from popmodel.api.inputs import ProfileLike
-    from popmodel.machines.bench.bench_plan import MeasurementRequest, Tools
+    from popmodel.machines.bench.bench_plan import MeasurementRequest
     from popmodel.machines.bench.run_directory import StoredMeasurement
     from popmodel.machines.bench.suite import Failure
     from popmodel.machines.profile import Profile
@@ -38,6 +39,7 @@ EXAMPLES = (
     "popmodel machine check machine.json",
 )
 CONDITIONS = True
+DEFAULT = "machine.json"
 RENAMED = {"--quick": "the default: leave it out"}
 
 
@@ -182,14 +184,14 @@ def machine(
         ),
     ] = (),
     output: Annotated[
-        str | None,
+        str | os.PathLike[str],
         option(
             "FILE",
-            "Write the profile to FILE (.json). The samples are kept beside it, in FILE with the "
-            "suffix .samples.",
+            "Write the profile to FILE (.json); - only shows it. The samples are kept beside it, in "
+            "FILE with the suffix .samples.",
             short="-o",
         ),
-    ] = None,
+    ] = DEFAULT,
     force: Annotated[bool, flag("Overwrite FILE if it exists, and its samples.")] = False,
     arguments: Sequence[str] = (),
 ) -> MachineProfile | None:
@@ -214,8 +216,8 @@ def machine(
         Nodes in the job script.
     samples : sequence of path
         Directories of samples to make the profile from, instead of measuring.
-    output : path, optional
-        The profile's file, ``.json``; samples are kept beside it.
+    output : path
+        The profile's file, ``.json``; samples are kept beside it. ``"-"``: no file.
     force : bool
         Replace the file, and its samples.
     arguments : sequence of str
@@ -237,7 +239,7 @@ def machine(
     from popmodel.machines.bench import bench_plan
     from popmodel.machines.parameter import PARTS
 
-    file = None if output in (None, "-") else Path(str(output))
+    file = None if output == "-" else Path(output or DEFAULT)
     if file is not None:
         if file.suffix.lower() != ".json":
             raise UsageError(
@@ -269,7 +271,7 @@ def machine(
         launcher=launcher,
     )
     if script is not None:
-        _write_script(request, file or Path("machine.json"), partly=only is not None, force=force)
+        _write_script(request, file or Path(DEFAULT), partly=only is not None, force=force)
         return None
     return _measure(request, file, arguments, partly=only is not None, force=force)
 
@@ -304,59 +306,53 @@ def _measure(
     partly: bool,
     force: bool,
 ) -> MachineProfile:
+    from popmodel.cli.progress import ProgressLine, progress_line
     from popmodel.machines import profile as profiles
-    from popmodel.machines.bench import bench_plan, collect, run_directory
-    from popmodel.machines.host import hardware
+    from popmodel.machines.bench import collect, run_directory
 
-    kept = profiles.load(file).document if partly and file is not None and file.exists() else None
-    here = hardware.here()
-    made = bench_plan.make_plan(request, here)
-    using = bench_plan.tools(request, here.usable_cores)
-    parts = request.parts if partly else ()
-    folder = run_directory.default_folder(parts)
-    if file is not None:
-        folder = run_directory.beside(file, parts)
-    with run_directory.held(folder):
-        if file is None and not force:
-            _keep_earlier(folder)
-        keep = file is not None and not file.exists()
-        run = run_directory.open_run(folder, made, using.identity, force=force, keep=keep)
-        failures = _finish(run, using)
-        document, paths = collect.collect([run.folder], failures)
-        if not collect.has_any(document, request.parts):
-            _warn(failures[1:])  # the first is in the error
+    there = file is not None and file.exists()
+    kept = profiles.load(file).document if partly and there and file is not None else None
+    folder = run_directory.beside(file or Path(DEFAULT), request.parts if partly else ())
+    line = ProgressLine()
+
+    @contextlib.contextmanager
+    def watch(run: StoredMeasurement) -> Iterator[None]:
+        _tell(run)
+        try:
+            yield
+        except (KeyboardInterrupt, SystemExit):  # of the user, or of a batch system
+            line.clear()
             remark(f"samples are kept in {folder}: run the same command to resume")
-            raise collect.nothing_of(request.parts, document, failures)
-        run_directory.complete(run)
+            words = f"popmodel machine measure --samples {folder}"
+            remark(f"for a profile of what was measured: {words}")
+            raise
+        finally:
+            line.clear()
+
+    document, paths, failures = collect.measure(
+        request,
+        folder,
+        force=force,
+        keep=not (there or force),
+        progress=lambda at: line.draw(
+            lambda width: progress_line(at.part, at.done, at.all, at.left, width)
+        ),
+        watch=watch,
+    )
     _warn(failures)
     if kept is not None:
         document = collect.replace_parts(kept, document, request.parts)
-    found = _written(document, paths, file, arguments, force=force)
-    if file is None:
-        words = f"popmodel machine measure --samples {folder} -o machine.json"
-        remark(f"to save this profile: {words}")
-    return found
+    return _written(document, paths, file, arguments, force=force)
 
 
-def _keep_earlier(folder: Path) -> None:
-    """Make way for a new measurement where nobody named a place, without losing the last one."""
-    from popmodel.machines.bench import run_directory
-
-    found = run_directory.find(folder)
-    if found is not None and found.is_completed:
-        aside = run_directory.put_aside(found)
-        remark(f"the samples of the previous measurement are now in {aside}")
-
-
-def _finish(run: StoredMeasurement, using: Tools) -> list[Failure]:
-    """Do what is left of a measurement, which may be nothing; give the launches given up."""
+def _tell(run: StoredMeasurement) -> None:
+    """Say what will be done."""
     from popmodel.base.units import format_time
-    from popmodel.cli.progress import ProgressLine, progress_line
-    from popmodel.machines.bench import run_directory, suite
+    from popmodel.machines.bench import run_directory
 
     if run.is_completed:
         remark(f"already measured, samples in {run.folder}: use --force to measure again")
-        return []
+        return
     launches = run.plan.launches
     left = sum(len(run_directory.missing(run, launch)) for launch in launches)
     total = sum(len(launch.jobs) for launch in launches)
@@ -365,33 +361,6 @@ def _finish(run: StoredMeasurement, using: Tools) -> list[Failure]:
     if run.plan.is_longer_than_meant:
         seconds = format_time(run.plan.seconds, digits=2)
         remark(f"this may take up to {seconds} on so many cores; --only measures fewer parts")
-    line = ProgressLine()
-
-    def draw(at: suite.Progress) -> None:
-        line.draw(lambda width: progress_line(at.part, at.done, at.all, at.left, width))
-
-    with _kept_when_interrupted(run, line.clear):
-        failures = suite.measure(run, suite.starter(using.programs, using.mpi), draw)
-    line.clear()
-    if failures and not any(
-        run_directory.done_in(path)[0] for path in run_directory.all_samples(run.folder)
-    ):
-        raise suite.nothing_measured(failures)
-    return failures
-
-
-@contextlib.contextmanager
-def _kept_when_interrupted(run: StoredMeasurement, clear: Callable[[], None]) -> Iterator[None]:
-    """Say how to go on when the user or the batch system ends the measurement."""
-    try:
-        yield
-    except BaseException as reason:
-        clear()
-        if isinstance(reason, KeyboardInterrupt | SystemExit):
-            remark(f"samples are kept in {run.folder}: run the same command to resume")
-            collect = f"popmodel machine measure --samples {run.folder}"
-            remark(f"for a profile of what was measured: {collect}")
-        raise
 
 
 def _warn(failures: Sequence[Failure]) -> None:

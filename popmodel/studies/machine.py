@@ -16,7 +16,7 @@ from popmodel.base.files import write_text
 from popmodel.base.plain import plain
 from popmodel.base.units import format_time, plural
 from popmodel.machines import profile as profiles
-from popmodel.machines.bench import bench_plan, collect, run_directory, suite
+from popmodel.machines.bench import collect, run_directory, suite
 from popmodel.machines.bench.bench_plan import MeasurementRequest
 from popmodel.machines.host import conditions, hardware
 from popmodel.machines.parameter import PARTS
@@ -123,29 +123,23 @@ def measure(
     path: Path, progress: Callable[[suite.Progress], None] = lambda _: None
 ) -> tuple[str, ...]:
     """Measure this machine in the quick mode, or go on with that, and write its profile."""
-    request = MeasurementRequest("quick", PARTS)
-    machine = hardware.here()
-    made = bench_plan.make_plan(request, machine)
-    using = bench_plan.tools(request, machine.usable_cores)
-    folder = run_directory.beside(path)
-    with run_directory.held(folder):
-        run = run_directory.open_run(folder, made, using.identity, force=True, keep=True)
-        failures: Sequence[suite.Failure] = ()
-        if not run.is_completed:
-            failures = suite.measure(run, suite.starter(using.programs, using.mpi), progress)
-        done = any(run_directory.done_in(one)[0] for one in run_directory.all_samples(folder))
-        if failures and not done:
-            raise suite.nothing_measured(failures)
-        of_samples(path, failures)
-        run_directory.complete(run)
+    request, folder = MeasurementRequest("quick", PARTS), run_directory.beside(path)
+    document, samples, failures = collect.measure(
+        request, folder, force=True, keep=True, progress=progress
+    )
+    _write_measured(path, document, samples)
     return tuple(failure.text for failure in failures)
 
 
-def of_samples(path: Path, failures: Sequence[suite.Failure] = ()) -> None:
+def of_samples(path: Path) -> None:
     """Write the profile that the samples beside it make."""
-    document, samples = collect.collect([run_directory.beside(path)], failures)
+    document, samples = collect.collect([run_directory.beside(path)])
     if not collect.has_any(document, PARTS):
-        raise collect.nothing_of(PARTS, document, failures)
+        raise collect.nothing_of(PARTS, document, ())
+    _write_measured(path, document, samples)
+
+
+def _write_measured(path: Path, document: dict[str, Any], samples: Sequence[Path]) -> None:
     stamp = plain(provenance.collect(command(path)[1:], samples))
     document["provenance"] = {**document.get("provenance", {}), **stamp}
     profiles.from_document(document, str(path))

@@ -304,7 +304,7 @@ def test_samples(
         shutil.copy(path, folder)
     path = dice.choice(sorted(folder.glob("*.jsonl")))
     path.write_text(some_lines(path.read_text(), dice))
-    check(capsys, "machine", "measure", "--samples", str(folder))
+    check(capsys, "machine", "measure", "--samples", str(folder), "-o", "-")
 
 
 @often(100)

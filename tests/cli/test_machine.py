@@ -57,18 +57,6 @@ def test_show_in_other_formats(popmodel: Call) -> None:
     assert Path("a.md").read_text().startswith("- **machine**: box (measured 2026-11-01)\n")
 
 
-def test_compare_of_what_is_below_0_on_one_machine_only(popmodel: Call) -> None:
-    for path, share in (("a.json", -0.3), ("b.json", 0.7)):
-        one = json.loads(Path(path).read_text())
-        one["core"]["overlap_with"] = {
-            "MEM": {"value": share, "low": share - 0.1, "high": share + 0.1, "origin": "measured"}
-        }
-        Path(path).write_text(json.dumps(one))
-    status, out, err = popmodel("machine", "compare", "a.json", "b.json")
-    assert (status, err) == (0, "")
-    assert "core.overlap_with.MEM -0.3 0.7 -" in [" ".join(row.split()) for row in out.splitlines()]
-
-
 def test_compare_counts_what_is_within_the_intervals(popmodel: Call) -> None:
     status, out, err = popmodel("machine", "compare", "a.json", "b.json", "--all")
     assert (status, err) == (0, "")
@@ -108,22 +96,6 @@ def test_values_that_differ_are_written_so(popmodel: Call) -> None:
     assert "net.intra.G 33 ps/B 30 ps/B 0.909" in out
 
 
-def test_compare_names_other_software(popmodel: Call) -> None:
-    one, other = document(), document()
-    one["host"] |= {"mpi": "Open MPI v5.0.11, package: somebody", "load": 0.5, "openmp": "libgomp"}
-    other["host"] |= {"mpi": "MPICH 4.3.2", "load": 0.1}
-    Path("c.json").write_text(json.dumps(one))
-    Path("d.json").write_text(json.dumps(other))
-    lines = popmodel("machine", "compare", "c.json", "d.json")[1].splitlines()
-    start = lines.index("different hardware or software")
-    assert lines[start + 1 : start + 3] == [" - mpi: Open MPI v5.0.11 (a), MPICH 4.3.2 (b)", ""]
-    markdown = popmodel("machine", "compare", "c.json", "d.json", "--format", "markdown")[1]
-    assert "\n### different hardware or software\n\n- mpi: Open MPI v5.0.11 (a), MPICH" in markdown
-    found = json.loads(popmodel("machine", "compare", "c.json", "d.json", "--format", "json")[1])
-    assert found["host"][1] == {"key": "openmp", "a": "libgomp", "b": None}
-    assert "different hardware" not in popmodel("machine", "compare", "a.json", "b.json")[1]
-
-
 def test_compare_of_profiles_with_nothing_in_common(popmodel: Call) -> None:
     one = document()
     for section in ("memory", "net", "coll", "openmp"):
@@ -134,15 +106,6 @@ def test_compare_of_profiles_with_nothing_in_common(popmodel: Call) -> None:
     Path("d.json").write_text(json.dumps(other))
     lines = popmodel("machine", "compare", "c.json", "d.json")[1].splitlines()
     assert " ".join(lines[2].split()) == "equal within intervals no common parameters"
-
-
-def test_many_quantities_of_one_profile_are_counted(popmodel: Call) -> None:
-    one = document()
-    del one["net"], one["coll"]
-    Path("c.json").write_text(json.dumps(one))
-    out = " ".join(popmodel("machine", "compare", "a.json", "c.json", "--all")[1].split())
-    assert "only in a net.intra.classes[0].alpha, " in out
-    assert " more popmodel" in out
 
 
 def test_a_profile_that_cannot_be_used_fails_the_check(popmodel: Call) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.machines.bench import run_directory, suite
+from popmodel.machines.bench import suite
 from popmodel.machines.bench.bench_plan import PlannedLaunch
 from popmodel.machines.bench.run_directory import Files
 
@@ -99,25 +99,6 @@ def test_another_command_does_not_go_on(popmodel: Call, monkeypatch: pytest.Monk
     )
     assert status == 0
     assert "going on" not in err
-
-
-@pytest.mark.usefixtures("machine")
-def test_an_unfinished_measurement_without_a_file_is_kept_from_another(
-    popmodel: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(suite, "starter", interrupted_at(2, 3))
-        assert popmodel("machine", "measure", "--only", "core")[0] == 130
-    folder = run_directory.default_folder(("core",))
-    kept = calls(str(folder))
-    status, _, err = popmodel("machine", "measure", "--only", "core", "--full")
-    assert status == 2
-    assert err.startswith(
-        f"popmodel: error: {folder}: contains samples of a different measurement (mode quick, "
-        "not full)\n"
-    )
-    assert calls(str(folder)) == kept
-    assert popmodel("machine", "measure", "--only", "core", "--ranks", "2", "--force")[0] == 0
 
 
 @pytest.mark.usefixtures("machine")

@@ -29,23 +29,6 @@ def line(lines: list[str], begin: str) -> str:
     return " ".join(found.split())
 
 
-def test_the_page_tells_what_the_machine_is_and_does() -> None:
-    lines = page(document())
-    assert max(map(len, lines)) <= 60
-    assert line(lines, "machine ") == "machine box (measured 2026-11-01)"
-    assert line(lines, "cpu ") == "cpu Some CPU @ 2 GHz"
-    assert line(lines, "node ") == "node 4 cores, 1 socket, 1 memory domain, 8 GiB"
-    assert line(lines, "caches ") == "caches L1 32 KiB, L3 8 MiB shared by 4"
-    assert line(lines, "clock, 1 active core") == "clock, 1 active core 3 GHz 2.85 .. 3.15"
-    assert line(lines, "floating-point") == ("floating-point operations 16 per cycle 15.2 .. 16.8")
-    assert line(lines, "bandwidth, 1 core") == "bandwidth, 1 core 12 GB/s 11.4 .. 12.6"
-    messages = [" ".join(each.split()) for each in lines]
-    assert "latency 250 ns 237 .. 262" in messages
-    assert "bandwidth 20 GB/s 19 .. 21.1" in messages
-    assert line(lines, "eager threshold") == "eager threshold 4 KiB 4 .. 4"
-    assert line(lines, "spread between launches") == "spread between launches 1.2 %"
-
-
 def test_openmp_is_a_table_by_threads() -> None:
     lines = page(document())
     assert line(lines, "OpenMP") == "OpenMP 1 thread 2 threads 4 threads 90 %"
@@ -82,13 +65,6 @@ def test_noise_is_in_percent() -> None:
     assert line(page(one), "drift") == "drift during the measurement -2.51 %"
 
 
-def test_collectives_are_those_of_the_largest_communicator() -> None:
-    lines = page(document())
-    assert line(lines, "4 ranks") == "4 ranks 8 B 1 MiB"
-    assert line(lines, "allreduce") == "allreduce 1 us 400 us"
-    assert "barrier 600 ns" in [" ".join(each.split()) for each in lines]
-
-
 def test_doubts_and_what_is_absent_stand_below() -> None:
     one = document() | {"absent": {"memory.latency": "the last cache is too large to leave"}}
     lines = page(one)
@@ -97,15 +73,6 @@ def test_doubts_and_what_is_absent_stand_below() -> None:
         " - memory.latency: the last cache is "
     )
     assert not any("not used" in each for each in lines)  # that is what check is for
-
-
-def test_records_hold_every_quantity_with_its_unit() -> None:
-    one = document() | {"absent": {"net.inter": "one node"}}
-    rows = {row["path"]: row for row in views(profiles.from_document(one)).records({})}
-    assert rows["net.intra.classes[0].alpha"]["unit"] == "s"
-    assert rows["core.freq.4"]["value"] == 2.6e9
-    assert rows["net.inter"] == {"path": "net.inter", "absent": "one node"}
-    assert len(rows) == len(profiles.from_document(one).quantities) + 1
 
 
 def test_a_check_says_what_the_profile_is_good_for() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.base.units import plural
-from popmodel.machines.bench import run_directory, sample_files
-from popmodel.machines.bench.bench_plan import BenchPlan
+from popmodel.machines.bench import bench_plan, run_directory, sample_files, suite
+from popmodel.machines.bench.bench_plan import BenchPlan, MeasurementRequest
 from popmodel.machines.bench.estimate.profile_document import calibrate, moment_of
 from popmodel.machines.bench.jobs import PATHS, from_params
 from popmodel.machines.bench.run_directory import StoredMeasurement
@@ -207,6 +208,39 @@ def _add_absent(document: Document, made: BenchPlan, failures: Sequence[Failure]
         program = "node" if part in NODE_PARTS else "mpi"
         failed = [failure.text for failure in failures if failure.program == program]
         absent.setdefault(PATHS[part][0], failed[0] if failed else "not measured")
+
+
+def measure(
+    request: MeasurementRequest,
+    folder: Path,
+    *,
+    force: bool,
+    keep: bool,
+    progress: Callable[[suite.Progress], None] = lambda _: None,
+    watch: Callable[[StoredMeasurement], AbstractContextManager[None]] = lambda _: nullcontext(),
+) -> tuple[Document, list[Path], list[Failure]]:
+    """Measure this machine into a directory, or go on with that: as `collect`, and failures.
+
+    What is completed is kept if `keep`, else measured anew; another measurement that is there is
+    refused, unless `force`. `watch` is entered while programs run.
+    """
+    machine = hardware.here()
+    plan = bench_plan.make_plan(request, machine)
+    using = bench_plan.tools(request, machine.usable_cores)
+    with run_directory.held(folder):
+        run = run_directory.open_run(folder, plan, using.identity, force=force, keep=keep)
+        failures: list[Failure] = []
+        with watch(run):
+            if not run.is_completed:
+                failures = suite.measure(run, suite.starter(using.programs, using.mpi), progress)
+        done = any(run_directory.done_in(path)[0] for path in run_directory.all_samples(folder))
+        if failures and not done:
+            raise suite.nothing_measured(failures)
+        document, paths = collect([folder], failures)
+        if not has_any(document, request.parts):
+            raise nothing_of(request.parts, document, failures)
+        run_directory.complete(run)
+    return document, paths, failures
 
 
 def has_any(document: Mapping[str, Any], parts: Iterable[str]) -> bool:

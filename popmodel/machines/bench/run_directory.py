@@ -16,12 +16,10 @@ What is done is told by the samples alone, so that no record of it can be wrong.
 from __future__ import annotations
 
 import errno
-import itertools
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +35,7 @@ from popmodel.base.documents import (
     record,
 )
 from popmodel.base.errors import FileError, UsageError
-from popmodel.base.files import LOCK, cache_folder, locked_folder, refuse_planted, write_text
+from popmodel.base.files import LOCK, locked_folder, refuse_planted, write_text
 from popmodel.base.values import dataclass
 from popmodel.machines.bench import bench_plan, sample_files
 from popmodel.machines.bench.bench_plan import BenchPlan, PlannedLaunch
@@ -86,11 +84,6 @@ def beside(output: Path, parts: Sequence[str] = ()) -> Path:
     completes keeps the samples of its other parts.
     """
     return output.with_suffix(f".{'-'.join(parts)}{SUFFIX}" if parts else SUFFIX)
-
-
-def default_folder(parts: Sequence[str] = ()) -> Path:
-    """The run directory of a measurement, of some parts only, whose profile goes to no file."""
-    return beside(cache_folder() / "bench" / f"{os.uname().nodename}.json", parts)
 
 
 def open_run(
@@ -181,27 +174,6 @@ def begin(folder: Path, plan: BenchPlan, made_with: Mapping[str, str]) -> Stored
         raise unwritable(folder, error) from error
     _write_plan(run)
     return run
-
-
-def put_aside(run: StoredMeasurement) -> Path:
-    """Move a measurement into a new directory beside its own, ``NAME.1.samples``; give that one.
-
-    Its own directory stays, with the lock of the command that holds it.
-    """
-    stem = run.folder.name.removesuffix(SUFFIX)
-    numbers = itertools.count(1)
-    try:
-        while True:
-            aside = run.folder.with_name(f"{stem}.{next(numbers)}{SUFFIX}")
-            with suppress(FileExistsError):
-                aside.mkdir()
-                break
-        ours = [path for path in run.folder.iterdir() if _OURS.fullmatch(path.name)]
-        for path in [*ours, run.folder / PLAN]:  # without its plan the rest would be nobody's
-            path.rename(aside / path.name)
-    except OSError as error:
-        raise unwritable(run.folder, error) from error
-    return aside
 
 
 def complete(run: StoredMeasurement) -> StoredMeasurement:
