@@ -187,8 +187,8 @@ def machine(
         str | os.PathLike[str],
         option(
             "FILE",
-            "Write the profile to FILE (.json); - only shows it. The samples are kept beside it, in "
-            "FILE with the suffix .samples.",
+            "Write the profile to FILE (.json); - only shows it. The samples are kept beside it, "
+            "in FILE with the suffix .samples.",
             short="-o",
         ),
     ] = DEFAULT,
