@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import PartError, PopmodelError, UsageError
@@ -161,15 +160,14 @@ def inspect(
         _refuse_part(window, region)
     rated = show in _RATED
     read = trace_of(trace, application=application, flop_rate=flop_rate, rated=rated)
-    part_of_run(asked, read)  # what is not in the trace is an error of no part alone
-    makers = _makers(asked)
+    part = part_of_run(asked, read)
     found: dict[str, Any] = {}
     absent: dict[str, str] = {}
     for name in PARTS if show is None else (show,):
         try:
             if name in _RATED and not rated:
                 require_flop_rate(trace, flop_rate)
-            found[name] = makers[name](read)
+            found[name] = _part(name, read, part, asked)
         except PopmodelError as error:
             # What is not in the trace, or a trace that says nothing, leaves nothing to show.
             if show is not None or name == "info" or isinstance(error, PartError):
@@ -185,17 +183,19 @@ _RATED = ("structure", "phases")
 """Parts that tell times of computing."""
 
 
-def _makers(asked: TracePart) -> dict[str, Callable[[Trace], dict[str, Any]]]:
-    from popmodel.structure import descriptions
-    from popmodel.structure.part_of_run import part_of_run
-    from popmodel.traces.info import info
+def _part(name: str, trace: Trace, part: TracePart, asked: TracePart) -> dict[str, Any]:
+    if name == "info":
+        from popmodel.traces.info import info
 
-    return {
-        "info": lambda trace: info(trace, part_of_run(asked, trace)),
-        "structure": lambda trace: descriptions.structure_facts(trace, asked),
-        "phases": lambda trace: descriptions.phase_facts(trace, asked),
-        "communication": lambda trace: descriptions.communication_facts(trace, asked),
+        return info(trace, part)
+    from popmodel.structure import descriptions
+
+    makers = {
+        "structure": descriptions.structure_facts,
+        "phases": descriptions.phase_facts,
+        "communication": descriptions.communication_facts,
     }
+    return makers[name](trace, asked)
 
 
 def _refuse_part(window: Window | None, region: str | None) -> None:

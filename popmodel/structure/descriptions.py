@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.arrays import distinct
 from popmodel.base.plain import plain
 from popmodel.base.units import count
 from popmodel.simulator.program import unmodelled_calls
@@ -400,7 +401,7 @@ def communication_facts(trace: Trace, asked: TracePart) -> dict[str, Any]:
     part, focus = (trace, None) if wanted == PROGRAM else focused(trace, wanted)
     structure = find(part)
     program = structure.program
-    nodes = len(np.unique(program.nodes[: program.processes])) if trace.nodes else None
+    nodes = len(distinct(program.nodes[: program.processes])) if trace.nodes else None
     rows = traffic.sent(program)
     pairs = traffic.pairs(program, rows)
     together, shown = traffic.gathered(pairs, program.processes)

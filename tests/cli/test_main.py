@@ -350,7 +350,7 @@ ROOMS = ("popmodel.efficiency", "popmodel.machines", "popmodel.model")
         (["--help"], HEAVY),
         (["metrics", "--help"], HEAVY),
         (["inspect", "two.prv", "--show", "info"], (*BESIDE_NUMPY, *ROOMS)),
-        (["inspect", "two.prv"], (*BESIDE_NUMPY, "popmodel.machines", "popmodel.model")),
+        (["inspect", "two.prv"], (*BESIDE_NUMPY[1:], "popmodel.machines", "popmodel.model")),
         (["metrics", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
         (["whatif", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
         (["whatif", "two.prv", "--network", "ideal"], (*BESIDE_NUMPY, "popmodel.model")),

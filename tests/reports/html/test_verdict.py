@@ -69,4 +69,4 @@ def test_what_was_left_out_is_a_warning(measured: Contents) -> None:
 
 
 def test_what_has_no_verdict_has_no_section() -> None:
-    assert verdict.section(contents(popmodel.inspect(STENCIL))) is None
+    assert verdict.section(contents(popmodel.inspect(STENCIL, show="communication"))) is None
