@@ -29,7 +29,7 @@ def documents() -> dict[str, dict[str, Any]]:
     return {
         "metrics": stamped(popmodel.metrics(TRACE)),
         "predict": stamped(popmodel.predict("cannon", procs=16)),
-        "sweep": stamped(popmodel.predict("cannon", cores=16)),
+        "splits": stamped(popmodel.predict("cannon", cores=16)),
         "inspect": stamped(popmodel.inspect(TRACE)),
     }
 
@@ -54,7 +54,7 @@ def refused(document: Any) -> str:
     [
         ("metrics", ("runs", 0, "metrics", "mpi", "parallel_efficiency")),
         ("predict", ("metrics", "hybrid-additive", "parallel_efficiency", "value")),
-        ("sweep", ("candidates", 0, "parallel_efficiency", "high")),
+        ("splits", ("candidates", 0, "parallel_efficiency", "high")),
     ],
 )
 def test_an_efficiency_may_exceed_one_but_not_everything(

@@ -482,7 +482,7 @@ def _kinds(inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     signatures: list[Any] = []
     runs: list[Any] = []
     for one in inputs:
-        path = os.fspath(one) if isinstance(one, str | os.PathLike) else ""
+        path = _path_of(one)
         name = os.path.basename(path)  # noqa: PTH119 (names of files may hold anything)
         is_signature = (
             isinstance(one, Signature)
@@ -492,6 +492,19 @@ def _kinds(inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         )
         (signatures if is_signature else runs).append(one)
     return signatures, runs
+
+
+def _path_of(one: Any) -> str:
+    """The path or name that was given; empty of what is loaded already."""
+    if isinstance(one, str | os.PathLike):
+        return os.fspath(one)
+    from popmodel.model.signature.program import Signature
+    from popmodel.traces import Trace
+
+    if not isinstance(one, Signature | Trace):
+        known = "paths, names, signatures or traces"
+        raise UsageError(f"inputs: must be {known}, not {type(one).__name__}")
+    return ""
 
 
 # -- from a signature

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,8 +28,8 @@ from popmodel.reports.result import Result, ResultValue
 if TYPE_CHECKING:
     from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.cli.measured_runs import MeasuredRuns
+    from popmodel.cli.predict import Prediction
     from popmodel.model.run.placement import Allocation
-    from popmodel.prediction.prediction import PredictedRun
     from popmodel.reports.views import Views
     from popmodel.runs.measurement import MeasuredRow
     from popmodel.runs.table import RunTimes
@@ -215,7 +214,7 @@ def _metrics() -> list[str]:
 
 def validate(
     prediction: Annotated[
-        SignatureLike | PredictedRun,
+        SignatureLike | Prediction,
         argument(
             "INPUT",
             "What was predicted (.json), or what to predict from: a signature (.toml) or the name "
@@ -389,7 +388,7 @@ def _fitted(
 
 
 def _subject(
-    source: SignatureLike | PredictedRun,
+    source: SignatureLike | Prediction,
     machine: ProfileLike | None,
     changes: Mapping[str, float],
     allocation: Allocation,
@@ -397,18 +396,21 @@ def _subject(
     """What the runs are compared with: a prediction, or an application to predict now."""
     from popmodel.api.inputs import profile_of, signature_of
     from popmodel.base.documents import parse_json, read_text
+    from popmodel.cli.predict import Prediction
     from popmodel.model.run.placement import WHOLE
     from popmodel.prediction.prediction import PredictedRun
     from popmodel.validation import predictions
 
-    is_made = isinstance(source, PredictedRun) or _is_saved(source)
+    is_made = isinstance(source, Prediction) or _is_saved(source)
     if is_made and (machine is not None or changes or allocation != WHOLE):
         raise UsageError(
             "machine, parameters, nodes, cores and binding do not go with a saved prediction",
             "name the application instead, to predict anew",
         )
-    if isinstance(source, PredictedRun):
-        return predictions.of_prediction(source)
+    if isinstance(source, Prediction):
+        if not isinstance(source.predicted, PredictedRun):
+            raise UsageError("only a run that a signature predicts can be validated", "say procs=")
+        return predictions.of_prediction(source.predicted)
     if not is_made:
         return predictions.of_application(
             signature_of(source), profile_of(machine), changes, allocation

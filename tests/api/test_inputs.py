@@ -26,11 +26,14 @@ def test_a_trace_may_be_a_path_or_an_object(measured: Metrics) -> None:
 
 @pytest.mark.long
 def test_an_application_and_a_machine_may_be_names_or_objects() -> None:
-    named = popmodel.predict("stencil3d", "sandybridge-fdr", 16, 4)
+    size = {"procs": 16, "threads": 4}
+    named = popmodel.predict("stencil3d", machine="sandybridge-fdr", **size)
     loaded = popmodel.predict(
-        popmodel.load_signature("stencil3d"), popmodel.load_machine("sandybridge-fdr"), 16, 4
+        popmodel.load_signature("stencil3d"),
+        machine=popmodel.load_machine("sandybridge-fdr"),
+        **size,
     )
-    assert named.to_dict() == loaded.to_dict() == popmodel.predict(procs=16, threads=4).to_dict()
+    assert named.to_dict() == loaded.to_dict() == popmodel.predict(**size).to_dict()
 
 
 def test_quantities_may_be_numbers_or_texts() -> None:
@@ -81,12 +84,6 @@ def test_validation_takes_nodes_and_cores_as_predictions_do() -> None:
     assert row.estimate.value == packed.runtime.value != alone.runtime.value
 
 
-def test_a_sweep_tells_how_far_it_is() -> None:
-    told: list[tuple[int, int]] = []
-    popmodel.predict(cores=4, draws=0, step=lambda done, total: told.append((done, total)))
-    assert told == [(1, 3), (2, 3), (3, 3)]
-
-
 def test_a_prediction_is_compared_with_runs_of_its_size() -> None:
     prediction = popmodel.predict(procs=2, threads=1, settings={"N": 256})
     with pytest.raises(UsageError, match="is a run of 1 x 1, the prediction is for 2 x 1"):
@@ -105,8 +102,8 @@ def test_one_thing_is_a_list_of_one() -> None:
     [
         (
             lambda: popmodel.predict("stencil3d"),
-            "the number of processes is missing",
-            "try procs=16",
+            "--procs, --cores or --efficiency is missing",
+            "try --procs 16 --threads 4 for a run, or --cores 64 for all of its splits",
         ),
         (
             lambda: popmodel.predict(procs=2.5),  # type: ignore[arg-type]
@@ -173,14 +170,10 @@ def test_one_thing_is_a_list_of_one() -> None:
             "family: unknown family 'tlp'",
             "did you mean talp?",
         ),
-        (
-            lambda: popmodel.predict(),
-            "the number of cores is missing",
-            "try cores=64",
-        ),
+        (lambda: popmodel.predict(cores=[]), "the number of cores is missing", "try cores=64"),
         (
             lambda: popmodel.predict(cores=64, efficiency=0.8),
-            "cores and efficiency cannot be combined",
+            "--cores and --efficiency cannot be combined",
             "leave one of them out",
         ),
         (
@@ -206,7 +199,7 @@ def test_one_thing_is_a_list_of_one() -> None:
         ),
         (
             lambda: popmodel.predict(5, procs=4),  # type: ignore[arg-type]
-            "application: must be a path, a name or a loaded signature, not int",
+            "inputs: must be paths, names, signatures or traces, not int",
             None,
         ),
         (
@@ -242,8 +235,8 @@ def test_one_thing_is_a_list_of_one() -> None:
         ),
         (
             lambda: popmodel.predict(procs=4, reference="1x4"),  # type: ignore[arg-type]
-            "reference='1x4': must be processes and threads",
-            "try reference=(1, 4)",
+            "--reference 1x4: must be PROCESSESxTHREADS",
+            "try --reference 1x1, or --reference 1x1,N=256 (in Python reference=(1, 1))",
         ),
         (
             lambda: popmodel.predict(procs=4, draws=-1),

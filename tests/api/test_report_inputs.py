@@ -59,7 +59,7 @@ def test_a_signature_is_predicted_on_the_machine_that_stands_beside_it() -> None
     machine = ROOT / "examples" / "profiles" / "two-core-vm.json"
     signature = ROOT / "examples" / "traces" / "stencil3d.2x2.toml"
     found = popmodel.report([signature, machine], cores=2).to_dict()["documents"]
-    assert [one["schema"] for one in found] == ["popmodel/sweep/1"]
+    assert [one["schema"] for one in found] == ["popmodel/splits/1"]
     assert str(machine) in [one["path"] for one in found[0]["provenance"]["inputs"]]
 
 
@@ -68,7 +68,7 @@ def test_saved_results_and_reports_are_taken_as_they_are(tmp_path: Path) -> None
     path = saved(tmp_path, sweep)
     page = tmp_path / "report.html"
     popmodel.report([path, STENCIL]).save(page)
-    assert schemas(page, path) == ["metrics", "whatif", "inspect", "sweep", "sweep"]
+    assert schemas(page, path) == ["metrics", "whatif", "inspect", "splits", "splits"]
     document = json.loads(path.read_text())
     assert popmodel.report(path).to_dict()["documents"] == [document]
 
@@ -132,8 +132,8 @@ REPORT = '{"schema": "popmodel/report/1", "title": "t", "left_out": [], "documen
         ('{"schema": "other/1"}', "is nothing that a report shows: its schema is 'other/1'"),
         ('{"schema": "popmodel/doctor/2/3"}', "is nothing that a report shows"),
         ("{}", "is nothing that a report shows: its schema is None"),
-        ('{"schema": "popmodel/sweep/1"}', "application is missing"),
-        ('{"schema": "popmodel/sweep/2"}', "its schema is 'popmodel/sweep/2'"),
+        ('{"schema": "popmodel/splits/1"}', "application is missing"),
+        ('{"schema": "popmodel/splits/2"}', "its schema is 'popmodel/splits/2'"),
         (REPORT % "", "is a report without results"),
         (REPORT % "1", "documents[0] is no document that popmodel knows: its schema is None"),
         ('{"schema": "popmodel/report/1", "documents": []}', "title is missing"),

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from popmodel.api.sweep import Sweep
 
 import popmodel
 from popmodel.base.errors import FileError
 from popmodel.base.values import LONGEST
 from popmodel.cli import main
 from popmodel.cli.metrics import Metrics
+from popmodel.cli.predict import Prediction
 from popmodel.cli.whatif import WhatIf
 from popmodel.reports.result import Drawing, Result
 from popmodel.simulator import from_trace
@@ -47,10 +47,11 @@ def test_print_shows_the_screen_of_the_command(
         "Metrics": ["metrics", str(CG), str(HYBRID)],
         "WhatIf": ["whatif", str(CG), "--latency", "1us,20us"],
         "Prediction": ["predict", "--procs", "16", "--threads", "4"],
-        "Sweep": ["predict", "--cores", "32,64"],
+        "Splits": ["predict", "--cores", "32,64"],
         "Validation": ["validate", "stencil3d", str(RUNS), "--machine", str(VM), "--set", "N=256"],
     }
-    assert main(commands[type(result).__name__]) == 0
+    name = "Splits" if "candidates" in result.to_dict() else type(result).__name__
+    assert main(commands[name]) == 0
     printed = capsys.readouterr().out.split("\n\npopmodel 0.")[0]
     assert str(result) == printed
 
@@ -58,7 +59,7 @@ def test_print_shows_the_screen_of_the_command(
 OTHERS: dict[str, Callable[[], Result]] = {
     "sensitivity": lambda: popmodel.whatif(HYBRID),
     "inspect": lambda: popmodel.inspect(CG),
-    "project": lambda: popmodel.project([CG, CG], procs=[8]),
+    "project": lambda: popmodel.predict([CG, CG], procs=8),
     "report": lambda: popmodel.report([HYBRID]),
 }
 """Functions that return a result, other than those of `result`."""
@@ -93,7 +94,7 @@ def test_documents_are_those_of_the_command(result: Result) -> None:
 
 
 def test_tables_have_the_records_of_the_command(
-    capsys: pytest.CaptureFixture[str], swept: Sweep
+    capsys: pytest.CaptureFixture[str], swept: Prediction
 ) -> None:
     assert main(["predict", "--cores", "32,64", "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
@@ -142,7 +143,7 @@ def test_drawings_are_svg_that_says_where_it_comes_from(measured: Metrics) -> No
     assert ElementTree.fromstring(drawing._repr_svg_()).tag == root.tag
 
 
-def test_a_drawing_is_saved(tmp_path: Path, swept: Sweep) -> None:
+def test_a_drawing_is_saved(tmp_path: Path, swept: Prediction) -> None:
     drawing = swept.plot()
     drawing.save(tmp_path / "sweep.svg")
     assert (tmp_path / "sweep.svg").read_text() == str(drawing)

@@ -30,7 +30,7 @@ SCREENS = {
     "scenario": ["whatif", str(CG), "--network", "ideal"],
     "scenarios": ["whatif", str(CG), "--latency", "1us,2us", "--eager-threshold", "1KiB,1MiB"],
     "sensitivity": ["whatif", str(COUNTED), "--all"],
-    "project": ["predict", str(ROOT / "tests" / "data" / "epoch.csv"), "--procs", "16,64"],
+    "project": ["predict", str(ROOT / "tests" / "data" / "epoch.csv"), "--procs", "64"],
     "project a hybrid run": ["predict", str(HYBRID), "--procs", "4"],
     "predict": ["predict", "--procs", "16", "--threads", "4", "--family", "all"],
     "predict on a measured machine": ["predict", "--machine", str(VM), "--procs", "2"],

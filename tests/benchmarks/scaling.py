@@ -186,7 +186,9 @@ def predicted(case: Case, folder: Path) -> Row:
     known = [measured(path) for path in case.small]
     signature = folder / "app.toml"
     popmodel.signature([str(path) for path in case.small]).save(signature)
-    document = popmodel.predict(str(signature), MACHINE, *size).to_dict()
+    document = popmodel.predict(
+        str(signature), machine=MACHINE, procs=size[0], threads=size[1]
+    ).to_dict()
     runtime = document["runtime"]
     whole = popmodel.whatif(
         str(signature), case.network, latency=case.latency, procs=size[0], threads=size[1]

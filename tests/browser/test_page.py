@@ -141,4 +141,4 @@ def test_a_page_prints_without_controls(run_page: Path, open_page: Open, tmp_pat
 
 def test_results_of_functions_are_inputs_too() -> None:
     made = popmodel.report(popmodel.predict("stencil3d", cores=8)).to_dict()
-    assert [one["schema"] for one in made["documents"]] == ["popmodel/sweep/1"]
+    assert [one["schema"] for one in made["documents"]] == ["popmodel/splits/1"]

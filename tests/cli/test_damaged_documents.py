@@ -153,7 +153,7 @@ def test_documents_of_runs(
 ) -> None:
     saved = tmp_path / "runs.json"
     saved.write_text(mutate(json.loads(results[1].read_text()), dice))
-    check(capsys, "project", str(saved), "--procs", "16")
+    check(capsys, "predict", str(saved), "--procs", "16")
 
 
 @pytest.mark.long

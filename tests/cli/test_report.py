@@ -73,7 +73,7 @@ def test_splits_of_a_signature_stand_beside_a_trace(popmodel: Call, trace: str) 
     words = ("report", trace, signature, "--cores", "4", "--set", "N=64", "-o", "x.html")
     assert popmodel(*words)[0] == 0
     held = json.loads(popmodel("report", "x.html", "--format", "json")[1])
-    assert held["documents"][-1]["schema"] == "popmodel/sweep/1"
+    assert held["documents"][-1]["schema"] == "popmodel/splits/1"
     assert held["documents"][-1]["application"]["settings"]["N"] == 64
 
 

@@ -332,7 +332,7 @@ def test_what_does_not_go_with_a_saved_prediction_is_told(
     assert "hint: name the application instead, to predict anew" in err
     for text, words in (
         ("[]", "is not a prediction"),
-        ('{"schema": "popmodel/sweep/1"}', "is not a prediction"),
+        ('{"schema": "popmodel/splits/1"}', "is not a prediction"),
         ('{"schema": "popmodel/predict/1"}', "application is missing"),
         ("{", "is not JSON"),
     ):

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from popmodel.api.project import Projected
 
-from popmodel import project
+from popmodel import predict
 from popmodel.base.document_schemas import check
 from popmodel.base.errors import UsageError
+from popmodel.cli.predict import Prediction
 from popmodel.fit.efficiency_laws import LAWS
 from popmodel.fit.projection import project as carried
 from popmodel.runs.measurement import MeasuredRow
@@ -33,19 +33,20 @@ def expect_finite(value: Any, at: str = "") -> None:
         assert math.isfinite(value), at
 
 
-def expect_whole(found: Projected) -> None:
+def expect_whole(found: Prediction) -> None:
     """All numbers are finite, and what is not there says why."""
     document = found.to_dict()
     expect_finite(document)
     check(found._stamped(), "result.json")
-    for row in document["rows"]:
+    inner = document["projection"]
+    for row in inner["rows"]:
         assert (row["low"] is None) == (row["high"] is None) == bool(row["why"])
         if row["value"] is None:
             assert row["why"]
         elif row["low"] is not None:
             assert row["low"] <= row["value"] <= row["high"]
             assert row["low"] > 0
-    for line in document["lines"]:
+    for line in inner["lines"]:
         for law in line["laws"]:
             for tried in law["tried"]:
                 assert (tried["error"] is None) == bool(tried["why"])
@@ -99,7 +100,7 @@ def test_any_runtimes_give_finite_numbers_or_a_reason(
 ) -> None:
     path = table(tmp_path_factory.mktemp("runs") / "runs.csv", runs)
     try:
-        found = project([path], sorted(targets))
+        found = predict(path, cores=sorted(targets))
     except UsageError as reason:  # a speed-up that no machine has
         assert ".speedup would be" in reason.message
         assert max(t for _, t in runs) > 1e6 * min(t for _, t in runs)
@@ -113,7 +114,7 @@ def test_a_speedup_that_no_machine_has_is_refused(
 ) -> None:
     """Saved results would be refused, and projected runtimes no numbers."""
     with pytest.raises(UsageError, match=r"runs.csv:3: against .*runs.csv:2, .*speedup would be"):
-        project([table(tmp_path / "runs.csv", runs)], [64])
+        predict(table(tmp_path / "runs.csv", runs), procs=64)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -123,9 +124,9 @@ def test_a_law_that_one_configuration_cannot_determine_is_structural(
     runs: list[tuple[int, float]],
     tmp_path: Path,
 ) -> None:
-    found = project([table(tmp_path / "runs.csv", runs)], [64], law=law)
+    found = predict(table(tmp_path / "runs.csv", runs), procs=64, law=law)
     expect_whole(found)
-    (row,) = found.to_dict()["lines"][0]["laws"]
+    (row,) = found.to_dict()["projection"]["lines"][0]["laws"]
     alone = len({p for p, _ in runs}) == 1
     assert row["law"] == ("structural" if alone and (runs[0][0] == 1 or law == "linear") else law)
 
@@ -148,7 +149,7 @@ def test_any_efficiencies_give_finite_numbers_or_a_reason(
     head = "processes,threads,runtime,mpi.load_balance,mpi.serialisation_efficiency,"
     lines = [f"{p},1,{10**t!r},{lb!r},{ser!r},{tra!r}" for p, t, lb, ser, tra in rows]
     path.write_text("\n".join([f"{head}mpi.transfer_efficiency", *lines]) + "\n")
-    expect_whole(project([path], [target]))
+    expect_whole(predict(path, procs=target))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])

@@ -23,7 +23,7 @@ EPOCH = {
 
 
 def test_epoch_on_16_processes_from_1_and_4() -> None:
-    found = popmodel.project(ROOT / "tests" / "data" / "epoch.csv", 16)
+    found = popmodel.predict(ROOT / "tests" / "data" / "epoch.csv", procs=16)
     rows = {row.metric: row for row in found.projection.rows if row.family in ("", "mpi")}
     for metric, value in EPOCH.items():
         row = rows[metric]

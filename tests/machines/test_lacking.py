@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from popmodel.api.predict import Prediction
 
 from popmodel import predict, replay, sweep
+from popmodel.cli.predict import Prediction
 from popmodel.machines.profile import DEFAULT_PRESET, Profile, from_document, load
 from popmodel.machines.profile_findings import inspect
 

@@ -187,7 +187,7 @@ def test_simulated_programs_are_carried_to_64_processes(
     traces = [str(folder / f"{program}.{processes}.ti.txt.gz") for processes in learnt]
     popmodel.signature(traces, flop_rate=1e9).save(tmp_path / "app.toml")
     there = popmodel.predict(
-        str(tmp_path / "app.toml"), str(folder / "machine.json"), procs=64, threads=1
+        str(tmp_path / "app.toml"), machine=str(folder / "machine.json"), procs=64
     ).to_dict()["runtime"]
     truth = json.loads((folder / "truth.json").read_text())["runtime"][program]["64"]
     assert there["value"] == pytest.approx(truth, rel=within)

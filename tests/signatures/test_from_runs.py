@@ -65,7 +65,7 @@ def test_a_signature_refuses_what_its_program_refuses(tmp_path: Path) -> None:
     assert any("P = 2, 3 was refused" in note for note in found.notes)
     (tmp_path / "app.toml").write_text(found.text)
     with pytest.raises(UsageError, match=r"is_square\(P\)"):
-        popmodel.predict(str(tmp_path / "app.toml"), "sandybridge-fdr", 8, 1)
+        popmodel.predict(str(tmp_path / "app.toml"), procs=8)
 
 
 GRIDS = ((1, 2), (2, 2), (2, 4))

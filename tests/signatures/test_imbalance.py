@@ -152,7 +152,7 @@ def test_one_that_cannot_be_told_is_in_the_interval(tmp_path: Path) -> None:
     assert max(blocks) / sum(blocks) <= table["high"] < 1 / 4
     assert any("a run on more of them would tell" in note for note in one.notes)
     (tmp_path / "app.toml").write_text(one.text)
-    document = popmodel.predict(str(tmp_path / "app.toml"), "sandybridge-fdr", 16, 1).to_dict()
+    document = popmodel.predict(str(tmp_path / "app.toml"), procs=16).to_dict()
     truth = popmodel.metrics(with_blocks(tmp_path, 16, blocks).path).to_dict()["runs"][0]["runtime"]
     assert document["runtime"]["low"] <= truth <= document["runtime"]["high"]
 

@@ -32,7 +32,7 @@ def test_every_process_may_do_again_what_is_done_once(tmp_path: Path) -> None:
     """Setting up takes a third of the run on four processes, and as long on sixteen."""
     signature = tmp_path / "app.toml"
     signature.write_text(signature_from([traced(tmp_path, (2, 2))]).text)
-    found = popmodel.predict(str(signature), "sandybridge-fdr", 16, 1).to_dict()["runtime"]
+    found = popmodel.predict(str(signature), procs=16).to_dict()["runtime"]
     truth = popmodel.metrics(traced(tmp_path, (4, 4)).path).to_dict()["runs"][0]["runtime"]
     assert found["low"] <= truth <= found["high"]
 
