@@ -280,11 +280,11 @@ def _of_signatures(
 def _stamped(result: Result) -> Document:
     """The document of a result, with the files that it rests on."""
     from popmodel.base import provenance
-    from popmodel.reports.html.contents import verb_of
+    from popmodel.reports.html.contents import command_of
 
     found = result.to_dict()
     made = provenance.stamped(found, (), filter(os.path.isfile, result.files))
-    command = f"popmodel {verb_of(found)}, as a part of popmodel report"
+    command = f"popmodel {command_of(found)}, as a part of popmodel report"
     return {**made, "provenance": {**made["provenance"], "command": command}}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -420,7 +421,7 @@ def _subject(
     return predictions.of_document(content, path)
 
 
-def _is_saved(source: SignatureLike | PredictedRun) -> bool:
+def _is_saved(source: SignatureLike | Prediction) -> bool:
     """Whether a prediction is read from a file."""
     return isinstance(source, str | os.PathLike) and str(source).lower().endswith(".json")
 

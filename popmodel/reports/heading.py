@@ -7,7 +7,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from popmodel.base.units import format_time, plural
-from popmodel.reports.blocks import Role, Section, TableBlock, TableRow, heads, notes, texts
+from popmodel.reports.blocks import Brief, Role, Section, TableBlock, TableRow, heads, notes, texts
 from popmodel.reports.views import Document
 from popmodel.simulator.program import unmodelled_calls
 
@@ -22,6 +22,15 @@ def application(document: Document, *, brief: bool = False) -> str:
         words[_PARAMETERS:] = ["..."]
     settings = " ".join(words)
     return f"{one['name']}{bundled}  {settings}".rstrip()
+
+
+def assumed(texts: Sequence[str]) -> Section:
+    """What a prediction needs and the profile lacks: on a screen the first, and how many more."""
+    if not texts:
+        return ()
+    more = f" ({plural(len(texts) - 1, 'more assumption')}: --all)" if len(texts) > 1 else ""
+    brief = notes([texts[0] + more], Role.WARNING)
+    return (Brief((notes(texts, Role.WARNING),), (brief,)),)
 
 
 _PARAMETERS = 4  # that a screen names

@@ -37,6 +37,7 @@ from popmodel.reports.figures import loses, percent
 from popmodel.reports.heading import (
     BOUND,
     application,
+    assumed,
     calibrated,
     doubted,
     learnt_runs,
@@ -49,6 +50,7 @@ from popmodel.reports.uncertainty import INCLUDED, about, main_inputs, measuring
 from popmodel.reports.views import Document, Record, Views
 
 REMEDIES_SHOWN = 8
+_LACKING = "the profile lacks "  # begins a note on what is assumed
 _NAMED = 2  # remedies that a sentence names
 _WORTH = 0.005  # of the runtime: what brings less is not named
 
@@ -79,7 +81,12 @@ def blocks(document: Document, families: Sequence[str], *, fitting: bool = False
         (CommandBlock((document["launch"], document["launch_mpirun"])),),
     ]
     return [
-        (*doubted(document), *omitted(document)),
+        (
+            *doubted(document),
+            *omitted(document),
+            *_outside(document),
+            *assumed([text for text in document["notes"] if text.startswith(_LACKING)]),
+        ),
         (
             Brief(
                 ((title, Facts(setting(document))), (Facts(results(document)),)),
@@ -106,6 +113,15 @@ def _in_brief(document: Document, families: Sequence[str]) -> Iterator[Section]:
     yield (CommandBlock((document["launch_mpirun"] if one_node else document["launch"],)),)
 
 
+def _outside(document: Document) -> Section:
+    """That there is no interval, because of what was not measured."""
+    validity = document["validity"]
+    if validity["status"] != OUTSIDE:
+        return ()
+    reasons = "; ".join(validity["reasons"])
+    return notes([f"too far outside the measured range: {reasons}"], Role.WARNING)
+
+
 def answer(document: Document) -> NoteBlock:
     """How long the run takes, and how efficient it is."""
     runtime, efficiency = document["runtime"], document["metrics"][MAIN_FAMILY]
@@ -120,14 +136,15 @@ def _advice(document: Document) -> Section:
     """What would help most and what is uncertain; nothing where the prediction is doubted."""
     if not document["trust"]["ok"]:
         return ()
-    rows = []
+    lines = []
     if gains := [(name, one) for name, one in document["remedies"].items() if one <= -_WORTH]:
         first = ", ".join(f"{name} {change(one)}" for name, one in gains[:_NAMED])
-        rows.append(("would help", first))
+        lines.append(f"would help: {first}")
     if shares := document["doubtful"]:
         name = next(iter(shares))
-        rows.append(("uncertain", named(name, shares[name], _origins(document, name))))
-    return (Facts(tuple(rows)),) if rows else ()
+        text = named(name, shares[name], _origins(document, name))
+        lines.append(f"main uncertainty: {text}")
+    return notes(lines, Role.HANGING)
 
 
 def records(document: Document) -> list[Record]:
@@ -332,7 +349,7 @@ def remarks(document: Document) -> list[str]:
         *(_multithreading(document["e_mt"]) if hybrid else []),
         *(_message_passing(document["e_mp"], cores) if hybrid else []),
         *_speedup(document, cores),
-        *document["notes"],
+        *(text for text in document["notes"] if not text.startswith(_LACKING)),
     ]
     if document["left_out"]:
         notes.append(not_modelled(document["left_out"]))

@@ -92,7 +92,7 @@ def title(inner: Document) -> str:
     """The runs that are carried on."""
     runs = inner["runs"]
     names = dict.fromkeys(run["source"].rpartition("/")[2].partition(":")[0] for run in runs)
-    return f"{', '.join(names)}: {inner['scaling']['mode']} scaling"
+    return ", ".join(names)
 
 
 def answer(document: Document) -> str:
@@ -175,7 +175,7 @@ def facts(document: Document) -> tuple[tuple[str, str], ...]:
     measured = dict.fromkeys(f"{run['processes']} x {run['threads']}" for run in runs)
     law = document["law"]
     return (
-        ("runs", f"{len(runs)} ({', '.join(measured)})"),
+        ("runs", f"{len(runs)} ({', '.join(measured)}), {document['scaling']['mode']} scaling"),
         ("law", "for each factor its own (auto)" if law == "auto" else law),
         ("reach", "; ".join(_reach(line) for line in document["lines"])),
     )

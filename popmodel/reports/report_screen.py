@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from popmodel.reports.blocks import Heading, NoteBlock, Role, Section
+from popmodel.reports.html.contents import command_of
 from popmodel.reports.registry import views_of
 from popmodel.reports.views import Document, Record, Views
 
@@ -11,8 +12,10 @@ def blocks(document: Document) -> list[Section]:
     """What each result shows, below its name."""
     shown: list[Section] = []
     for one in document["documents"]:
-        verb = str(one["schema"]).split("/")[1]
-        shown += [(Heading(f"popmodel {verb}", is_part=True),), *views_of(one).blocks(one)]
+        shown += [
+            (Heading(f"popmodel {command_of(one)}", is_part=True),),
+            *views_of(one).blocks(one),
+        ]
     return [*shown, left_out(document)]
 
 

@@ -28,6 +28,7 @@ from popmodel.reports.figures import percent
 from popmodel.reports.heading import (
     BOUND,
     application,
+    assumed,
     calibrated,
     doubted,
     learnt_runs,
@@ -55,7 +56,7 @@ def blocks(document: Document) -> list[Section]:
         (
             *doubted(document),
             *omitted(document),
-            *notes(document.get("assumptions", ()), Role.WARNING),
+            *assumed(document.get("assumptions", ())),
         ),
         (Brief(((title, about),), ((short, about),)), *answer(document)),
         (Brief(tuple(whole), tuple(_in_brief(document))),),
@@ -105,7 +106,7 @@ def _in_brief(document: Document) -> list[Section]:
     decides = [text for name, text in advice(last, document) if name == "uncertainty"]
     return [
         (split_table(document, brief=True),),
-        (Facts((("uncertain", decides[0]),)),) if decides and len(choices) == 1 else (),
+        (Facts((("uncertainty", decides[0]),)),) if decides and len(choices) == 1 else (),
         notes(growth(one) for one in document["growth"][-1:]),
         (short_launch(document),),
     ]

@@ -74,6 +74,7 @@ def _names(value: Any, *, inside: bool = False) -> Iterator[str]:
     elif isinstance(value, str) and inside:
         yield value
         yield value.partition(":")[0]
+        yield Path(value.partition(":")[0]).name
         yield from value.split()
         yield Path(value).name.removesuffix(".gz").removesuffix(".prv")
 

@@ -60,7 +60,7 @@ def compared(case: Case) -> tuple[list[Compared], dict[str, float]]:
     large = popmodel.metrics(case.large)
     run, families = large.runs[0], large.evaluations[0]
     processes, threads = len(run.observables.threads), int(run.observables.threads[0])
-    found = popmodel.project(case.small, processes, threads)
+    found = popmodel.predict(case.small, procs=processes, threads=threads)
     rows = found.projection.rows
     known = {("", "runtime"): float(run.observables.runtime)}
     for name, evaluation in families.items():

@@ -46,7 +46,9 @@ class Answer:
         path = folder / "runs.csv"
         path.write_text("\n".join(["processes,threads,N,runtime,waited", *rows]) + "\n")
         found = popmodel.signature([program(), path], machine=MACHINE)
-        said = popmodel.predict(found.signature, MACHINE, procs=ASKED[0], threads=ASKED[1]).runtime
+        said = popmodel.predict(
+            found.signature, machine=MACHINE, procs=ASKED[0], threads=ASKED[1]
+        ).runtime
         assert said.low is not None
         assert said.high is not None
         self.sentences = [*found.facts["notes"], *found.facts["caveats"]]

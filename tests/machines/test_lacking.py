@@ -13,10 +13,13 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from popmodel import predict, replay, sweep
+from popmodel import predict, whatif
 from popmodel.cli.predict import Prediction
 from popmodel.machines.profile import DEFAULT_PRESET, Profile, from_document, load
 from popmodel.machines.profile_findings import inspect
+from popmodel.reports.renderers.tables import Style
+from popmodel.reports.renderers.terminal import screen_text
+from popmodel.reports.result import Result
 
 DATA = Path(__file__).parent.parent / "data"
 EXAMPLES = DATA.parent.parent / "examples" / "profiles"
@@ -65,6 +68,12 @@ def predicted(*paths: str) -> Prediction:
     return predict("stencil3d", procs=16, threads=4, machine=without(paths))
 
 
+def said(found: Result) -> str:
+    """The whole screen on one line."""
+    blocks = found.views.blocks(found._stamped())
+    return " ".join(screen_text(blocks, Style(whole=True)).replace("\n - ", " ").split())
+
+
 def width(found: Prediction) -> float:
     runtime = found.runtime
     assert runtime.low is not None and runtime.high is not None
@@ -76,7 +85,7 @@ def width(found: Prediction) -> float:
 def test_a_number_that_is_lacking_is_assumed_and_named(path: str) -> None:
     found = predicted(path)
     lacking = path.removesuffix(".classes")
-    assert f"the profile lacks {lacking}: " in " ".join(str(found).split())
+    assert f"the profile lacks {lacking}: " in said(found)
     assert width(found) >= 0.97 * width(predicted())  # draws vary by that
     listed = [one.path for one in inspect(without([path]))]
     if path.startswith("openmp."):  # one sentence for all constructs that are lacking
@@ -91,7 +100,7 @@ def test_a_number_that_is_lacking_is_assumed_and_named(path: str) -> None:
 @given(st.sets(st.sampled_from(sorted({*NEEDED, *OPTIONAL} - {"topology.caches"})), min_size=2))
 def test_predictions_go_on_whatever_is_lacking(paths: set[str]) -> None:
     found = predicted(*sorted(paths))
-    text = " ".join(str(found).split())
+    text = said(found)
     for path in paths & set(NEEDED):
         assert f"the profile lacks {path.removesuffix('.classes')}: " in text
     assert width(found) >= 0.9 * width(predicted())
@@ -130,25 +139,25 @@ def test_predictions_and_sweeps_go_on_whatever_parts_are_lacking(data: st.DataOb
     found = predict("stencil3d", procs=processes, threads=threads, machine=machine)
     # effects without a number are left out, and named; they widen intervals a little
     assert width(found) >= 0.9 * measured_width(name, processes, threads)
-    text = " ".join(str(found).split())
+    text = said(found)
     if processes > 1 and "intra" not in machine.tiers():
         assert "the profile lacks net.intra: latency of a message is assumed, 200 ns" in text
     if "freq" not in machine.document.get("core", {}):
         assert "the profile lacks core.freq: " in text
-    swept = sweep("stencil3d", cores=processes * threads, machine=machine)
+    swept = predict("stencil3d", cores=processes * threads, machine=machine)
     assert swept.choices
     for note in found.notes:
         if note.startswith("the profile lacks "):
             assert note in swept.to_dict()["assumptions"]
-            assert note in " ".join(str(swept).replace("\n - ", " ").split())
+            assert note in said(swept)
 
 
 @pytest.mark.parametrize("tier", ["intra", "inter"])
 def test_replays_name_the_tier_that_is_lacking(tier: str) -> None:
     trace = DATA / "cg.S.2.prv.gz"
     mapping = "block:2" if tier == "intra" else "block:1"
-    found = replay(trace, machine=without([f"net.{tier}"]), mapping=mapping)
-    text = " ".join(str(found).split())
+    found = whatif(trace, machine=without([f"net.{tier}"]), mapping=mapping)
+    text = said(found)
     assert (
         f"the profile lacks net.{tier}: latency of a message is assumed, 200 ns to 50 us; "
         "replayed with 3 us"
@@ -165,15 +174,15 @@ def test_bandwidth_beyond_the_cores_that_were_measured_grows_or_stays() -> None:
     machine = from_document(document)
     for threads, lacking in ((8, "memory.bsat"), (1, "memory.b1")):
         found = predict("stencil3d", procs=1, threads=threads, machine=machine)
-        assert f"the profile lacks {lacking}: " in " ".join(str(found).split())
+        assert f"the profile lacks {lacking}: " in said(found)
     del memory["by_cores"]["2"]
     memory["by_cores"] = {"1": known, "8": known}
     found = predict("stencil3d", procs=1, threads=8, machine=from_document(document))
-    assert "the profile lacks memory" not in " ".join(str(found).split())
+    assert "the profile lacks memory" not in said(found)
 
 
 def test_an_empty_list_of_caches_is_none() -> None:
     document: dict[str, Any] = copy.deepcopy(dict(profile(DEFAULT_PRESET).document))
     document["topology"]["caches"] = []
     found = predict("stencil3d", procs=16, threads=4, machine=from_document(document))
-    assert "the profile lacks topology.caches: " in " ".join(str(found).split())
+    assert "the profile lacks topology.caches: " in said(found)

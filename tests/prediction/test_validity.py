@@ -135,6 +135,9 @@ def test_far_outside_there_is_no_interval_and_a_reason() -> None:
     lines = block_lines(blocks(document, ["hybrid-additive"]), Style(60))
     assert max(map(len, lines)) <= 60
     text = " ".join(" ".join(lines).split())
+    assert text.startswith("! too far outside the measured range: ")
+    whole = block_lines(blocks(document, ["hybrid-additive"]), Style(whole=True))
+    text = " ".join(" ".join(whole).split())
     assert "no interval: too far outside the measured range" in text
     assert "validity too far outside the measured range: " in text
 

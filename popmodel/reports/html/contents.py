@@ -62,8 +62,14 @@ class Contents:
 
 
 def verb_of(document: Document) -> str:
-    """The command whose document this is: ``metrics`` of ``popmodel/metrics/1``."""
+    """The kind of a document: ``metrics`` of ``popmodel/metrics/1``."""
     return str(document["schema"]).split("/")[1]
+
+
+def command_of(document: Document) -> str:
+    """The command whose document this is, where its kind has another name."""
+    kind = verb_of(document)
+    return {"splits": "predict", "formula": "predict"}.get(kind, kind)
 
 
 def alone(document: Document) -> Contents:
@@ -71,7 +77,7 @@ def alone(document: Document) -> Contents:
     if verb_of(document) == verb_of({"schema": SCHEMA}):
         return Contents(document)
     stamp = document["provenance"]
-    title = f"popmodel {verb_of(document)}"
+    title = f"popmodel {command_of(document)}"
     inputs = [one["path"].rpartition("/")[2] for one in stamp["inputs"]]
     if inputs:
         title = f"{title}: {inputs[0]}" + (f" and {len(inputs) - 1} more" if inputs[1:] else "")

@@ -129,7 +129,7 @@ def test_the_report_can_be_taken_out_again(whole: str) -> None:
         "popmodel/metrics/1",
         "popmodel/whatif/1",
         "popmodel/inspect/1",
-        "popmodel/sweep/1",
+        "popmodel/splits/1",
     ]
 
 

@@ -28,8 +28,10 @@ def document() -> Document:
     return run.to_dict()
 
 
-def shown(document: Document, *families: str, brief: bool = False, width: int = 60) -> list[str]:
-    lines = block_lines(blocks(document, families or MAIN, brief=brief), Style(width))
+def shown(document: Document, *families: str, fitting: bool = False, width: int = 60) -> list[str]:
+    lines = block_lines(
+        blocks(document, families or MAIN, fitting=fitting), Style(width, whole=True)
+    )
     assert max(map(len, lines)) <= width
     return lines
 
@@ -158,10 +160,10 @@ def test_few_remedies_are_shown_and_the_others_counted(document: Document) -> No
 
 def test_views_are_shown_where_they_lose_or_a_family_is_asked_for(document: Document) -> None:
     name = "OpenMP load balance"
-    assert not any(name in line for line in shown(document, brief=True))
+    assert not any(name in line for line in shown(document, fitting=True))
     assert any(f"   ({name}) " in line for line in shown(document))
     losing = measured(document, "openmp_load_balance", value=0.9, low=None, high=None)
-    assert any(f"   ({name}) " in line for line in shown(losing, brief=True))
+    assert any(f"   ({name}) " in line for line in shown(losing, fitting=True))
 
 
 @pytest.mark.parametrize(
