@@ -30,8 +30,8 @@ def test_a_timeline_as_a_drawing(popmodel: Call, tmp_path: Path) -> None:
     assert (status, out.splitlines()[0]) == (0, f"{goal}: SVG, 2 processes, 2 lanes")
     text = goal.read_text()
     assert "popmodel convert" in text
-    assert '<g id="measured">' in text
-    assert '<g id="ideal">' in text
+    assert ">Measured</text>" in text
+    assert ">Replayed: " in text
 
 
 def test_a_timeline_that_has_no_replay_says_so(tmp_path: Path) -> None:

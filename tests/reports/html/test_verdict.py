@@ -66,7 +66,3 @@ def test_what_was_left_out_is_a_warning(measured: Contents) -> None:
     given = measured.with_({**measured.document, "left_out": left_out})
     found = [one for one in drawn(given).all("li") if one.has_class("warning")]
     assert [one.text for one in found] == ["left out: sensitivity of a.prv: it deadlocks"]
-
-
-def test_what_has_no_verdict_has_no_section() -> None:
-    assert verdict.section(contents(popmodel.inspect(STENCIL, show="communication"))) is None
