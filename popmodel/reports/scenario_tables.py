@@ -46,7 +46,6 @@ Run = Mapping[str, Any]
 _APART = 0.01  # of the runtime: ranks that end closer together are not worth a column
 _ROWS, _ROWS_WITH_TREE = 11, 3  # of scenarios on a screen
 _NETWORKS = 4  # described on a screen
-CAVEATS = 2  # on a screen
 
 
 class _OutcomeColumn(NamedTuple):
@@ -82,11 +81,11 @@ def further(section: Section) -> list[Section]:
 def caveats(document: Document) -> list[Section]:
     """What limits the numbers: the first few on a screen; then what makes them doubtful."""
     told = document["caveats"]
-    if len(told) <= CAVEATS:
-        shown = told
-    else:
-        *first, last = told[:CAVEATS]
-        shown = [*first, f"{last}; and {len(told) - CAVEATS} more (--all)"]
+    most = 1 if document["doubts"] else 2
+    shown = told
+    if len(told) > most:
+        *first, last = told[:most]
+        shown = [*first, f"{last}; and {len(told) - most} more (--all)"]
     doubts = notes(document["doubts"], Role.VERDICT)
     return [(Brief((notes(told),), (notes(shown),)),), doubts]
 
@@ -153,7 +152,8 @@ def _shared_in_brief(document: Document) -> list[tuple[str, str]]:
     if document["measured_runtime"] is not None:
         times.append(f"measured {format_time(document['measured_runtime'])}")
     if done:
-        about.append(f"{count(len(done[0]['ranks']))} on {plural(document['nodes'], 'node')}")
+        size = plural(len(done[0]["ranks"]), "process", "processes")
+        about.append(f"{size} on {plural(document['nodes'], 'node')}")
         about.append(plural(done[0]["operations"], "MPI operation"))
         if "cpu_factor" not in varied:
             times.append(f"computing {_computing(done[0])} per process")
@@ -288,7 +288,7 @@ def _first_end(run: Run) -> float:
 
 
 def _efficiencies(document: Document, reasons: Reasons) -> list[Section]:
-    """For each family the tree of its metrics; on a screen of the one that fits, and few runs."""
+    """For each family the tree of its metrics; on a screen that of MPI, and few runs."""
     if _without_mpi(document):
         return []
     known = document.get("measured_metrics") or {}
@@ -296,8 +296,8 @@ def _efficiencies(document: Document, reasons: Reasons) -> list[Section]:
     whole = list(_trees(known, runs, reasons))
     if not whole:
         return []
-    brief = list(_trees(known, runs[:_ROWS_WITH_TREE], reasons))[-1]
-    return [(Brief(tuple((tree,) for tree in whole), ((brief,),)),)]
+    few = next(_trees(known, runs[:_ROWS_WITH_TREE], reasons))
+    return [(Brief(tuple((tree,) for tree in whole), ((few,),)),)]
 
 
 def _trees(

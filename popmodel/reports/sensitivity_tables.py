@@ -77,7 +77,7 @@ def blocks(document: Document) -> list[Section]:
         (
             Brief(
                 ((_made_of(run), *_explained(run)), (_tolerances(run), *_unlimited(run))),
-                ((_in_brief(run), *_unlimited(run, 0, -1)),),
+                ((_in_brief(run), *(_unlimited(run, 0, -1) if run["operations"] else ())),),
             ),
         ),
         (
@@ -163,7 +163,7 @@ def _in_brief(run: Document) -> TableBlock:
     tolerated = (run["tolerance"][0], run["tolerance"][-1])
     rows = []
     for name in _PARTS:
-        if name == "overhead" and not shares[name]:
+        if not shares[name] and (name == "overhead" or not run["operations"]):
             continue
         figures = [format_time(shares[name]), f"{100 * _part_of(shares[name], runtime):.1f}"]
         if name in run["without"]:
@@ -175,7 +175,8 @@ def _in_brief(run: Document) -> TableBlock:
         rows.append(TableRow(name, texts(figures)))
     limits = ((f"{_slowdown(one)}", "slower at") for one in tolerated)
     heads = (("", "time"), ("", "%"), ("runtime", "without"), ("", "now"), *limits)
-    return TableBlock(heads, tuple(rows), first="critical path")
+    width = max(len(row.cells) for row in rows)
+    return TableBlock(heads[:width], tuple(rows), first="critical path")
 
 
 def _made_of(run: Document) -> TableBlock:
