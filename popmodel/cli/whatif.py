@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from popmodel.base.errors import PopmodelError, ReplayError, UsageError
 from popmodel.base.plain import document
@@ -40,23 +40,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
-    from popmodel.efficiency.observables import Observables
     from popmodel.machines.profile import Profile
     from popmodel.network.network import Network
-    from popmodel.network.scenarios import NetworkLike
+    from popmodel.network.scenario_networks import NetworkLike
     from popmodel.network.topology import Topology
     from popmodel.reports.views import Record, Views
     from popmodel.sensitivity.runtime_sensitivity import RuntimeSensitivity
-    from popmodel.simulator import Execution, Program
-    from popmodel.traces import Trace
-    from popmodel.traces.selection import Foa, TraceFocus, TracePart, Window
+    from popmodel.sensitivity.scenarios import (
+        Against,
+        Efficiencies,
+        ReplayedScenario,
+        SimulatedRun,
+    )
+    from popmodel.simulator import Program
+    from popmodel.traces.selection import Foa, Window
 
     RunLike: TypeAlias = TraceLike | SignatureLike
     Several: TypeAlias = float | str | Iterable[float | str] | None
     Texts: TypeAlias = str | Iterable[str] | None
     TopologyLike: TypeAlias = str | os.PathLike[str] | Topology
-    Efficiencies: TypeAlias = Mapping[str, Mapping[str, float]]
-    """Values by family and metric."""
 
 EXAMPLES = (
     "popmodel whatif run.prv",
@@ -75,92 +77,17 @@ CONDITIONS = True
 RENAMED = {
     "--intra-links": "--links-within",
     "--async-small-thresh": "--eager-threshold",
+    "--send-is-detached-thresh": "popmodel.Network(send_is_detached_thresh=...) in Python",
+    "--collective-cost": "popmodel.Network(collective_cost=...) in Python, or a .cfg of Dimemas",
     "--latency-range": "--latency with --sensitivity: the curve goes to twice that",
     "--bandwidth-range": "--bandwidth with --sensitivity: the curve goes from half of that",
 }
-Against = Literal["ideal", "first", "measured"]
 AGAINST: tuple[Against, ...] = ("ideal", "first", "measured")
 DEFAULT_NETWORK = "alpha-beta"
 """The network whose sensitivity is found."""
-NO_MPI = (
-    "no MPI to replay: no process sends, receives or takes part in a collective, so that a network "
-    "changes nothing (popmodel metrics shows where such a run loses time)"
-)
-NONE_MODELLED = (
-    "no call of MPI that is modelled: a network changes nothing here, whatever it would change in "
-    "the run"
-)
-ONE_NODE = (
-    "all ranks are on one node, so that no message takes a link between nodes (--mapping block:1 "
-    "places each rank on a node of its own)"
-)
-_OF_MACHINES = (
-    "latency",
-    "bandwidth",
-    "eager_threshold",
-    "send_is_detached_thresh",
-    "send_overhead",
-    "receive_overhead",
-)
-"""What the profile of a machine says of its network."""
 _SHOWN = 8
 _NULL = ("measured_runtime",)  # keys of the document that stay where there is no value
 _PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESETS.items())
-
-
-@dataclass(frozen=True)
-class ReplayedScenario:
-    """A replay on one network."""
-
-    network: Network
-    execution: Execution | None  # What came out
-    error: ReplayError | None = None  # What stopped it
-    metrics: Efficiencies | None = None  # Efficiencies, if requested
-
-    def __repr__(self) -> str:
-        return f"<Scenario {self.network.name}: {self.outcome}>"
-
-    @property
-    def runtime(self) -> float | None:
-        """Seconds; None where the replay stopped."""
-        return None if self.execution is None else self.execution.runtime
-
-    @property
-    def outcome(self) -> str:
-        """The runtime in words."""
-        return "stopped" if self.runtime is None else format_time(self.runtime)
-
-    def facts(self, against: float | None) -> dict[str, Any]:
-        """What a document has of it, compared with a runtime."""
-        if self.execution is None:
-            nothing = dict.fromkeys(("runtime", "operations", "change"))
-            error = "" if self.error is None else self.error.message
-            return {"network": self.network, **nothing, "ranks": [], "error": error}
-        times = zip(self.execution.compute, self.execution.end, strict=True)
-        return {
-            "network": self.network,
-            "runtime": self.execution.runtime,
-            "operations": self.execution.operations,
-            "change": self.execution.runtime / against - 1 if against else None,
-            "ranks": [{"compute": compute, "end": end} for compute, end in times],
-            **({} if self.metrics is None else {"metrics": self.metrics}),
-        }
-
-
-@dataclass(frozen=True)
-class SimulatedRun:
-    """The run that is replayed: a traced one, or one that a signature describes."""
-
-    kind: str  # ``trace`` or ``signature``
-    path: str  # Where it comes from
-    files: tuple[str, ...]  # What was read
-    program: Program  # What every process does
-    source: Trace | None  # The analysed part of the trace
-    window: TraceFocus  # What part that is
-    measured: float | None  # Its measured runtime, s; None where it has no measured times
-    caveats: tuple[str, ...]  # What limits its numbers
-    # Gives what is known of it without its MPI, and its measured efficiencies.
-    observe: Callable[[], tuple[Observables, Efficiencies]]
 
 
 @dataclass(frozen=True)
@@ -303,7 +230,7 @@ def _scenarios(
 
 
 def _read(name: str, given: Any) -> list[Any]:
-    from popmodel.network.scenarios import scenario_values
+    from popmodel.network.scenario_networks import scenario_values
 
     return scenario_values(name.removeprefix("--").replace("-", "_"), given, name)
 
@@ -392,27 +319,11 @@ def whatif(
             several=True,
         ),
     ] = None,
-    collective_cost: Annotated[
-        Texts,
-        _scenarios(
-            "NAME",
-            "How often a collective pays its fan-in and fan-out: constant, linear or logarithmic, "
-            "or a file of Dimemas with factors and sizes by operation.",
-        ),
-    ] = None,
     eager_threshold: Annotated[
         Several,
         _scenarios(
             "SIZE",
             "A blocking send of at least this size waits for its receive. Default: 32KiB; smpi: 0.",
-        ),
-    ] = None,
-    send_is_detached_thresh: Annotated[
-        Several,
-        _scenarios(
-            "SIZE",
-            "Of smpi: a sender does not wait for the receive of a smaller message, whose transfer "
-            "does. Default: 64KiB.",
         ),
     ] = None,
     send_overhead: Annotated[
@@ -522,7 +433,7 @@ def whatif(
     latency, send_overhead, receive_overhead : float or str, or several, optional
         Seconds, or text such as ``"5us"`` or ``"0.1us:100us:log13"``. Several values of any
         parameter down to `topology` give one scenario per combination.
-    bandwidth, eager_threshold, send_is_detached_thresh : float or str, or several, optional
+    bandwidth, eager_threshold : float or str, or several, optional
         B/s or bytes, or text such as ``"1GB/s"`` or ``"32KiB"``.
     cpu_factor : float or several, optional
         CPU speed relative to the run; 2 is twice as fast.
@@ -532,8 +443,8 @@ def whatif(
         CPU speeds of single ranks, ``"0=2,4-7=0.5"``.
     mapping : str or several, optional
         On which nodes ranks run. Matters where messages cost less inside a node, as with `machine`.
-    collectives, collective_cost, algorithm : str or several, optional
-        How collectives are carried out and what they cost.
+    collectives, algorithm : str or several, optional
+        How collectives are carried out.
     links, buses, links_within : int or str, or several, optional
         What messages share; 0 is as many as needed. Makes the replay time-ordered.
     sharing : str or several, optional
@@ -583,23 +494,41 @@ def whatif(
     >>> found.to_dataframe()["network_latency"].unique().tolist()
     [1e-06, 2e-05]
     """
-    from popmodel.api.inputs import profile_of, several
-    from popmodel.network.scenarios import combinations
+    from popmodel.api.inputs import (
+        numbers,
+        path_of,
+        profile_of,
+        several,
+        signature_of,
+        trace_of,
+    )
+    from popmodel.api.inputs import whole_number as count_of
+    from popmodel.network.scenario_networks import combinations
+    from popmodel.sensitivity.critical_path import write_path
+    from popmodel.sensitivity.runtime_sensitivity import critical_path, runtime_sensitivity
+    from popmodel.sensitivity.scenarios import (
+        described_run,
+        doubts,
+        network_limits,
+        replay_scenarios,
+        traced_run,
+    )
     from popmodel.simulator.program import unmodelled_calls
+    from popmodel.simulator.replayer import Replayer
+    from popmodel.simulator.trace_output import write_replay
+    from popmodel.structure.part_of_run import part_of_run
     from popmodel.traces.selection import TracePart
 
     costs: dict[str, Any] = {
         "latency": latency,
         "bandwidth": bandwidth,
         "eager_threshold": eager_threshold,
-        "send_is_detached_thresh": send_is_detached_thresh,
         "send_overhead": send_overhead,
         "receive_overhead": receive_overhead,
     }
     others: dict[str, Any] = {
         "cpu_factor": cpu_factor,
         "collectives": collectives,
-        "collective_cost": collective_cost,
         "algorithm": algorithm,
         "mapping": mapping,
         "rank_speed": rank_speed,
@@ -628,13 +557,20 @@ def whatif(
     part = TracePart.of(window, region, from_start, foa)
     signature, traced = _either(trace, procs)
     if traced is not None:
-        of_signatures = {
-            "--procs": procs is not None,
-            "--threads": threads != 1,
-            "--set": settings,
-        }
-        run = _of_trace(traced, part, region_speed, application, flop_rate, of_signatures)
+        for name, given in (("procs", procs), ("threads", threads != 1), ("set", settings)):
+            if given:
+                raise UsageError(
+                    f"{path_of(traced)}: --{name} is for signatures; this is a trace, which is "
+                    "replayed as it is",
+                    f"leave out --{name}, or name a signature (.toml)",
+                )
+        whole = trace_of(traced, application=application, flop_rate=flop_rate, rated=True)
+        run = traced_run(whole, part_of_run(part, whole), region_speed or {})
     else:
+        described = signature_of(signature)
+        if procs is None:
+            problem = f"{described.path}: how many processes?"
+            raise UsageError(problem, "--procs 4 (procs=4 in Python)")
         of_traces = {
             "window": window,
             "region": region,
@@ -644,9 +580,20 @@ def whatif(
             "speeds of regions": region_speed,
             "save trace": save_trace,
         }
-        assert signature is not None
-        on = profiles[0] if profiles else None
-        run = _of_signature(signature, on, procs, threads, settings, seed, of_traces)
+        for name, value in of_traces.items():
+            if value:
+                raise UsageError(
+                    f"{described.path}: {name}: a signature has no trace to take it from",
+                    "leave it out",
+                )
+        run = described_run(
+            described,
+            profiles[0] if profiles else profile_of(None),
+            count_of("procs", procs),
+            count_of("threads", threads),
+            numbers("settings", settings),
+            seed,
+        )
     if against == "measured" and run.measured is None:
         raise UsageError(
             f"{run.path}: no measured times to compare with", "against: ideal or first"
@@ -668,106 +615,32 @@ def whatif(
             f"--save-trace {save_trace}: one replay makes a trace, not {len(networks)} replays",
             "give one value to each option of the network",
         )
-    found: dict[str, Any] = (
-        _sensitivity(run, networks[0], save_trace)
-        if alone
-        else _replays(run, networks, against, save_trace, metrics=metrics)
-    )
+    found: dict[str, Any] = {}
+    assumed: tuple[str, ...] = ()
+    if alone:
+        known = runtime_sensitivity(run.program, networks[0], run.source)
+        once = Replayer(run.program).run
+        found = {"sensitivity": known, "doubts": tuple(doubts(run, once))}
+        assumed = known.notes
+        if save_trace is not None and run.source is not None:
+            path = critical_path(run.program, networks[0])
+            write_path(path, run.program, run.source, Path(save_trace), describe(networks[0]))
+    else:
+        found = replay_scenarios(run, networks, against, metrics=metrics)._asdict()
+        if save_trace is not None and run.source is not None:
+            write_replay(run.source, run.program, networks[0], save_trace)
     nodes = set(_nodes(run.program, {"mapping": networks[0].mapping} if alone else {}).tolist())
     lacking = _lacking(run.program, profiles, of_machines)
     caveats = [*lacking, *unmodelled_calls(run.program.unmodelled), *run.caveats]
     return WhatIf(
         run=run,
         nodes=len(nodes),
-        caveats=(*caveats, *_limits(run.program, networks)),
-        notes=(*_speeds(region_speed or {}), *found.pop("notes", ()), *run.program.notes),
+        caveats=(*network_limits(run.program, networks), *caveats),
+        notes=(*_speeds(region_speed or {}), *assumed, *run.program.notes),
         files=(*run.files, *(one.path for one in profiles), *_topologies(topology), *files),
         written=None if save_trace is None else os.fspath(save_trace),
         **found,
     )
-
-
-def _sensitivity(
-    run: SimulatedRun, network: Network, target: str | os.PathLike[str] | None
-) -> dict[str, Any]:
-    """What the runtime depends on; the critical path is written into the trace."""
-    from popmodel.sensitivity.critical_path import write_path
-    from popmodel.sensitivity.runtime_sensitivity import critical_path, runtime_sensitivity
-    from popmodel.simulator.replayer import Replayer
-
-    found = runtime_sensitivity(run.program, network, run.source)
-    if target is not None and run.source is not None:
-        path = critical_path(run.program, network)
-        write_path(path, run.program, run.source, Path(target), describe(network))
-    once = Replayer(run.program).run
-    return {"sensitivity": found, "notes": found.notes, "doubts": tuple(_doubts(run, once))}
-
-
-def _replays(
-    run: SimulatedRun,
-    networks: Sequence[Network],
-    against: Against | None,
-    target: str | os.PathLike[str] | None,
-    *,
-    metrics: bool,
-) -> dict[str, Any]:
-    """The run in each scenario, and what they are compared with."""
-    from popmodel.efficiency.observables import evaluate_replay, of_execution, unknown_families
-    from popmodel.simulator.replayer import Replayer, replays_once
-    from popmodel.simulator.trace_output import write_replay
-
-    observed, measured = run.observe() if metrics else (None, {})
-    unknown = {} if observed is None else unknown_families(observed)
-    # Scenarios share their ideal network, which is the usual baseline, too.
-    ideal = [network.ideal() for network in networks] if metrics else []
-    slow = [] if run.measured is None else [_slow(run.program)]
-    once = replays_once(Replayer(run.program), [*networks, *ideal, *slow])
-
-    def scenario(network: Network) -> ReplayedScenario:
-        try:
-            execution = once(network)
-            if observed is None:
-                return ReplayedScenario(network, execution)
-            replayed = of_execution(observed, execution, once(network.ideal()))
-        except ReplayError as error:
-            if len(networks) == 1:
-                raise
-            return ReplayedScenario(network, None, error)
-        evaluations = evaluate_replay(replayed, unknown)
-        values = {name: found.values for name, found in evaluations.items()}
-        return ReplayedScenario(network, execution, metrics=values)
-
-    runs = tuple(map(scenario, networks))
-    if target is not None and run.source is not None:
-        write_replay(run.source, run.program, networks[0], target)
-    return {
-        "doubts": tuple(_doubts(run, once)),
-        "runs": runs,
-        "against": _baseline(against, once, runs, run.measured),
-        "measured_metrics": measured or None,
-        "unknown_families": unknown if metrics else None,
-    }
-
-
-def _baseline(
-    against: Against | None,
-    once: Callable[[Network], Execution],
-    runs: Sequence[ReplayedScenario],
-    measured: float | None,
-) -> tuple[Against, float | None]:
-    """What runtimes are compared with: by default what a change of the network shows best in."""
-    ideal = PRESETS["ideal"]
-    if against is None:
-        own = "measured" if runs[0].network == ideal and measured is not None else "ideal"
-        against = "first" if len(runs) > 1 else own  # type: ignore[assignment]
-    if against == "first":
-        return "first", runs[0].runtime
-    if against == "measured":
-        return "measured", measured
-    try:
-        return "ideal", once(ideal).runtime
-    except ReplayError:  # the change is not known then; the replays that were asked for are
-        return "ideal", None
 
 
 def _networks(
@@ -780,7 +653,7 @@ def _networks(
     """The networks of the scenarios, and the configurations that they were read from."""
     from popmodel.machines.profile_comparison import network_of
     from popmodel.network.dimemas_cfg import Machine
-    from popmodel.network.scenarios import changed, refuse_idle_mapping, scenario_values
+    from popmodel.network.scenario_networks import changed, refuse_idle_mapping, scenario_values
 
     bases = scenario_values("network", base) if changes else []
     found = [changed(one, change, program.processes) for one in bases for change in changes]
@@ -825,26 +698,6 @@ def _target(
     return trace_file(path, force=force, option="--save-trace")
 
 
-def _doubts(run: SimulatedRun, once: Callable[[Network], Execution]) -> Iterable[str]:
-    """Whether the measured run took longer than even a slow network explains, as in `metrics`."""
-    if run.measured is None or not run.program.operations:
-        return
-    from popmodel.efficiency.loss_causes import slow_network_doubt
-
-    network = _slow(run.program)
-    try:
-        yield from slow_network_doubt(network, once(network).runtime, run.measured)
-    except ReplayError:
-        return
-
-
-def _slow(program: Program) -> Network:
-    """A network slower than those that programs run on."""
-    from popmodel.efficiency.evidence import SLOW
-
-    return SLOW[len(set(program.nodes.tolist())) <= 1]
-
-
 def _lacking(
     program: Program, profiles: Sequence[Profile], changes: Iterable[Mapping[str, Any]]
 ) -> Iterable[str]:
@@ -863,16 +716,6 @@ def _speeds(speeds: Mapping[str, float]) -> list[str]:
         "network, too"
         for name, speed in speeds.items()
     ]
-
-
-def _limits(program: Program, networks: Sequence[Network]) -> list[str]:
-    """What limits the numbers of replays of a program."""
-    if not program.operations:
-        return [NONE_MODELLED if program.unmodelled else NO_MPI]
-    between = [one for one in networks if one.with_(links_within=0).contended]
-    if between and all(len(set(program.on(one.mapping).nodes.tolist())) == 1 for one in between):
-        return [ONE_NODE]
-    return []
 
 
 def _topologies(given: Any) -> list[str]:
@@ -897,102 +740,3 @@ def _either(run: RunLike, procs: int | None) -> tuple[SignatureLike, None] | tup
     if path.endswith(".toml") or (procs is not None and not traced):
         return run, None
     return None, run
-
-
-def _of_trace(
-    trace: TraceLike,
-    part: TracePart,
-    speeds: Mapping[str, float] | None,
-    application: int,
-    flop_rate: float | None,
-    of_signatures: Mapping[str, Any],
-) -> SimulatedRun:
-    """A traced run."""
-    from popmodel.api.inputs import path_of, trace_of
-    from popmodel.efficiency.measure import analyse, before_replay, runtime
-    from popmodel.efficiency.observables import evaluate_replay, unknown_families
-    from popmodel.sensitivity.regions import at_speeds
-    from popmodel.simulator import from_trace
-    from popmodel.structure.part_of_run import part_of_run
-    from popmodel.traces.caveats import caveats
-    from popmodel.traces.selection import focused
-
-    path = path_of(trace)
-    for name, given in of_signatures.items():
-        if given:
-            raise UsageError(
-                f"{path}: {name} is for signatures; this is a trace, which is replayed as it is",
-                f"leave out {name}, or name a signature (.toml)",
-            )
-    whole = trace_of(trace, application=application, flop_rate=flop_rate, rated=True)
-    chosen = part_of_run(part, whole)
-    source, focus = focused(whole, chosen)
-    program = from_trace(source)
-    if speeds:
-        program = at_speeds(program, source, speeds)
-
-    def observe() -> tuple[Observables, Efficiencies]:
-        if not whole.timed:
-            return before_replay(source), {}
-        found = analyse(whole, part=chosen).observables
-        measured = evaluate_replay(found, unknown_families(found))
-        return found, {name: one.values for name, one in measured.items()}
-
-    return SimulatedRun(
-        "trace",
-        path,
-        (path,),
-        program,
-        source,
-        focus,
-        runtime(source) if source.timed else None,
-        caveats(source, focus),
-        observe,
-    )
-
-
-def _of_signature(
-    application: SignatureLike,
-    machine: Profile | None,
-    procs: int | None,
-    threads: int,
-    settings: Mapping[str, float] | None,
-    seed: int,
-    of_traces: Mapping[str, Any],
-) -> SimulatedRun:
-    """A run that a signature describes, with every step."""
-    from popmodel.api.inputs import numbers, profile_of, signature_of
-    from popmodel.api.inputs import whole_number as checked_number
-    from popmodel.model.full_program import whole
-    from popmodel.traces.selection import TraceFocus
-
-    signature, profile = signature_of(application), profile_of(machine)
-    if procs is None:
-        raise UsageError(f"{signature.path}: how many processes?", "--procs 4 (procs=4 in Python)")
-    for name, value in of_traces.items():
-        if value:
-            raise UsageError(
-                f"{signature.path}: {name}: a signature has no trace to take it from",
-                "leave it out",
-            )
-    made = whole(
-        signature,
-        profile,
-        checked_number("procs", procs),
-        checked_number("threads", threads),
-        numbers("settings", settings),
-        seed,
-    )
-    end = round(float(made.program.compute().max(initial=0.0)))
-    split = f"{made.placement.processes} x {made.placement.threads}"
-    return SimulatedRun(
-        "signature",
-        signature.path,
-        (signature.path, profile.path),
-        made.program,
-        None,
-        TraceFocus(0, end, 0, 0, "every step of the signature"),
-        None,
-        (f"computation is that of {split} on {profile.name}, as predicted, not measured",),
-        lambda: (made.observed, {}),
-    )

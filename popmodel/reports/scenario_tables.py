@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from popmodel.base.units import count, format_time, plural
+from popmodel.base.units import format_time, plural
 from popmodel.efficiency.family import FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import NO_REGIONS
@@ -45,7 +45,6 @@ Run = Mapping[str, Any]
 
 _APART = 0.01  # of the runtime: ranks that end closer together are not worth a column
 _ROWS, _ROWS_WITH_TREE = 11, 3  # of scenarios on a screen
-_NETWORKS = 4  # described on a screen
 
 
 class _OutcomeColumn(NamedTuple):
@@ -60,12 +59,7 @@ def blocks(document: Document) -> list[Section]:
     reasons = Reasons()
     return [
         *caveats(document),
-        (
-            Brief(
-                ((Facts(tuple(_shared(document))),),),
-                ((Facts(tuple(_shared_in_brief(document))),),),
-            ),
-        ),
+        (Brief(((_shared(document, properties),),), ((_shared(document, unusual),),)),),
         *_results(document, reasons),
         *_efficiencies(document, reasons),
         reasons.section(),
@@ -121,30 +115,10 @@ def records(document: Document) -> list[Record]:
     ]
 
 
-def _shared(document: Document) -> list[tuple[str, str]]:
-    """What all scenarios have in common, and what each network is."""
-    runs = document["runs"]
-    varied = varying(runs)
-    facts = [(str(document["kind"]), str(document["trace"]))]
-    done = [run for run in runs if run["ranks"]]
-    if done:
-        operations = plural(done[0]["operations"], "MPI operation")
-        where = f"{count(len(done[0]['ranks']))} on {plural(document['nodes'], 'node')}"
-        facts.append(("processes", f"{where}, {operations}"))
-    if document["measured_runtime"] is not None:
-        facts.append(("measured", format_time(document["measured_runtime"])))
-    if "written" in document:
-        facts.append(("written", str(document["written"])))
-    if done and "cpu_factor" not in varied:
-        facts.append(("compute", f"{_computing(done[0])} per process"))
-    if _without_mpi(document):
-        return facts
-    facts += _networks(runs, properties)
-    return facts
-
-
-def _shared_in_brief(document: Document) -> list[tuple[str, str]]:
-    """The same in a line each, without what is as usual."""
+def _shared(
+    document: Document, told: Callable[[Mapping[str, Any], Sequence[str]], Sequence[str]]
+) -> Facts:
+    """What all scenarios have in common, and what `told` says of each network."""
     runs = document["runs"]
     varied = varying(runs)
     about, times = [PurePath(document["trace"]).name], []
@@ -160,28 +134,13 @@ def _shared_in_brief(document: Document) -> list[tuple[str, str]]:
     facts = [(str(document["kind"]), ", ".join(about))]
     facts += [("runtime", "; ".join(times))] if times else []
     facts += [("written", str(document["written"]))] if "written" in document else []
-    if _without_mpi(document):
-        return facts
-    networks = _networks(runs, unusual)
-    more = len(networks) - _NETWORKS
-    return [*facts, *networks[:_NETWORKS], *([("", f"and {more} more")] if more > 0 else [])]
-
-
-def _networks(
-    runs: Sequence[Run], told: Callable[[Mapping[str, Any], Sequence[str]], Sequence[str]]
-) -> list[tuple[str, str]]:
-    """What each network is, without what varies."""
-    varied = varying(runs)
-    networks = {run["network"]["name"]: run["network"] for run in runs}
-    facts = []
+    networks = {} if _without_mpi(document) else {r["network"]["name"]: r["network"] for r in runs}
     for name, network in networks.items():
-        parts = told(network, varied)
-        text = ", ".join(parts)
+        text = ", ".join(told(network, varied)) or "as usual"
         own = "tiers" in network or (name in PRESETS and network == PRESETS[name].to_dict())
         based = name if own else f"based on {name}"
-        line = f"{based}: {text}" if text else based
-        facts.append((name, text or "as usual") if len(networks) > 1 else ("network", line))
-    return facts
+        facts.append((name, text) if len(networks) > 1 else ("network", f"{based}: {text}"))
+    return Facts(tuple(facts))
 
 
 def _computing(run: Run) -> str:

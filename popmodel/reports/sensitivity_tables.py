@@ -24,10 +24,8 @@ from popmodel.efficiency.verdict import (
 )
 from popmodel.network.network import Network, describe
 from popmodel.reports.blocks import (
-    BarBlock,
     Brief,
     Facts,
-    Heading,
     Listing,
     NoteBlock,
     Role,
@@ -46,15 +44,15 @@ from popmodel.reports.views import Document, Record, Views
 Entry = Mapping[str, Any]
 
 _ROWS = 8  # of a table
-_HELPS = 3  # regions on a screen; scenarios: one less
+_HELPS = 2  # regions on a screen, and as many scenarios
+_SLOWDOWNS = (0.01, 0.05)  # in a table; documents have more
 _ENTRIES = 5  # of a table of the critical path
-_PIECES = 8  # of a curve
 _ROUNDING = 1e-9
 _UNLIKE = 1.1  # measured over replayed runtime: another network than the one of the run
 _FASTER = (0.1, 0.5)  # shares taken away from a region that a table shows; documents have more
 _TOGETHER = ("all ideal", "balanced, no transfer")  # scenarios that are ideal in several things
 _PARTS = ("computing", "latency", "bandwidth", "overhead")
-_DISTANCES = {"within": " within a node", "between": " between nodes", "all": ""}
+_DISTANCES = {"within": "within a node", "between": "between nodes", "all": ""}
 
 
 def flat(document: Document) -> Document:
@@ -66,24 +64,17 @@ def blocks(document: Document) -> list[Section]:
     """The conclusion, the run, its runtime by cause, what would help; then everything in detail."""
     run = flat(document)
     trusted = not run["doubts"]
-    verdict = NoteBlock(conclusion(run), Role.VERDICT)
+    verdicts = notes([conclusion(run), region_sentence(run)], Role.VERDICT) if trusted else ()
     hidden = notes(filter(None, [hidden_region_sentence(run)]), Role.REMARK)
     return [
         *caveats(run),
-        (Brief(((verdict, NoteBlock(region_sentence(run), Role.VERDICT)),), ((verdict,),)),)
-        if trusted
-        else (),
-        (Brief(((Facts(tuple(_facts(run))),),), ((Facts(tuple(_brief_facts(run))),),)),),
+        (Brief((verdicts,), (verdicts[:1],)),),
+        (Brief(((Facts((*_facts(run), *_network(run))),),), ((Facts(tuple(_facts(run))),),)),),
+        (Brief((_parts(run, tiers=True),), (_parts(run, tiers=False),)),),
         (
             Brief(
-                ((_made_of(run), *_explained(run)), (_tolerances(run), *_unlimited(run))),
-                ((_in_brief(run), *(_unlimited(run, 0, -1) if run["operations"] else ())),),
-            ),
-        ),
-        (
-            Brief(
-                (_regions(run), _scenarios(run), *_path(run), *_curves(run)),
-                ((*_helping(run), *hidden),) if trusted else (),
+                (_regions(run), _helping(run), *_path(run)),
+                ((*_helping(run, _HELPS), *hidden),) if trusted else (),
             ),
         ),
         *further(titled("notes", _notes(run))),
@@ -123,49 +114,36 @@ def _both(run: Document) -> str:
     return f"the run tolerates {' or '.join(limits)} before it is {_slowdown(first)} slower"
 
 
-def _brief_facts(run: Document) -> Iterator[tuple[str, str]]:
-    network = Network(
-        latency=run["network"]["latency"], bandwidth=_finite(run["network"]["bandwidth"])
-    )
-    where = f"{count(run['processes'])} on {plural(run['nodes'], 'node')}"
-    yield (
-        run["kind"],
-        f"{PurePath(run['trace']).name}, {where}, {plural(run['operations'], 'MPI operation')}",
-    )
-    measured = run["measured_runtime"]
-    told = "" if measured is None else f"; measured {format_time(measured)}"
-    on = f"{run['network']['name']} ({describe(network)})"
-    yield "runtime", f"{format_time(run['runtime'])} on {on}{told}"
+def _facts(run: Document) -> Iterator[tuple[str, str]]:
+    size = plural(run["processes"], "process", "processes")
+    where = f"{size} on {plural(run['nodes'], 'node')}"
+    operations = plural(run["operations"], "MPI operation")
+    yield run["kind"], f"{PurePath(run['trace']).name}, {where}, {operations}"
+    name, network = run["network"]["name"], run["network"]
+    flat = Network(latency=network["latency"], bandwidth=_finite(network["bandwidth"]))
+    times = [f"{format_time(run['runtime'])} on {name} ({describe(flat)})"]
+    if run["measured_runtime"] is not None:
+        times.append(f"measured {format_time(run['measured_runtime'])}")
+    yield "runtime", "; ".join(times)
     if "written" in run:
         yield "written", f"critical path, to {run['written']}"
 
 
-def _facts(run: Document) -> Iterator[tuple[str, str]]:
+def _network(run: Document) -> Iterator[tuple[str, str]]:
     network = run["network"]
-    yield run["kind"], run["trace"]
-    operations = plural(run["operations"], "MPI operation")
-    where = f"{count(run['processes'])} on {plural(run['nodes'], 'node')}"
-    yield "processes", f"{where}, {operations}"
-    told = ", ".join(properties(network, ()))
-    yield "network", f"{network['name']}: {told}"
-    measured = run["measured_runtime"]
-    others = [f"ideal network {format_time(run['ideal_runtime'])}"]
-    if measured is not None:
-        others.append(f"measured {format_time(measured)}")
-    yield "runtime", f"{format_time(run['runtime'])} ({', '.join(others)})"
-    if "written" in run:
-        yield "critical path", f"written to {run['written']}"
+    yield "ideal", f"{format_time(run['ideal_runtime'])} without latency, sizes and overheads"
+    yield "network", f"{network['name']}: {', '.join(properties(network, ()))}"
 
 
-def _in_brief(run: Document) -> TableBlock:
-    """What the runtime is made of, and how slow the network may be."""
+def _parts(run: Document, *, tiers: bool) -> Section:
+    """What the runtime is made of, what it would be without each part, and what it tolerates."""
     runtime, shares = run["runtime"], run["shares"]
-    tolerated = (run["tolerance"][0], run["tolerance"][-1])
+    tolerated = [one for one in run["tolerance"] if one["slowdown"] in _SLOWDOWNS]
     rows = []
     for name in _PARTS:
         if not shares[name] and (name == "overhead" or not run["operations"]):
             continue
-        figures = [format_time(shares[name]), f"{100 * _part_of(shares[name], runtime):.1f}"]
+        figures = _time_and_share(shares[name], runtime)
         if name in run["without"]:
             figures += [
                 _change(run["without"][name], runtime),
@@ -173,81 +151,32 @@ def _in_brief(run: Document) -> TableBlock:
                 *(_limit(one, name) for one in tolerated),
             ]
         rows.append(TableRow(name, texts(figures)))
-    limits = ((f"{_slowdown(one)}", "slower at") for one in tolerated)
+        distances = run["tiers"] if tiers and len(run["tiers"]) > 1 else ()
+        rows += [
+            TableRow(_DISTANCES[one["name"]], texts(_time_and_share(one[name], runtime)), depth=1)
+            for one in distances
+            if name in one
+        ]
+    limits = ((_slowdown(one), "slower at") for one in tolerated)
     heads = (("", "time"), ("", "%"), ("runtime", "without"), ("", "now"), *limits)
     width = max(len(row.cells) for row in rows)
-    return TableBlock(heads[:width], tuple(rows), first="critical path")
+    table = TableBlock(heads[:width], tuple(rows), first="critical path")
+    reasons = {why for one in tolerated for why in one["why"].values()} if width > 2 else set()
+    told = []
+    if any(why.startswith("even") for why in reasons):
+        told.append("none: even with no latency, or infinite bandwidth, the run takes longer")
+    if any(why.startswith("no ") for why in reasons):
+        told.append("any: none makes the run take that long")
+    return (table, *notes(told, Role.REMARK))
 
 
-def _made_of(run: Document) -> TableBlock:
-    """What the runtime is made of, and what it would be without each part."""
-    runtime, shares = run["runtime"], run["shares"]
-    rows = []
-    for name in _PARTS:
-        if name == "overhead" and not shares[name]:
-            continue
-        rows.append(_part(name, shares[name], runtime, run["without"].get(name)))
-        tiers = [one for one in run["tiers"] if name in one and len(run["tiers"]) > 1]
-        rows += [
-            _part(f"{name}{_DISTANCES[one['name']]}", one[name], runtime, None, depth=1)
-            for one in tiers
-        ]
-    return TableBlock(
-        (("", "time"), ("", "%"), ("runtime", "without"), ("", "")),
-        tuple(rows),
-        first="critical path",
-    )
-
-
-def _part(
-    name: str, time: float, runtime: float, without: float | None, depth: int = 0
-) -> TableRow:
-    share = _part_of(time, runtime)
-    change = "" if without is None else _change(without, runtime)
-    cells = texts([format_time(time), f"{100 * share:.1f}", change])
-    return TableRow(name, (*cells, BarBlock(share)), depth)
-
-
-def _part_of(time: float, runtime: float) -> float:
-    return time / runtime if runtime else 0.0
+def _time_and_share(time: float, runtime: float) -> list[str]:
+    return [format_time(time), f"{100 * time / runtime if runtime else 0.0:.1f}"]
 
 
 def _change(runtime: float, now: float) -> str:
     text = f"{100 * (runtime / now - 1):+.1f} %" if now else "-"
     return "0.0 %" if text in ("+0.0 %", "-0.0 %") else text
-
-
-def _explained(run: Document) -> Section:
-    """What the column without a part says, where it is less than the part."""
-    if not any(run["shares"][name] for name in ("latency", "bandwidth")):
-        return ()
-    return (
-        NoteBlock(
-            "without: with no latency, or infinite bandwidth, and all else as it is. It may be "
-            "less than the part, as another path becomes the longest.",
-            Role.REMARK,
-        ),
-    )
-
-
-def _tolerances(run: Document) -> TableBlock:
-    """How slow the network may be."""
-    now = [format_time(run["runtime"]), _parameter(run, "latency"), _parameter(run, "bandwidth")]
-    efficient = run["efficient"]
-    head = f"transfer efficiency {100 * efficient['transfer_efficiency']:g} %"
-    limits = [*((f"{_slowdown(one)} slower", one) for one in run["tolerance"]), (head, efficient)]
-    rows = [
-        TableRow(
-            name,
-            texts([format_time(one["runtime"]), _limit(one, "latency"), _limit(one, "bandwidth")]),
-        )
-        for name, one in limits
-    ]
-    return TableBlock(
-        (("", "runtime"), ("latency", "up to"), ("bandwidth", "from")),
-        (TableRow("now", texts(now)), *rows),
-        first="tolerated",
-    )
 
 
 def _limit(one: Entry, name: str) -> str:
@@ -257,39 +186,38 @@ def _limit(one: Entry, name: str) -> str:
     return "none" if one["why"].get(name, "").startswith("even") else "any"
 
 
-def _unlimited(run: Document, *some: int) -> Section:
-    """What words in place of limits mean, of all tolerances or of some."""
-    every = [*run["tolerance"], run["efficient"]]
-    shown = [run["tolerance"][index] for index in some] or every
-    reasons = {why for one in shown for why in one["why"].values()}
-    told = []
-    if any(why.startswith("even") for why in reasons):
-        told.append("none: even with no latency, or infinite bandwidth, the run takes longer")
-    if any(why.startswith("no ") for why in reasons):
-        told.append("any: none makes the run take that long")
-    return notes(told, Role.REMARK)
-
-
 # What faster regions and ideal scenarios are worth.
 
 
-def _helping(run: Document) -> Section:
-    """What would help: the regions that pay most, and the scenarios."""
+def _helping(run: Document, most: int | None = None) -> Section:
+    """What would help: the regions that pay most, and what is ideal in scenarios."""
     runtime = run["runtime"]
     if not run["regions"] or not runtime:
         return ()
     regions = [(region_gain(one, runtime), _made_faster(one)) for one in run["regions"]]
-    single = [one for one in run["scenarios"] if one["name"] not in _TOGETHER]
-    scenarios = [(one["gain"] / runtime, f"{one['name']}: {one['meaning']}") for one in single]
-    gains = [*sorted(regions, reverse=True)[:_HELPS], *scenarios[: _HELPS - 1]]
-    rows = tuple(
+    ideals = [
+        (one["gain"] / runtime, f"{one['name']}: {one['meaning']}")
+        for one in run["scenarios"]
+        if most is None or one["name"] not in _TOGETHER
+    ]
+    gains = [
+        (gain, text)
+        for gain, text in [
+            *sorted(regions, reverse=True)[:most],
+            *ideals[:most],
+        ]
+        if (abs(gain) if most is None else gain) >= SMALL
+    ]
+    if not gains:
+        return (NoteBlock("nothing helps: less than 0.1 % of the runtime in every scenario"),)
+    rows = (
         TableRow(text, texts([percent(gain), format_time((1 - gain) * runtime)]))
         for gain, text in gains
-        if gain >= SMALL
     )
-    if not rows:
-        return (NoteBlock("nothing helps: less than 0.1 % of the runtime in every scenario"),)
-    return (Listing("what would help", ("gain %", "runtime"), rows),)
+    listing = Listing("what would help", ("gain %", "runtime"), tuple(rows))
+    longer = "below 0: ranks that were early for others get more to do"
+    negative = any(gain < 0 for gain, _ in gains)
+    return (listing, NoteBlock(longer, Role.REMARK)) if negative else (listing,)
 
 
 def _regions(run: Document) -> Section:
@@ -324,38 +252,6 @@ def _more(hidden: Sequence[Entry], runtime: float) -> Section:
         f"{percent(critical / runtime)} % of the critical path, which is the most they can gain"
     )
     return (NoteBlock(text, Role.REMARK),)
-
-
-def _scenarios(run: Document) -> Section:
-    """Ideal scenarios, the highest gain first."""
-    runtime, found = run["runtime"], run["scenarios"]
-    if not found or not runtime:
-        return ()
-    rows = tuple(
-        TableRow(
-            f"{one['name']}: {one['meaning']}",
-            texts(
-                [
-                    percent(one["gain"] / runtime),
-                    format_time(one["gain"]),
-                    format_time(one["runtime"]),
-                ]
-            ),
-        )
-        for one in found
-        if abs(one["gain"]) >= SMALL * runtime
-    )
-    if not rows:
-        return (
-            NoteBlock("potential gains: less than 0.1 % of the runtime in every ideal scenario"),
-        )
-    table = Listing("potential gains", ("gain %", "gain", "runtime"), rows)
-    if all(one["gain"] > -SMALL * runtime for one in found):
-        return (table,)
-    return (
-        table,
-        NoteBlock("below 0: ranks that were early for others get more to do", Role.REMARK),
-    )
 
 
 def _figures(one: Entry, runtime: float) -> list[str]:
@@ -468,46 +364,25 @@ _TIMES = {"computing": _computing, "in MPI": _in_mpi}
 _COUNTS = {"latencies": _latencies, "bytes": _bytes}
 
 
-# The runtime over latency and over 1/bandwidth.
-
-
-def _curves(run: Document) -> Iterator[Section]:
-    """Tables of the pieces of the curves that depend on anything."""
+def _curves(run: Document) -> Iterator[str]:
+    """The runtime over latency and over 1/bandwidth, a sentence each."""
     for key, name, paid in (
         ("latency", "latency", "latencies"),
         ("inverse_bandwidth", "bandwidth", "bytes"),
     ):
         curve = run[key]
-        if curve["slopes"][-1]:
-            error = f"up to {format_time(curve['error'])} more between breakpoints"
-            missing = [NoteBlock(error, Role.REMARK)] if curve["error"] else []
-            yield (*_pieces(curve, name, paid, run["runtime"]), *missing)
-
-
-def _pieces(curve: Entry, name: str, paid: str, now: float) -> Section:
-    """Where pieces begin, with the runtime there and what the critical path pays from there on."""
-    slopes, points = curve["slopes"], curve["breakpoints"]
-    bends = sorted(range(1, len(slopes)), key=lambda index: slopes[index - 1] - slopes[index])
-    shown = [0, *sorted(bends[: _PIECES - 2]), len(slopes)]  # the ends and the sharpest bends
-    rows = [
-        TableRow(
-            str(index + 1) if index < len(slopes) else "end",
-            texts(
-                [
-                    _write(name, points[index] if name == "latency" else _inverse(points[index])),
-                    format_time(curve["runtimes"][index]),
-                    _change(curve["runtimes"][index], now),
-                    *(_paid(slope) for slope in slopes[index : index + 1]),
-                ]
-            ),
+        if not curve["slopes"][-1]:  # nothing depends on it
+            continue
+        ends = curve["breakpoints"][0], curve["breakpoints"][-1]
+        low, high = (_write(name, end if key == "latency" else _inverse(end)) for end in ends)
+        first, last = (_paid(curve["slopes"][end]) for end in (0, -1))
+        slopes = first if len(curve["slopes"]) == 1 else f"{first} .. {last}"
+        error = curve["error"]
+        missing = f", up to {format_time(error)} more between breakpoints" if error else ""
+        yield (
+            f"over {name}, {low} .. {high}: {plural(len(curve['slopes']), 'piece')}, {slopes} "
+            f"{paid} on the critical path{missing} (breakpoints in JSON and CSV)"
         )
-        for index in shown
-    ]
-    heading = f"runtime over {name}: {plural(len(slopes), 'piece')}"
-    if len(shown) <= len(slopes):
-        heading += ", the ends and the sharpest bends"
-    columns = (("from", name), ("", "runtime"), ("against", "now"), ("critical path", paid))
-    return Heading(heading), TableBlock(columns, tuple(rows), first="piece")
 
 
 def _paid(slope: float) -> str:
@@ -519,6 +394,7 @@ def _notes(run: Document) -> list[str]:
     """What stays as it is, how exact the planes are, what was left out."""
     planes, error = run["planes"], run["planes_error"]
     told = [
+        *_curves(run),
         "exact as long as sizes decide who waits for a receive, messages meet as traced, and "
         "collectives keep their algorithms; links and memory are not shared",
         f"over latency, bandwidth and speed of computing together the runtime is "
@@ -527,7 +403,7 @@ def _notes(run: Document) -> list[str]:
     ]
     if "tiers" in run["network"]:
         name = run["tiers"][-1]["name"]
-        told.append(f"latency and bandwidth change{_DISTANCES[name]}, for all sizes alike")
+        told.append(f"latency and bandwidth change {_DISTANCES[name]}, for all sizes alike")
     measured, runtime = run["measured_runtime"], run["runtime"]
     if measured is not None and runtime and measured / runtime > _UNLIKE:
         told.append(

@@ -42,7 +42,7 @@ COMMANDS = (
     "whatif tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "whatif tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
     "--algorithm allreduce=ring --rank-speed 0=2",
-    "whatif tests/data/comd.4.prv.gz --network smpi --send-is-detached-thresh 1KiB",
+    "whatif tests/data/comd.4.prv.gz --network smpi",
     "whatif tests/data/comd.4.prv.gz --send-overhead 1us --receive-overhead 1us",
     "whatif tests/data/comd.4.prv.gz --machine examples/profiles/two-core-vm.json",
     "whatif tests/data/comd.4.prv.gz --latency 1us --mapping block:1 --links 1 --links-within 1",

@@ -11,7 +11,8 @@ import pytest
 import popmodel
 from popmodel.base.errors import ReplayError
 from popmodel.network.network import Network
-from popmodel.simulator import Replayer, replayer
+from popmodel.sensitivity import scenarios
+from popmodel.simulator import Replayer
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.simulator.replayer import replays_once
 
@@ -35,7 +36,7 @@ def test_scenarios_and_baseline_share_one_ideal_replay(
             seen[:] = given
             return found
 
-    monkeypatch.setattr(replayer, "Replayer", Counted)
+    monkeypatch.setattr(scenarios, "Replayer", Counted)
     popmodel.whatif(TRACE, latency=["1us", "20us"], metrics=True, against=against)
     assert len(seen) == 4  # two scenarios, the ideal network, and one that is slow
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from popmodel.base.documents import read_text
-from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.errors import UsageError
 from popmodel.base.units import parse_bandwidth, parse_size, parse_time, parse_values
-from popmodel.network.collectives import Fans, Selection, parse_selection, read_fans
+from popmodel.network.collectives import Selection, parse_selection
 from popmodel.network.dimemas_cfg import Machine, is_configuration, read
-from popmodel.network.network import COST_FACTORS, PRESETS, Network, check_sharing, preset
+from popmodel.network.network import PRESETS, Network, check_sharing, preset
 from popmodel.network.placement import RankMapping, Speeds, listed, parse_mapping, parse_speeds
 from popmodel.network.topology import FatTree, Torus, read_topology
 
@@ -47,18 +47,6 @@ def _factor(text: str) -> float:
             "write 2 for CPUs twice as fast as in the trace",
         )
     return found
-
-
-def _cost(text: str) -> str | Fans:
-    """The cost of collectives: a factor by name, or factors and sizes in a file of Dimemas."""
-    if Path(text).is_file():
-        return read_fans(text, read_text(text))
-    if text not in COST_FACTORS:
-        raise UsageError(
-            f"unknown cost of collectives {text!r}",
-            did_you_mean(text, COST_FACTORS, f"one of {', '.join(COST_FACTORS)}, or a file"),
-        )
-    return text
 
 
 def _mapping(text: str) -> RankMapping | None:
@@ -99,7 +87,6 @@ _QUANTITIES: Mapping[str, Callable[[str], float]] = {
     "latency": parse_time,
     "bandwidth": parse_bandwidth,
     "eager_threshold": parse_size,
-    "send_is_detached_thresh": parse_size,
     "send_overhead": parse_time,
     "receive_overhead": parse_time,
     "cpu_factor": _factor,
@@ -108,7 +95,6 @@ _QUANTITIES: Mapping[str, Callable[[str], float]] = {
 _OTHERS: Mapping[str, Callable[[str], Any]] = {
     "network": _base,
     "collectives": lambda text: Network(collectives=text).collectives,
-    "collective_cost": _cost,
     "algorithm": parse_selection,
     "mapping": _mapping,
     "rank_speed": parse_speeds,
@@ -119,7 +105,7 @@ _OTHERS: Mapping[str, Callable[[str], Any]] = {
     "topology": read_topology,
 }
 _WITH_COMMAS = ("algorithm", "rank_speed")
-_READ = (Network, Machine, FatTree, Torus, RankMapping, Selection, Speeds, Fans, dict)
+_READ = (Network, Machine, FatTree, Torus, RankMapping, Selection, Speeds, dict)
 """What is taken as it is."""
 
 
@@ -213,16 +199,9 @@ def _readings(names: list[str], algorithms: list[Selection]) -> list[Change]:
 
 def changed(base: Network | Machine, change: Change, processes: int) -> Network:
     """A network with changes; a machine of Dimemas as the network between some processes."""
-    smpi = isinstance(base, Network) and base.rules == "smpi"
-    if "send_is_detached_thresh" in change and not smpi:
-        name = base.name if isinstance(base, Network) else base.path
-        raise UsageError(
-            f"send-is-detached-thresh: no option of {name}, only of SimGrid SMPI",
-            "use --network smpi (network='smpi' in Python)",
-        )
     if isinstance(base, Network):
         return base.with_(**change)
-    for name in ("latency", "bandwidth", "mapping", "collective_cost"):
+    for name in ("latency", "bandwidth", "mapping"):
         if name in change:
             raise UsageError(
                 f"{name.replace('_', ' ')}: already set by {base.path}",
