@@ -1,10 +1,10 @@
 """A signature from source code: what a program does, read from its files without running it.
 
-A front end (`c_family`) turns files into one intermediate form (`intermediate_form`). The
-interpreter carries it out with symbols for what only a run knows (`symbolic_memory`,
-`symbolic_evaluation`, `interpreter`, and `mpi_arguments` for calls of MPI), and notes loops,
-messages and OpenMP (`source_events`). `loop_costs` counts what an iteration does, and `draft`
-writes all that as items of a signature, with ``"?"`` for what nobody can know.
+A front end (`c_family`, `fortran_family`) turns files into one intermediate form
+(`intermediate_form`). The interpreter carries it out with symbols for what only a run knows
+(`symbolic_memory`, `symbolic_evaluation`, `interpreter`, and `mpi_arguments` for calls of MPI), and
+notes loops, messages and OpenMP (`source_events`). `loop_costs` counts what an iteration does, and
+`draft` writes all that as items of a signature, with ``"?"`` for what nobody can know.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from popmodel.base.errors import FileError, UsageError
-from popmodel.source import c_family
+from popmodel.source import c_family, fortran_family
 from popmodel.source.draft import Draft
+from popmodel.source.intermediate_form import SourceProgram
 from popmodel.source.interpreter import Interpreter
 
 
 def is_source(path: str) -> bool:
     """Whether a file is source code that is read, by its suffix."""
-    return Path(path).suffix in c_family.SUFFIXES
+    return Path(path).suffix in (*c_family.SUFFIXES, *fortran_family.SUFFIXES)
 
 
 def signature_of_source(
@@ -32,7 +33,7 @@ def signature_of_source(
     Parameters
     ----------
     paths : sequence of path
-        Files of C or C++, one of them with `main`.
+        Files of C, C++ or Fortran, one of them with `main` or the program.
     name : str
         Of the application.
     options : sequence of str
@@ -60,7 +61,16 @@ def signature_of_source(
             raise FileError(
                 file, f"cannot be read: {error.strerror}", hint="check the path"
             ) from error
-    program = c_family.read(files, options)
+    program = SourceProgram({}, {}, ())
+    for family in (c_family, fortran_family):
+        own = [file for file in files if file.suffix in family.SUFFIXES]
+        if own:
+            part = family.read(own, options)
+            program = SourceProgram(
+                {**program.functions, **part.functions},
+                {**program.variables, **part.variables},
+                (*program.problems, *part.problems),
+            )
     entries = [one for one in program.functions.values() if one.name == "main"]
     if len(entries) != 1:
         found = "no main" if not entries else f"main {len(entries)} times"

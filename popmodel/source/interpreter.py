@@ -27,6 +27,7 @@ from popmodel.source.intermediate_form import (
     Leave,
     Literal,
     Loop,
+    SourceFunction,
     SourceOperation,
     SourcePlace,
     SourceProgram,
@@ -57,6 +58,15 @@ class Interpreter(SymbolicEvaluation):
 
     def __init__(self, program: SourceProgram) -> None:
         super().__init__(program)
+        self._messages: dict[str, bool] = {}  # By functions, as `has_messages`
+
+    def has_messages(self, function: SourceFunction) -> bool:
+        """Whether a function sends messages or has directives, calls included."""
+        if function.key not in self._messages:
+            self._messages[function.key] = any(
+                _has_events(statement, self.program, (function.key,)) for statement in function.body
+            )
+        return self._messages[function.key]
 
     def run(self, entry: str = "main") -> None:
         """Carry the program out from a function on."""
@@ -124,6 +134,8 @@ class Interpreter(SymbolicEvaluation):
         variable = declaration.variable
         memory = self.allocate(variable.name, variable.type)
         self.frames[-1].variables[variable.key] = memory
+        if variable.type.kind in ("int", "real"):
+            self.frames[-1].own.append(memory)
         if declaration.value is not None:
             self._initialise(memory, (), declaration.value, variable.type)
             self._name_parameter(self.state.get(memory, {}).get(()), variable.name)
@@ -306,7 +318,6 @@ class Interpreter(SymbolicEvaluation):
         turn: dict[tuple[int, tuple[Any, ...]], Any] = {}
         after: dict[tuple[int, tuple[Any, ...]], Any] = {}
         for (memory, path), (old, new) in changed.items():
-            text = named(self.memories[memory].name, path)
             if isinstance(old, sympy.Expr) and isinstance(new, sympy.Expr):
                 by = sympy.expand(new - old)
                 if (
@@ -340,10 +351,14 @@ class Interpreter(SymbolicEvaluation):
                     UnfollowedReal(),
                 )
             elif isinstance(new, sympy.Expr):
+                text = named(self.memories[memory].name, path)
                 turn[memory, path] = self.symbol(text, place, frozenset((variable,)))
                 after[memory, path] = self.symbol(text, place)
             else:
                 turn[memory, path] = after[memory, path] = new
+        if self.is_dry:  # only what the loop leaves matters
+            self._set(after)
+            return
         self._set({**turn, **fixed})
         events, tally, nest, plain = self.events, self.tally, self.nest, self._is_plain(body)
         self.events = []

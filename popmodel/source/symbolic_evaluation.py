@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -42,6 +43,8 @@ from popmodel.source.symbolic_memory import (
 
 MOST_STEPS = 50_000
 """Statements, beyond which calls are not followed any more."""
+MOST_WITHOUT_MESSAGES = 2_000
+"""Statements of a function that sends nothing, such as one that reads texts, all calls together."""
 DEEPEST = 40
 """Calls inside of each other that are followed."""
 _ALLOCATORS = ("malloc", "calloc", "realloc", "aligned_alloc", "operator new", "operator new[]")
@@ -150,6 +153,7 @@ class Frame:
     function: SourceFunction
     variables: dict[str, int]
     returns: list[tuple[sympy.Basic, Any]] = field(default_factory=list)
+    own: list[int] = field(default_factory=list)  # Blocks of memory that end with the call
 
 
 class Ended(Exception):
@@ -177,7 +181,12 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         self.is_dry = 0  # Inside of a trial of a loop's body
         self.number = 0  # Of loops and conditions so far
         self.steps = 0  # Statements that were carried out
+        self.spent: Counter[str] = Counter()  # The same, of functions
         self.mpi = mpi_arguments.MpiCalls(self)
+
+    @abstractmethod
+    def has_messages(self, function: SourceFunction) -> bool:
+        """Whether a function sends messages or has directives, calls included."""
 
     @abstractmethod
     def carry_out(self, body: Body) -> tuple[str | None, Any]:
@@ -256,18 +265,25 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         ):
             self.note(f"{function.place}: {function.name} calls itself: followed twice")
             return self._anything(function.type, function.name, function.place)
-        frame = Frame(function, {})
+        if self.spent[function.key] > MOST_WITHOUT_MESSAGES and not self.has_messages(function):
+            self.note(f"{function.place}: {function.name} is followed for its first calls only")
+            return self._anything(function.type, function.name, function.place)
+        frame, before = Frame(function, {}), self.steps
         for variable, argument in zip(function.parameters, arguments, strict=False):
             if variable.type.kind == "record" and isinstance(argument, Pointer):
                 frame.variables[variable.key] = argument.memory
                 continue
             memory = frame.variables[variable.key] = self.allocate(variable.name, variable.type)
+            frame.own.append(memory)
             self.state[memory] = {(): argument}
         self.frames.append(frame)
         try:
             flow, value = self.carry_out(function.body)
         finally:
             self.frames.pop()
+            self.spent[function.key] += self.steps - before
+            for memory in frame.own:  # nothing points to them any more
+                self.state.pop(memory, None)
         if flow != "return":
             value = UnfollowedReal()
         for condition, other in reversed(frame.returns):
@@ -524,7 +540,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         found: sympy.Expr
         if operator in "+-*":
             found = {"+": a + b, "-": a - b, "*": a * b}[operator]
-            found = sympy.expand(found) if found.count_ops() < LARGEST else found
+            found = sympy.expand(found) if _parts(found) < LARGEST else found
         elif operator == "/":
             if b == 0:
                 return self.symbol("division by zero", SourcePlace("?", 0))
@@ -547,7 +563,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             )
         else:
             return self.symbol("bits", SourcePlace("?", 0), self.dependence(a) | self.dependence(b))
-        if found.count_ops() > LARGEST:
+        if _parts(found) > LARGEST:
             return self.symbol("long formula", SourcePlace("?", 0), self.dependence(found))
         return found
 
@@ -623,6 +639,12 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         if isinstance(place, SourcePlace):
             return place
         return self.frames[-1].function.place if self.frames else SourcePlace("?", 0)
+
+
+@lru_cache(200_000)
+def _parts(formula: sympy.Basic) -> int:
+    """How many operations and symbols a formula has."""
+    return 1 + sum(map(_parts, formula.args))
 
 
 def _exact(index: Any, interpreter: SymbolicEvaluation, target: Element) -> sympy.Expr:
