@@ -1,0 +1,220 @@
+"""Programs in Fortran, and the items that they become: those of the same program in C."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from popmodel.base.errors import UsageError
+from popmodel.source import signature_of_source
+
+HEAT = """
+module sizes
+  implicit none
+  integer, parameter :: dp = kind(1.d0)
+  integer :: n, left, right
+end module
+program heat
+  use mpi
+  use sizes
+  implicit none
+  integer :: steps, rank, nprocs, ierr, step, i, j, nl
+  real(dp), allocatable :: u(:,:), v(:,:)
+  real(dp) :: diff, total
+  character(len=32) :: arg
+  call MPI_Init(ierr)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
+  call MPI_Comm_size(MPI_COMM_WORLD, nprocs, ierr)
+  call get_command_argument(1, arg)
+  read(arg,*) n
+  call get_command_argument(2, arg)
+  read(arg,*) steps
+  nl = n/nprocs
+  left = rank - 1
+  right = rank + 1
+  if (rank == 0) left = MPI_PROC_NULL
+  if (rank == nprocs - 1) right = MPI_PROC_NULL
+  allocate(u(0:n+1, 0:nl+1), v(0:n+1, 0:nl+1))
+  do step = 1, steps
+    call exchange(u, nl)
+    diff = 0.0_dp
+    !$omp parallel do private(i) &
+    !$omp& reduction(+:diff)
+    do j = 1, nl
+      do i = 1, n
+        v(i,j) = 0.25_dp*(u(i-1,j) + u(i+1,j) + u(i,j-1) + u(i,j+1))
+        diff = diff + (v(i,j) - u(i,j))**2
+      end do
+    end do
+    !$omp end parallel do
+    if (mod(step, 10) == 0) then
+      call MPI_Allreduce(diff, total, 1, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, ierr)
+    end if
+    u(1:n,1:nl) = v(1:n,1:nl)
+  end do
+  call MPI_Finalize(ierr)
+contains
+  subroutine exchange(a, nl)
+    integer, intent(in) :: nl
+    real(dp), intent(inout) :: a(0:n+1, 0:nl+1)
+    integer :: st(MPI_STATUS_SIZE), e
+    call MPI_Sendrecv(a(1,1), n, MPI_DOUBLE_PRECISION, left, 0, a(1,nl+1), n, &
+      MPI_DOUBLE_PRECISION, right, 0, MPI_COMM_WORLD, st, e)
+  end subroutine
+end program
+"""
+
+
+def written(folder: Path, text: str, name: str = "app.f90") -> dict[str, Any]:
+    """The signature of a program."""
+    (folder / name).write_text(text)
+    return tomllib.loads(signature_of_source([folder / name], "app")[0])
+
+
+def items(program: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    return [next(iter(item.items())) for item in program]
+
+
+def test_a_stencil_has_its_loops_messages_and_parameters(tmp_path: Path) -> None:
+    document = written(tmp_path, HEAT)
+    assert document["params"] == {"n": "?", "steps": "?"}
+    (step,) = document["program"]
+    assert step["loop"] == {"name": "step", "count": "steps"}
+    found = dict(items(step["body"]))
+    sweep, copy = found["parallel"], found["serial"]
+    assert (sweep["trip"], sweep["inner"]) == ("floor(n/P)", "n")
+    assert (sweep["flops"], sweep["loads"], sweep["stores"]) == (8, 5, 1)
+    assert sweep["constructs"]["reduction"] == 1
+    assert (copy["trip"], copy["loads"], copy["stores"]) == ("n*floor(n/P)", 1, 1)
+    assert (found["shift"]["by"], found["shift"]["bytes"]) == (-1, "8*n")
+    assert (found["collective"]["op"], found["collective"]["every"]) == ("allreduce", 10)
+
+
+def test_fixed_form_with_included_common_blocks_is_read(tmp_path: Path) -> None:
+    (tmp_path / "grid.h").write_text(
+        "c     sizes of the grid\n      integer nx, ny\n      common /grid/ nx, ny\n"
+    )
+    document = written(
+        tmp_path,
+        """\
+      program main
+      include 'grid.h'
+      include 'mpif.h'
+      double precision a(100), s, t
+      integer ierr
+      call mpi_init(ierr)
+      read(*,*) nx, ny
+      call work(a, s)
+      call mpi_reduce(s, t, 1, MPI_DOUBLE_PRECISION, MPI_SUM, 0,
+     >     MPI_COMM_WORLD, ierr)
+      call mpi_finalize(ierr)
+      end
+      subroutine work(a, s)
+      include 'grid.h'
+      double precision a(*), s
+      integer i
+c$omp parallel do
+c$omp& schedule(static)
+      do i = 1, nx*ny
+         a(i) = a(i)*2.0d0 + 1.0d0
+      enddo
+      s = sum(a(1:nx))
+      end
+""",
+        "app.f",
+    )
+    assert set(document["params"]) == {"nx", "ny"}
+    found = dict(items(document["program"]))
+    assert found["parallel"]["trip"] == "nx*ny"
+    assert (found["parallel"]["flops"], found["parallel"]["loads"]) == (2, 1)
+    assert (found["serial"]["trip"], found["serial"]["flops"]) == ("nx", 1)
+    assert (found["collective"]["op"], found["collective"]["bytes"]) == ("reduce", 8)
+
+
+def test_arguments_are_passed_by_address_and_records_have_members(tmp_path: Path) -> None:
+    document = written(
+        tmp_path,
+        """
+module cells
+  type block
+    integer :: low, high
+    real(8), allocatable :: x(:)
+  end type
+  type(block) :: own
+contains
+  subroutine bounds(n, low, high)
+    integer, intent(in) :: n
+    integer, intent(out) :: low, high
+    low = 1
+    high = 2*n
+  end subroutine
+  subroutine scale(b)
+    type(block), intent(inout) :: b
+    integer :: i
+    do i = b%low, b%high
+      b%x(i) = b%x(i)*0.5
+    end do
+  end subroutine
+end module
+program p
+  use cells
+  integer :: n
+  namelist /input/ n
+  read(5, nml=input)
+  call bounds(n, own%low, own%high)
+  call scale(own)
+end program
+""",
+    )
+    assert set(document["params"]) == {"n"}
+    (item,) = document["program"]
+    assert item["serial"]["trip"] == "2*n"
+    assert (item["serial"]["flops"], item["serial"]["stores"]) == (1, 1)
+
+
+def test_conditions_of_the_preprocessor_are_followed(tmp_path: Path) -> None:
+    text = """
+program p
+#ifdef SMALL
+  integer, parameter :: n = 1000
+#else
+  integer, parameter :: n = 2000
+#endif
+  real :: a(n)
+  integer :: i
+  do i = 1, n
+    a(i) = a(i) + 1.0
+  end do
+end program
+"""
+    (tmp_path / "app.F90").write_text(text)
+    for options, turns in (([], 2000), (["-DSMALL"], 1000)):
+        found, _ = signature_of_source([tmp_path / "app.F90"], "app", options)
+        assert tomllib.loads(found)["program"][0]["serial"]["trip"] == turns
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "program",
+        "end program end end",
+        "subroutine s(\ncall s(s(s(\nend",
+        "program p\n  x = ((((\nend program",
+        "program p\n  include 'nowhere.h'\n  call q%r(1)\n  a(:) = b(:,:)\nend program",
+        "program p\n  do\n    cycle\n  end do\n  goto 10\nend program",
+        "program p\n  i = " + "(" * 3000 + "1" + ")" * 3000 + "\nend program",
+        "program p\n" + "  x = 1\n" * 20_000 + "end program",
+    ],
+)
+def test_broken_source_is_answered_in_one_line_or_read_as_far_as_it_goes(
+    text: str, tmp_path: Path
+) -> None:
+    (tmp_path / "app.f90").write_text(text)
+    try:
+        signature_of_source([tmp_path / "app.f90"], "app")
+    except UsageError as error:
+        assert "no main" in error.message
