@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from popmodel.base.errors import PopmodelError, UsageError, did_you_mean
@@ -733,35 +734,30 @@ def _fitted(
     if original is not None:
         as_written = signatures.from_text(original, before.path)
         text = text_of(original, as_written, after, values, date.today())
-    calibration = summary(fitted, values, subject(before, profile, fitted.settings))
-    constants = [{"name": key, **one} for key, one in calibration["constants"].items()]
+    said = summary(fitted, values, subject(before, profile, fitted.settings))
     facts = {
         **(found.facts if isinstance(found, FoundSignature) else {}),
-        "values": constants,
-        "fidelity": [
-            {
-                "run": _split_name(row),
-                "processes": row["processes"],
-                "threads": row["threads"],
-                "parameters": row["parameters"],
-                "measured": sorted(row["measured"])[len(row["measured"]) // 2],
-                "replayed": row["value"],
-            }
-            for row in calibration["left_out"]
-        ],
-        "caveats": calibration["warnings"],
-        "notes": calibration["verdict"],
+        "values": said.values,
+        "fidelity": [_left_out_run(row) for row in said.facts["left_out"]],
+        "caveats": fitted.warnings,
+        "notes": said.verdict,
         "unknown": [
             {"name": one["name"], "source": "constant", "place": one["why"]}
-            for one in constants
+            for one in said.values
             if one["value"] is None
         ],
-        "calibration": calibration,
+        "calibration": said.facts,
     }
     every = (*files, profile.path, *measured.files)
     return FoundSignature(before.name, text, every, (*origins, "runs"), facts, fitted=fitted)
 
 
-def _split_name(row: Mapping[str, Any]) -> str:
+def _left_out_run(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration as measured and as predicted from the others."""
     values = "".join(f", {name}={value:g}" for name, value in row["parameters"].items())
-    return f"{row['processes']} x {row['threads']}{values}"
+    return {
+        "run": f"{row['processes']} x {row['threads']}{values}",
+        **{key: row[key] for key in ("processes", "threads", "parameters")},
+        "measured": median(row["measured"]),
+        "replayed": row["value"],
+    }

@@ -41,14 +41,14 @@ Entry = Mapping[str, Any]
 def blocks(document: Document) -> list[Section]:
     """The verdict, constants, configurations left out, what to run next, and how to go on."""
     fit = document["calibration"]
-    verdict = notes(fit["verdict"])
+    verdict = notes(document["notes"])
     about = (("machine", machine(fit)), ("run to run", f"{percent(fit['noise'])} %"))
     return [
         omitted(fit),
-        _warned(fit["warnings"]),
+        _warned(document["caveats"]),
         (Title(application(fit), (plural(fit["runs"], "run"),)), *verdict[:_SHOWN]),
         (Further((verdict[_SHOWN:], (Facts(about),))),),
-        _brief(_constants(fit["constants"])),
+        _brief(_constants(document["values"])),
         (Further((_inputs(fit["inputs"]), _terms(fit["terms"]))),),
         _brief(_left_out(fit["left_out"])),
         _next(fit),
@@ -79,12 +79,8 @@ def _brief(table: TableBlock | None) -> Section:
 def records(document: Document) -> list[Record]:
     """A row for every input: before and after."""
     rows: list[Record] = []
-    constants = [
-        {"name": key, "kind": "program", "unit": one["unit"], "before": one["before"], "after": one}
-        | {"learnt": one["learnt"]}
-        for key, one in document["constants"].items()
-    ]
-    for one in [*constants, *document["inputs"]]:
+    constants = [{**one, "kind": "program", "after": one} for one in document["values"]]
+    for one in [*constants, *document["calibration"]["inputs"]]:
         row = {"input": one["name"], "kind": one["kind"], "unit": one["unit"]}
         for when in ("before", "after"):
             values = {key: one[when][key] for key in ("value", "low", "high")}
@@ -93,25 +89,16 @@ def records(document: Document) -> list[Record]:
     return rows
 
 
-def _constants(constants: Mapping[str, Entry]) -> TableBlock | None:
+def _constants(values: Sequence[Entry]) -> TableBlock | None:
     """Numbers of the signature, what was learnt most first; some the runs do not tell."""
-    by_learnt = sorted(constants.items(), key=lambda item: -item[1]["learnt"])
-    return _compared(
-        "constants",
-        [(key, one["unit"], one["before"], one, one["learnt"]) for key, one in by_learnt],
-    )
+    by_learnt = sorted(values, key=lambda one: -one["learnt"])
+    return _compared("constants", [{**one, "after": one} for one in by_learnt])
 
 
 def _inputs(inputs: Sequence[Entry]) -> Section:
     """What the runs taught of the machine and of the laws: what moved or narrowed most."""
     some = [one for one in inputs if one["kind"] in _KINDS and _told(one) > _SEEN]
-    table = _compared(
-        "machine and laws",
-        [
-            (one["name"], one["unit"], one["before"], one["after"], one["learnt"])
-            for one in sorted(some, key=lambda one: -_told(one))
-        ],
-    )
+    table = _compared("machine and laws", sorted(some, key=lambda one: -_told(one)))
     return () if table is None else (table,)
 
 
@@ -123,27 +110,21 @@ def _told(one: Entry) -> float:
     return float(max(one["learnt"] or 0.0, moved))
 
 
-def _compared(
-    title: str, rows: Sequence[tuple[str, str | None, Entry, Entry, float | None]]
-) -> TableBlock | None:
+def _compared(title: str, inputs: Sequence[Entry]) -> TableBlock | None:
     """Numbers before and after."""
-    lines = [
-        TableRow(
-            f"{key}, {unit}" if unit not in (None, "", "1") else key,
-            texts(
-                (
-                    "?" if before["value"] is None else f"{before['value']:.4g}",
-                    "not told" if after["value"] is None else f"{after['value']:.4g}",
-                    "" if after["low"] is None else f"{after['low']:.3g}..{after['high']:.3g}",
-                    "-" if learnt is None else f"{percent(learnt, 0)} %",
-                )
-            ),
-            depth=1,
+    rows = []
+    for one in inputs:
+        after, unit, learnt = one["after"], one["unit"], one["learnt"]
+        cells = (
+            "?" if one["before"]["value"] is None else f"{one['before']['value']:.4g}",
+            "not told" if after["value"] is None else f"{after['value']:.4g}",
+            "" if after["low"] is None else f"{after['low']:.3g}..{after['high']:.3g}",
+            "-" if learnt is None else f"{percent(learnt, 0)} %",
         )
-        for key, unit, before, after, learnt in rows
-    ]
+        label = one["name"] if unit in (None, "", "1") else f"{one['name']}, {unit}"
+        rows.append(TableRow(label, texts(cells), depth=1))
     columns = heads(("before", "fitted", "90 %", "learnt"))
-    return TableBlock(columns, tuple(lines), title) if lines else None
+    return TableBlock(columns, tuple(rows), title) if rows else None
 
 
 def _left_out(left_out: Sequence[Entry]) -> TableBlock:

@@ -61,7 +61,7 @@ def records(document: Document) -> list[Record]:
     """One line per value; of a fit also what was known before, and of the machine and the laws."""
     head = {"application": document["application"]}
     if "calibration" in document:
-        return [{**head, **row} for row in calibration_tables.records(document["calibration"])]
+        return [{**head, **row} for row in calibration_tables.records(document)]
     keys = ("name", "value", "low", "high", "unit", "origin", "source")
     return [{**head, **{key: one[key] for key in keys}} for one in document["values"]]
 

@@ -111,8 +111,8 @@ RARE = {
     "popmodel/signature-from/1": (
         r"(unknown|notes|caveats)\[\].*|source\.items\..*|traces\.laws\[\]\.(notes\[\]|rejected\[\].*)|"
         r"(values\[\]\.(learnt|why|before\..*))|calibration\.("
-        r"(application|constants|suspect_runs\[\]|measure_next\[\]|terms\[\]\.amplitude)\..*|"
-        r"warnings\[\]|machine\.noisy\[\])"
+        r"(application|suspect_runs\[\]|measure_next\[\]|terms\[\]\.amplitude)\..*|"
+        r"machine\.noisy\[\])"
     ),
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
     "popmodel/splits/1": (

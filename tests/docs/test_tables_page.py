@@ -43,10 +43,11 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
     "predict": lambda: [popmodel.predict(procs=4, draws=0)],
     "sweep": lambda: [popmodel.predict(cores=64, draws=0)],
     "signature": lambda: [
+        popmodel.signature(TRACE),
         popmodel.signature(
             ["stencil3d", ROOT / "examples" / "stencil3d" / "two-core-vm.csv"],
             machine=ROOT / "examples" / "profiles" / "two-core-vm.json",
-        )
+        ),
     ],
     "validate": lambda: [popmodel.validate("stencil3d", TRACE, settings={"N": 200})],
 }

@@ -22,14 +22,13 @@ QUIET: dict[str, Any] = {
     ],
     "error_scale": 1.4,
     "noise": 0.04,
-    "constants": {"rate": {"value": 1.0}},
-    "identifiable": {"inputs": []},
     "suspect_runs": [],
 }
+RATE = [{"name": "rate", "value": 1.0}]
 
 
 def test_errors_of_what_was_left_out_come_first() -> None:
-    assert verdict(QUIET) == [
+    assert verdict(QUIET, RATE) == [
         "3 configurations, each predicted from the others: median error 2.1 % (uncalibrated "
         "24.0 %), 5 of 6 runs inside the 90 % interval",
         "learnt: rate",
@@ -38,14 +37,14 @@ def test_errors_of_what_was_left_out_come_first() -> None:
 
 def test_sizes_that_were_left_out_come_next() -> None:
     sizes = {"sizes": 2, "parameters": ["N"], "median_error": 0.31, "runs": 18, "covered": 7}
-    assert verdict(QUIET | {"accuracy_of_sizes": sizes})[1] == (
+    assert verdict(QUIET | {"accuracy_of_sizes": sizes}, RATE)[1] == (
         "2 sizes (N), each predicted from the others: median error 31.0 %, 7 of 18 runs inside the "
         "90 % interval"
     )
 
 
 def test_nothing_is_to_be_trusted_where_runs_miss_what_the_others_say() -> None:
-    assert verdict(QUIET | {"error_scale": 2.84})[0] == (
+    assert verdict(QUIET | {"error_scale": 2.84}, RATE)[0] == (
         "not to be trusted yet: runs miss what the others say of them by 2.8 times what is "
         "announced, 4 x 2 most, and intervals are wider by that: are all of demo, with their "
         "parameters and units, and undisturbed?"
@@ -53,15 +52,14 @@ def test_nothing_is_to_be_trusted_where_runs_miss_what_the_others_say() -> None:
 
 
 def test_runs_that_vary_much_are_told_of() -> None:
-    assert verdict(QUIET | {"noise": 0.148})[1] == (
+    assert verdict(QUIET | {"noise": 0.148}, RATE)[1] == (
         "runs of one configuration vary by 15 %, which no prediction is better than: repeat them "
         "on a quiet machine"
     )
 
 
 def test_what_cannot_be_told_is_said() -> None:
-    doubts = {"inputs": [{"name": "memory.bsat", "at_bound": True}]}
-    told = verdict(QUIET | {"constants": {"c": {"value": None}}, "identifiable": doubts})
+    told = verdict(QUIET, [{"name": "c", "value": None}], ["memory.bsat"])
     assert told[1:] == [
         "not told by these runs: c",
         "far outside the interval stated before: memory.bsat",
@@ -73,7 +71,7 @@ def test_suspects_are_named_with_their_place() -> None:
         {"source": "runs.csv", "line": 5, "factor": 2.031, "probability": 0.9996},
         {"source": "a.prv", "line": None, "factor": 0.5, "probability": 0.42},
     ]
-    assert verdict(QUIET | {"suspect_runs": runs})[2:] == [
+    assert verdict(QUIET | {"suspect_runs": runs}, RATE)[2:] == [
         "suspect: runs.csv:5 took 2.03 times what the other runs say; disturbed with probability "
         "100 %, it hardly counts",
         "suspect: a.prv took 0.50 times what the other runs say; nothing that disturbs a run makes "
@@ -82,5 +80,5 @@ def test_suspects_are_named_with_their_place() -> None:
 
 
 def test_without_constants_the_runs_teach_of_the_rest() -> None:
-    (_, told) = verdict(QUIET | {"constants": {}})
+    (_, told) = verdict(QUIET, [])
     assert told.startswith("demo has no constant with an interval that the runs depend on")
