@@ -214,11 +214,9 @@ def _explanation(name: str, families: Mapping[str, Family]) -> dict[str, Any] | 
 
 
 def _without_unit(name: str) -> list[str]:
-    """A name without the unit that screens write behind it."""
+    """A name without the unit that screens write behind it, and without brackets."""
     bare = name.strip().rstrip(":")
-    units = (", s", ", %", " %", " s", ", ratios", ",")
-    shorter = [bare.removesuffix(unit).strip() for unit in units if bare.endswith(unit)]
-    return [bare, *shorter, bare.strip("()")]
+    return [bare, re.sub(r"(, ([mun]?s|%|ratios)| %| s|,)$", "", bare).strip(), bare.strip("()")]
 
 
 def _catalogue(

@@ -15,6 +15,7 @@ import pytest
 from patience import GENEROUS
 from real_mpi import Mpi
 
+import popmodel as package
 from popmodel.machines.host.toolchain import find_compiler
 
 from .traced_programs import Call, Traced, document_of, environment
@@ -71,7 +72,7 @@ def test_the_stencil_is_in_its_trace(
     }  # fmt: skip
 
     trace = str(tmp_path / "run.prv.gz")
-    info = document_of(popmodel, "info", trace)
+    info = package.inspect(trace).to_dict()["info"]
     assert (info["processes"], info["threads"]) == (ranks, threads)
     assert info["records"]["messages"] == told["messages"]
     (run,) = document_of(popmodel, "metrics", trace)["runs"]
@@ -125,7 +126,7 @@ def test_an_openmp_program_is_traced(
 ) -> None:
     done = traced(programs["openmp"], options=("-o", "omp.prv"))
     assert (done.returncode, done.stdout) == (0, "sum 2.4975e+06\n")
-    info = document_of(popmodel, "info", str(tmp_path / "omp.prv"))
+    info = package.inspect(str(tmp_path / "omp.prv")).to_dict()["info"]
     assert (info["processes"], info["threads"]) == (1, 2)
     (run,) = document_of(popmodel, "metrics", str(tmp_path / "omp.prv"))["runs"]
     assert run["runtime"] > 0
@@ -133,11 +134,11 @@ def test_an_openmp_program_is_traced(
 
 @pytest.mark.long
 def test_openmp_can_be_left_out(
-    mpi: Mpi, programs: dict[str, Path], traced: Traced, tmp_path: Path, popmodel: Call
+    mpi: Mpi, programs: dict[str, Path], traced: Traced, tmp_path: Path
 ) -> None:
     words = (mpi.mpirun, "-n", "2", programs["stencil3d"], "8", "2")
     traced(*words, options=("--openmp", "off"), OMP_NUM_THREADS="2")
-    info = document_of(popmodel, "info", str(tmp_path / "stencil3d.prv.gz"))
+    info = package.inspect(str(tmp_path / "stencil3d.prv.gz")).to_dict()["info"]
     assert info["threads"] == 1
 
 
@@ -375,8 +376,8 @@ def test_a_script_that_runs_mpi_several_times_gives_a_trace_of_each(
     assert done.returncode == 0, done.stderr
     assert "run 1 of 2\n" in done.stderr
     assert "popmodel metrics x.run2.prv.gz" in done.stderr
-    read = [popmodel("info", f"x.run{run}.prv.gz", "--format", "json")[1] for run in (1, 2)]
-    assert [json.loads(text)["processes"] for text in read] == [1, 2]
+    read = [package.inspect(f"x.run{run}.prv.gz").to_dict()["info"] for run in (1, 2)]
+    assert [info["processes"] for info in read] == [1, 2]
     # Nor is one of several replaced unasked.
     merging = ("trace", "merge", "x.raw", "-o", "x.prv.gz", "--format", "json")
     status, _, err = popmodel(*merging)
