@@ -100,10 +100,10 @@ def test_a_replay_of_it_is_the_replay_of_the_trace(
     assert runtimes[1] == pytest.approx(runtimes[0], rel=1e-9)
 
 
-def test_info_and_metrics_of_it(popmodel: Call, tmp_path: Path) -> None:
+def test_contents_and_metrics_of_it(popmodel: Call, tmp_path: Path) -> None:
     path = tmp_path / "x.goal"
     path.write_text("num_ranks 1\nrank 0 {\nsend 8b to 0\nrecv 8b from 0\ncalc 2000\n}\n")
-    status, out, _ = popmodel("info", str(path))
+    status, out, _ = popmodel("inspect", str(path), "--show", "info")
     assert status == 0
     assert "computation  up to 2.000 us per process; no run times\n" in out
     assert "messages     8 B each; 8 B in total\n" in out
