@@ -26,7 +26,7 @@ def section(contents: Contents) -> Section | None:
     families = [family for family in load_families().values() if _is_shown(family, runs)]
     if not families:
         return None
-    chosen = _chosen(runs, families)
+    chosen = _chosen(contents, runs, families)
     context = {
         "runs": [_head(run) for run in runs],
         "families": [
@@ -36,7 +36,6 @@ def section(contents: Contents) -> Section | None:
     }
     data = {
         "family": chosen,
-        "metric": {family.id: _worst(contents, family, runs) for family in families},
         "runs": [
             {"name": one.name, "runtime": one.runtime.value, "threads": one.threads} for one in runs
         ],
@@ -54,28 +53,20 @@ def _is_shown(family: Family, runs: Sequence[PageColumn]) -> bool:
     return any(run.metrics.get(family.id) for run in runs if run.compared or family.id != SCALING)
 
 
-def _chosen(runs: Sequence[PageColumn], families: Sequence[Family]) -> str:
-    """The family that is shown first: the one that fits the first run that has one."""
+def _chosen(contents: Contents, runs: Sequence[PageColumn], families: Sequence[Family]) -> str:
+    """The family that is shown first: the one that is advised by, or fits the largest run."""
+    causes = [
+        cause["family"] for one in contents.of("metrics") for cause in one["advice"]["causes"]
+    ]
+    fitting = [run.family for run in sorted(runs, key=lambda run: -run.threads)]
     known = [family.id for family in families]
-    return next(id for id in [*(run.family for run in runs), *known] if id in known)
-
-
-def _worst(contents: Contents, family: Family, runs: Sequence[PageColumn]) -> str:
-    """What to explain first: what is advised on, else where the last run measured loses most."""
-    advised = [metric for id, metric in _advised(contents) if id == family.id]
-    measured = [run for run in runs if run.kind == "measured"]
-    lowest = [run.lowest[family.id] for run in measured or runs if family.id in run.lowest]
-    return [*advised[:1], *reversed(lowest), family.top][0]
-
-
-def _advised(contents: Contents) -> list[tuple[str, str]]:
-    """Families and metrics of the causes that are named, the costliest first."""
-    found = [cause for one in contents.of("metrics") for cause in one["advice"]["causes"]]
-    return [(cause["family"], cause["metric"]) for cause in found]
+    wanted = [*(one for one in causes if one != SCALING), *fitting, *known]
+    return next(id for id in wanted if id in known)
 
 
 def _head(run: PageColumn) -> dict[str, Any]:
-    return {"name": run.name, "about": f"{run.split}, {run.kind}", "runtime": run.runtime}
+    about = run.split if run.kind == "measured" else f"{run.split}, {run.kind}"
+    return {"name": run.name, "about": about, "runtime": run.runtime}
 
 
 def _family(family: Family, runs: Sequence[PageColumn]) -> dict[str, Any]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 DOCUMENT = "document"
 """Id of the element that holds the report as JSON."""
 
+FIRST = ("verdict", "efficiencies", "timeline")
+"""Sections of the first view."""
 _SECTIONS = "sections"
 """What the scripts of the sections are called together."""
 _BETWEEN_CELLS = re.compile(r"\s+(</?(?:td|th|tr|thead|tbody|table)[ >])")
@@ -96,6 +98,8 @@ def _page(contents: Contents) -> str:
             title=contents.title,
             stamp=contents.document["provenance"],
             sections=shown,
+            first=FIRST,
+            opened=_opened(shown),
             script=script,
             styles=styles,
             policy=_policy([f"\n{script}\n", *libraries.values()]),
@@ -107,6 +111,12 @@ def _page(contents: Contents) -> str:
         )
     )
     return folded(_BETWEEN_CELLS.sub(r"\1", text))
+
+
+def _opened(shown: Sequence[Section]) -> str:
+    """The section that is open at first: none below a picture of a run."""
+    ids = [one.id for one in shown if one.id not in FIRST]
+    return "" if any(one.id == "efficiencies" for one in shown) else ids[0]
 
 
 def fragment(*shown: Section) -> str:

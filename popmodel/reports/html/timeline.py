@@ -56,7 +56,8 @@ def section(contents: Contents) -> Section | None:
                 **_table(one),
             }
         )
-    return Section(ID, "Timeline", {"runs": tables}, {"runs": runs}, packed)
+    first = max(range(len(timelines)), key=lambda number: int(timelines[number].processes[-1]))
+    return Section(ID, "Timeline", {"runs": tables}, {"runs": runs, "run": first}, packed)
 
 
 def _table(one: Timeline) -> dict[str, Any]:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from popmodel.efficiency.hierarchy import load_families
+from popmodel.base.units import plural
 from popmodel.efficiency.verdict import verdict
-from popmodel.reports import palette
 from popmodel.reports.blocks import NoteBlock, Role, flat
-from popmodel.reports.figures import percent
-from popmodel.reports.html.columns import PageColumn, columns
 from popmodel.reports.html.contents import Contents, verb_of
 from popmodel.reports.html.section import Section
 from popmodel.reports.joint import joint_caveats, joint_warnings
@@ -25,19 +21,27 @@ _NOT_MEASURED = "preset, not measured"
 
 def section(contents: Contents) -> Section | None:
     """What a reader in a hurry has to know."""
-    runs = columns(contents)
     found = verdict(contents.of("metrics"), _sensitivities(contents))
     statements = [*found.doubts, *found.statements, *_answers(contents)]
     if not statements:
         return None
+    steps = [*found.causes, *found.steps]
+    doubts, warnings = list(_doubts(contents)), list(_warnings(contents))
+    left_out = contents.document.get("left_out", ())
+    hidden = len(statements[2:]) + len(steps[1:])
+    behind = [
+        plural(hidden, "more sentence") if hidden else "",
+        plural(len(doubts), "limit") if doubts else "",
+        plural(len(warnings) + len(left_out), "warning") if warnings or left_out else "",
+    ]
     context = {
         "lead": statements[0],
         "more": statements[1:],
-        "runs": [_figures(run) for run in runs],
-        "steps": [*found.causes, *found.steps],
-        "doubts": list(_doubts(contents)),
-        "warnings": list(_warnings(contents)),
-        "left_out": contents.document.get("left_out", ()),
+        "steps": steps,
+        "doubts": doubts,
+        "warnings": warnings,
+        "left_out": left_out,
+        "behind": ", ".join(filter(None, behind)),
     }
     return Section("verdict", "Verdict", context)
 
@@ -56,25 +60,6 @@ def _answers(contents: Contents) -> Iterator[str]:
             for block in flat(views_of(document).blocks(document), brief=True):
                 if isinstance(block, NoteBlock) and block.role is Role.VERDICT:
                     yield block.text
-
-
-def _figures(run: PageColumn) -> dict[str, Any]:
-    """What a run cost and lost, for the table."""
-    efficiency, family = run.efficiency, run.family
-    lowest = run.lowest.get(family, "")
-    share = None if efficiency is None else max(0.0, 1 - efficiency.value)
-    return {
-        "name": run.name,
-        "kind": run.kind,
-        "split": run.split,
-        "runtime": run.runtime.value,
-        "core_time": run.runtime.value * run.threads,
-        "efficiency": None if efficiency is None else percent(efficiency.value),
-        "heat": None if efficiency is None else palette.level(efficiency.value),
-        "lost": None if share is None else share * run.runtime.value * run.threads,
-        "lowest": load_families()[family].metrics[lowest].name if lowest else "",
-        "lowest_value": f"{percent(run.metrics[family][lowest].value)} %" if lowest else "",
-    }
 
 
 def _doubts(contents: Contents) -> Iterator[str]:

@@ -77,7 +77,10 @@ const popmodel = (() => {
 
   function show(section) {
     const element = section && document.getElementById(section);
-    if (element) element.scrollIntoView();
+    if (!element) return;
+    const fold = element.querySelector(".fold");
+    if (fold) fold.open = true;
+    element.scrollIntoView();
   }
 
   addEventListener("hashchange", () => {
@@ -197,13 +200,31 @@ const popmodel = (() => {
     if (root) sections.push({id, root, draw});
   }
 
-  // Sections are drawn one after the other, in the order of the page.
+  // Sections are drawn one after the other, in the order of the page; one that is folded up when it
+  // is opened, or when everything is printed.
+  const drawing = new Map();
+  async function drawn({id, root, draw}) {
+    if (!drawing.has(id)) drawing.set(id, json(`data-${id}`).then(text => draw(root, JSON.parse(text))));
+    await drawing.get(id);
+  }
+
   async function start() {
     await unfold();
     await loadScripts();
-    for (const {id, root, draw} of sections) {
-      await draw(root, JSON.parse(await json(`data-${id}`)));
+    if (state.section) show(state.section);
+    for (const one of sections) {
+      const fold = one.root.querySelector(".fold");
+      if (!fold || fold.open) await drawn(one);
+      fold?.addEventListener("toggle", () => fold.open && drawn(one));
     }
+    const opened = [];
+    addEventListener("beforeprint", () => {
+      opened.push(...document.querySelectorAll(".fold:not([open])"));
+      for (const fold of opened) fold.open = true;
+    });
+    addEventListener("afterprint", () => {
+      for (const fold of opened.splice(0)) fold.open = false;
+    });
     document.documentElement.dataset.ready = "";
     performance.mark("drawn");
     show(state.section);

@@ -6,8 +6,7 @@ class TimelinePicture {
   static OVERVIEW = 24; // heights in CSS pixels
   static AXIS = 30;
   static CAPTION = 18;
-  static ROW = 26; // at most
-  static PANEL = 300; // at most
+  static ROWS = {low: [14, 76], high: [26, 300]}; // of a row and a panel, at most
   static LINE = 8; // width for each line over the lanes: more of them would hide these
 
   constructor(canvas) {
@@ -25,11 +24,12 @@ class TimelinePicture {
 
   // --- Where things are, in CSS pixels --------------------------------------------------------------
   layout({run}, width = this.canvas.clientWidth) {
-    const {OVERVIEW, CAPTION, AXIS, ROW, PANEL} = TimelinePicture;
+    const {OVERVIEW, CAPTION, AXIS, ROWS} = TimelinePicture;
+    const [row, most] = ROWS[this.tall ? "high" : "low"];
     this.context.font = this.font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
     const longest = Math.max(...["whole run", ...run.labels].map(label => this.wide(label.slice(0, 40))));
     const left = Math.ceil(Math.min(longest + 10, Math.max(width * .25, 104)));
-    const height = timelineClamp(run.rows * ROW, 40, PANEL);
+    const height = timelineClamp(run.rows * row, 40, most);
     let y = OVERVIEW + AXIS;
     const panels = run.panels.map(panel => {
       const top = y + CAPTION;

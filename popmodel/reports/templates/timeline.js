@@ -12,7 +12,7 @@ popmodel.section("timeline", async (root, data) => {
   // --- The address ------------------------------------------------------------------------------------
   // What is chosen as text, by key; null where it is what one sees at first.
   const STATE = {
-    "t-run": () => now.run && now.run + 1,
+    "t-run": () => (now.run === data.run ? null : now.run + 1),
     t: ({view}) => (view.all ? null : view.text([view.from, view.to])),
     "t-window": ({view}) => view.text(view.selected),
     "t-rows": ({view}) => (view.rows < view.run.rows ? `${view.first}..${view.last - 1}` : null),
@@ -21,6 +21,7 @@ popmodel.section("timeline", async (root, data) => {
     "t-hide": ({options}) => [...options.hidden].join(),
     "t-messages": ({options}) => (options.messages ? null : "no"),
     "t-path": ({options}) => (options.path ? "yes" : null),
+    "t-rows-high": () => (picture.tall ? "yes" : null),
   };
 
   function write() {
@@ -30,7 +31,7 @@ popmodel.section("timeline", async (root, data) => {
     }
   }
 
-  const chosen = () => timelineClamp(Math.trunc(popmodel.state.get("t-run")) || 1, 1, data.runs.length) - 1;
+  const chosen = () => timelineClamp(Math.trunc(popmodel.state.get("t-run")) || data.run + 1, 1, data.runs.length) - 1;
 
   async function read() {
     const get = key => popmodel.state.get(key) ?? "";
@@ -51,6 +52,7 @@ popmodel.section("timeline", async (root, data) => {
       hidden: new Set(get("t-hide").split(",").filter(Boolean)),
       messages: get("t-messages") !== "no", path: get("t-path") === "yes",
     };
+    picture.tall = get("t-rows-high") === "yes";
     controls();
     draw();
     words();
@@ -145,6 +147,7 @@ popmodel.section("timeline", async (root, data) => {
     choice("run", data.runs.map((one, i) => [String(i), one.name]), String(now.run));
     choice("family", (run.window?.families ?? []).map(one => [one.id, one.title]), now.family?.id);
     choice("by", [["kind", "kind of time"], ...(run.byRegion ? [["region", "region"]] : [])], options.by);
+    find("tall").checked = picture.tall;
     for (const name of ["messages", "path"]) {
       find(name).checked = options[name];
       find(name).parentElement.hidden = !run.panels.some(panel => panel[name]);
@@ -180,6 +183,10 @@ popmodel.section("timeline", async (root, data) => {
       changed();
     });
   }
+  on("tall", "change", ({checked}) => {
+    picture.tall = checked;
+    changed();
+  });
   on("select", "click", button => {
     now.selecting = !now.selecting;
     button.setAttribute("aria-pressed", now.selecting);
