@@ -12,13 +12,25 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import site_name
 from popmodel.efficiency.hierarchy import load_families
+from popmodel.reports.blocks import (
+    BarBlock,
+    NoteBlock,
+    Role,
+    Section,
+    TableBlock,
+    TableRow,
+    heads,
+    notes,
+    texts,
+)
 from popmodel.reports.names import run_names
 from popmodel.reports.views import Document
 
@@ -268,3 +280,174 @@ def effects(
     # The logarithmic mean of two numbers that are alike is each of them.
     mean = before if ratio == 1 else (after - before) / math.log(ratio)
     return [mean * one.sign * math.log(one.values[other] / one.values[base]) for one in found]
+
+
+_SHOWN = 12  # places of a table
+_CAUSES = 3  # that the sentence names
+_SMALL = 0.005  # share of the runtime from which a cause is named
+_ALIKE = 5e-4  # share of the runtime that is printed as 0.1 % at least
+
+
+def comparison_blocks(
+    metrics: Sequence[Document],
+    sensitivities: Sequence[Document] = (),
+    communications: Sequence[Document] = (),
+) -> list[Section]:
+    """The reference run beside the largest other one, and all runs against it; empty for one."""
+    runs = measured(metrics, sensitivities, communications)
+    if len(runs) < 2:
+        return []
+    base = reference(metrics, runs)
+    others = [number for number in range(len(runs)) if number != base]
+    other = max(others, key=lambda number: runs[number].threads)
+    pair = runs[base], runs[other]
+    columns = [one.name for one in pair]
+    sections = [(NoteBlock(comparison_sentence(*pair), Role.VERDICT),)]
+    if rows := tuple(_causes(*pair)):
+        names = heads([*columns, "effect on the runtime", "%", ""])
+        words = (
+            "The runtime is work over threads, speed and efficiencies. An effect is the logarithm "
+            "of the ratio of a factor in both runs, times the logarithmic mean of both runtimes."
+        )
+        table = TableBlock(names, rows, first="what makes the difference")
+        sections.append((table, NoteBlock(words, Role.REMARK)))
+    if len(runs) > 2:
+        sections.append((_against(runs, base, others),))
+    rows = tuple(_changes(amounts(runs), base, other))
+    sections.append((TableBlock(heads([*columns, "change"]), rows, first="work"),))
+    for title, one, two, in_full in (
+        ("computing, mean of ranks", *(run.computing for run in pair), _in_full(pair)),
+        ("MPI calls, mean of threads", *(run.calls for run in pair), True),
+    ):
+        if one is not None and two is not None and (one or two):
+            rows = tuple(_places(one, two, in_full=in_full))
+            table = TableBlock(heads([*columns, "difference"]), rows, first=title)
+            unlisted = "-: not among the largest of that run, which are listed"
+            sections.append((table, *notes([] if in_full else [unlisted], Role.REMARK)))
+    return sections
+
+
+def _in_full(pair: Sequence[ComparedMeasurement]) -> bool:
+    return all(one.listed_in_full for one in pair)
+
+
+def comparison_sentence(base: ComparedMeasurement, other: ComparedMeasurement) -> str:
+    """Say how the runtime changes, and what makes most of it."""
+    before, after = base.runtime, other.runtime
+    change = after - before
+    times = f"{format_time(after)} against {format_time(before)}"
+    if abs(change) < _ALIKE * before:
+        said = f"{other.name} takes as long as {base.name}: {times}."
+    else:
+        size = f"{format_time(abs(change), digits=3)} ({100 * abs(change) / before:.1f} %)"
+        more = "longer" if change > 0 else "less"
+        said = f"{other.name} takes {size} {more} than {base.name}: {times}."
+    named = [
+        f"{one.name}, {_written(one.kind, one.values[0])} to "
+        f"{_written(one.kind, one.values[1])} ({_signed(effect)})"
+        for one, effect in _ordered(base, other)[:_CAUSES]
+        if abs(effect) >= _SMALL * before
+    ]
+    return f"{said} Largest causes: {'; '.join(named)}." if named else said
+
+
+def _ordered(
+    base: ComparedMeasurement, other: ComparedMeasurement
+) -> list[tuple[ComparedFactor, float]]:
+    """Factors of two runs and their effects, the largest first."""
+    found = factors([base, other])
+    made = effects(found, (base, other), 0, 1)
+    return sorted(zip(found, made, strict=True), key=lambda pair: -abs(pair[1]))
+
+
+def _causes(base: ComparedMeasurement, other: ComparedMeasurement) -> Iterator[TableRow]:
+    made = _ordered(base, other)
+    largest = max((abs(effect) for _, effect in made), default=0.0) or 1.0
+    for one, effect in made:
+        values = [_written(one.kind, value) for value in one.values]
+        figures = texts([*values, _signed(effect), _points(effect / base.runtime)])
+        yield TableRow(one.name, (*figures, BarBlock(abs(effect) / largest)))
+
+
+def _changes(sums: Sequence[ComparedAmount], base: int, other: int) -> Iterator[TableRow]:
+    for one in sums:
+        before, after = one.values[base], one.values[other]
+        change = f"{_points((after - before) / before)} %" if before and after is not None else "-"
+        values = [_written(one.kind, value) for value in (before, after)]
+        yield TableRow(one.name, texts([*values, change]))
+
+
+def _places(
+    one: Mapping[str, float], two: Mapping[str, float], *, in_full: bool
+) -> Iterator[TableRow]:
+    """Places with the largest differences first."""
+
+    def difference(name: str) -> float | None:
+        if (name not in one or name not in two) and not in_full:
+            return None
+        return two.get(name, 0.0) - one.get(name, 0.0)
+
+    def size(name: str) -> float:
+        apart = difference(name)
+        return abs(apart) if apart is not None else one.get(name) or two[name]
+
+    names = sorted(dict.fromkeys([*one, *two]), key=size, reverse=True)
+    for name in names[:_SHOWN]:
+        apart = difference(name)
+        cells = [
+            _time(one.get(name)),
+            _time(two.get(name)),
+            "-" if apart is None else _signed(apart),
+        ]
+        yield TableRow(name, texts(cells))
+    if left := names[_SHOWN:]:
+        before, after = (math.fsum(each.get(name, 0.0) for name in left) for each in (one, two))
+        apart = _signed(after - before) if in_full else "-"
+        label = plural(len(left), "more place")
+        yield TableRow(label, texts([_time(before), _time(after), apart]))
+
+
+def _against(runs: Sequence[ComparedMeasurement], base: int, others: Sequence[int]) -> TableBlock:
+    """All runs against one: the change of the runtime, and what each factor makes of it."""
+    found = factors(runs)
+    made = [effects(found, runs, base, number) for number in others]
+    changes = [runs[number].runtime - runs[base].runtime for number in others]
+    rows = [
+        TableRow("runtime", texts(format_time(runs[number].runtime) for number in others)),
+        TableRow("change", texts(map(_signed, changes))),
+        TableRow("change, %", texts(_points(one / runs[base].runtime) for one in changes)),
+    ]
+    rows += [
+        TableRow(one.name, texts(_signed(each[place]) for each in made), 1)
+        for place, one in enumerate(found)
+    ]
+    columns = heads(runs[number].name for number in others)
+    return TableBlock(columns, tuple(rows), first=f"all against {runs[base].name}")
+
+
+def _written(kind: ComparedKind, value: float | None) -> str:
+    return "-" if value is None else _WRITTEN[kind](value)
+
+
+def _points(difference: float) -> str:
+    text = f"{100 * difference:+.1f}"
+    return "0.0" if float(text) == 0 else text
+
+
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else format_time(seconds, digits=3)
+
+
+def _signed(seconds: float) -> str:
+    return f"{'+' if seconds > 0 else ''}{format_time(seconds, digits=3)}"
+
+
+_WRITTEN: Mapping[ComparedKind, Callable[[float], str]] = {
+    ComparedKind.TIME: format_time,
+    ComparedKind.COUNT: "{:.3e}".format,
+    ComparedKind.RATIO: "{:.3f}".format,
+    ComparedKind.FREQUENCY: lambda value: f"{value / 1e9:.3f} GHz",
+    ComparedKind.EFFICIENCY: lambda value: f"{100 * value:.1f} %",
+    ComparedKind.NUMBER: lambda value: count(int(value)),
+    ComparedKind.SIZE: format_size,
+}

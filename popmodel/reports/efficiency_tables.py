@@ -68,10 +68,10 @@ def _whole(document: Document) -> list[Section]:
 
 
 def beside_trees(document: Document) -> list[Section]:
-    """What `blocks` has beside the efficiencies, for where these are shown already."""
+    """What `blocks` has beside verdict and efficiencies, for where these are shown already."""
     names = run_names([run["trace"] for run in document["runs"]])
     reasons = Reasons()
-    first = _first(document, names, reasons)
+    _, *first = _first(document, names, reasons)  # not the verdict
     return [*first, reasons.section(), *_last(document, names)]
 
 

@@ -13,9 +13,10 @@ from enum import IntEnum
 
 from popmodel.base.values import dataclass
 
-LEVELS = range(50, 101, 2)
-"""Efficiencies that have a colour of their own, in per cent; those below have the first."""
-_LOW, _HIGH = "#0f2f63", "#fff1b8"
+LEVELS = range(0, 101, 2)
+"""Efficiencies that have a colour of their own, in per cent."""
+_LOW, _HIGH = "#0b2a5c", "#fff1b8"
+_DARK_LOW, _DARK_HIGH = "#ffd75e", "#262b33"  # on a dark page: what is lost shines
 _BLACK, _WHITE = "#000", "#fff"
 KIND_COLOURS = {
     "computing": "#0072b2",
@@ -67,10 +68,14 @@ def level(efficiency: float) -> int:
     return min(max(round(100 * efficiency / step) * step, LEVELS[0]), LEVELS[-1])
 
 
-def shade(efficiency: float) -> Shade:
-    """The colour of an efficiency (0.5 and less dark, 1 and more light) and of text on it."""
-    share = (level(efficiency) - LEVELS[0]) / (LEVELS[-1] - LEVELS[0])
-    low, high = _oklab(_LOW), _oklab(_HIGH)
+def shade(efficiency: float, *, dark: bool = False) -> Shade:
+    """The colour of an efficiency and of text on it, on a light or a dark page.
+
+    It goes with the square of the efficiency: most of the runs that are looked at lie above 0.5.
+    """
+    share = (level(efficiency) / LEVELS[-1]) ** 2
+    ends = (_DARK_LOW, _DARK_HIGH) if dark else (_LOW, _HIGH)
+    low, high = map(_oklab, ends)
     paper = _hex([a + share * (b - a) for a, b in zip(low, high, strict=True)])
     return Shade(paper, max((_BLACK, _WHITE), key=lambda ink: contrast(ink, paper)))
 
@@ -83,15 +88,14 @@ def contrast(one: str, other: str) -> float:
 
 def rules() -> str:
     """The rules of a style sheet: a class ``heat-80`` and so on for each of `LEVELS`."""
-    shades = {number: shade(number / 100) for number in LEVELS}
-    dark = [f".heat-{number}" for number, one in shades.items() if one.ink == _WHITE]
-    return "\n".join(
-        [
-            f'[class*="heat-"] {{ color: {_BLACK}; }}',
-            f"{', '.join(dark)} {{ color: {_WHITE}; }}",
-            *(f".heat-{number} {{ background: {one.paper}; }}" for number, one in shades.items()),
-        ]
-    )
+    lines = []
+    for number in LEVELS:
+        light, dark = shade(number / 100), shade(number / 100, dark=True)
+        ink = f"light-dark({light.ink},{dark.ink})"
+        lines.append(
+            f".heat-{number}{{color:{ink};background:light-dark({light.paper},{dark.paper})}}"
+        )
+    return "\n".join(lines)
 
 
 def _luminance(colour: str) -> float:

@@ -47,6 +47,11 @@ AT_REST = """(() => {
 })();"""
 """Lets tests wait until a page has drawn, and has done all that it put off."""
 
+UNFOLD = (
+    """for (const one of document.querySelectorAll(".fold, .timeline-more")) one.open = true;"""
+)
+"""Opens the sections that are folded up, and what the timeline has beside its picture."""
+
 
 class Tab:
     """A page of the browser that shows one file after the other.
@@ -78,6 +83,7 @@ class Tab:
         size: tuple[int, int],
         scheme: str,
         permissions: Sequence[str],
+        unfolded: bool,
     ) -> Any:
         """The page, once all of a file is drawn."""
         self.leave()
@@ -87,6 +93,9 @@ class Tab:
         self._page.emulate_media(media="null", color_scheme=scheme, reduced_motion="reduce")
         self._page.goto(f"{self._own}#{fragment}" if fragment else self._own)
         self._page.wait_for_selector("html[data-ready]", state="attached")
+        if unfolded:
+            self._page.evaluate(UNFOLD)
+            self._page.evaluate("atRest()")
         return self._page
 
     def leave(self) -> None:
@@ -132,12 +141,13 @@ def open_page(browser: Any, kept: list[Tab], request: pytest.FixtureRequest) -> 
         height: int = 900,
         scheme: str = "light",
         permissions: Sequence[str] = (),
+        unfolded: bool = True,
         **options: Any,
     ) -> Any:
         """`fragment` begins after the ``#``; pages that need `options` are not kept."""
         if options:
             tabs.append(Tab(browser, **options))
-        return tabs[-1].show(path, fragment, (width, height), scheme, permissions)
+        return tabs[-1].show(path, fragment, (width, height), scheme, permissions, unfolded)
 
     yield opened
     for tab in tabs:

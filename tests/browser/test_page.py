@@ -142,3 +142,26 @@ def test_a_page_prints_without_controls(run_page: Path, open_page: Open, tmp_pat
 def test_results_of_functions_are_inputs_too() -> None:
     made = popmodel.report(popmodel.predict("stencil3d", cores=8)).to_dict()
     assert [one["schema"] for one in made["documents"]] == ["popmodel/splits/1"]
+
+
+@pytest.mark.parametrize("name", ["run_page", "whole_page"])
+def test_the_first_view_is_the_picture(
+    name: str, request: pytest.FixtureRequest, open_page: Open
+) -> None:
+    """Verdict, tree and timeline are seen without scrolling; all else is folded up."""
+    page = open_page(request.getfixturevalue(name), unfolded=False, height=800)
+    for seen in (".verdict-lead", "#efficiencies table", ".timeline-picture"):
+        box = page.locator(f"{seen} >> visible=true").first.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 800, seen
+    assert page.locator(".fold[open]").count() == 0
+
+
+def test_a_link_opens_the_section_that_it_leads_to(run_page: Path, open_page: Open) -> None:
+    page = open_page(run_page, unfolded=False)
+    slider = page.get_by_role("slider", name="Latency")
+    assert not slider.is_visible()
+    page.get_by_role("link", name="What if").click()
+    slider.wait_for()
+    page = open_page(run_page, "whatif", unfolded=False)
+    page.get_by_role("slider", name="Latency").wait_for()

@@ -1,9 +1,9 @@
-"""Who talks to whom, how much, in messages of which size, and in which patterns."""
+"""Who talks to whom: the matrix of a run, which a script draws in detail."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +13,13 @@ from popmodel.base.units import count, format_size, plural
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.section import Section
 from popmodel.reports.message_tables import (
-    SHOWN,
     MatrixCell,
     MatrixPair,
-    alike,
     binned,
     drawn,
-    facts,
-    inexact,
     pairs_of,
     quantity_of,
     ranks,
-    size_class,
 )
 from popmodel.reports.names import run_names
 from popmodel.reports.views import Document
@@ -34,7 +29,7 @@ if TYPE_CHECKING:
 
 ID = "communication"
 _MOST_ROWS = 64  # of the matrix without script, which draws more
-_MOST_PAIRS, _MOST_CALLS = 50, 30  # lines of tables
+_MOST_PAIRS = 50  # lines of the table
 _SIDE, _CELL = 420, 32  # pixels of the matrix, and of a cell of it, at most
 _LEFT, _TOP = 64, 40  # room for what names its rows and columns
 _DIGIT = 8  # pixels of a digit of a label
@@ -42,7 +37,8 @@ _DIGIT = 8  # pixels of a digit of a label
 
 def section(contents: Contents) -> Section | None:
     """The communication of each trace that was asked about."""
-    documents = contents.inspected("communication")
+    documents = [one for one in contents.inspected("communication") if one["messages"]]
+    documents.sort(key=lambda one: -int(one["processes"]))  # the largest is shown first
     if not documents:
         return None
     names = run_names([one["trace"] for one in documents])
@@ -53,21 +49,15 @@ def section(contents: Contents) -> Section | None:
         for number, one in enumerate(documents)
         for name, values in _packed(one).items()
     }
-    return Section(ID, "Communication", {"runs": runs}, data, packed)
+    return Section(ID, "Who sends to whom", {"runs": runs}, data, packed)
 
 
 def _run(name: str, document: Document) -> dict[str, Any]:
     return {
         "name": name,
-        "caveats": document["caveats"],
-        "facts": facts(document),
-        "matrix": _matrix(document) if document["messages"] else None,
+        "matrix": _matrix(document),
         "pairs": _pairs(document),
         "several_nodes": _several_nodes(document),
-        "sizes": list(_sizes(document)),
-        "calls": _calls(document),
-        "patterns": _patterns(document),
-        "notes": document["notes"],
     }
 
 
@@ -131,65 +121,6 @@ def _left(number: int, what: str, size: float) -> str:
     return f"and {plural(number, what)} more with {format_size(size, digits=3)}" if number else ""
 
 
-def _sizes(document: Document) -> Iterator[dict[str, Any]]:
-    """Classes of sizes with their shares of the largest one, for bars."""
-    sizes = document["sizes"]
-    messages = max((one["messages"] for one in sizes), default=0)
-    size = max((one["bytes"] for one in sizes), default=0) or 1
-    for one in sizes:
-        yield {
-            "text": size_class(one["from"], one["below"]),
-            "messages": count(one["messages"]),
-            "messages_share": one["messages"] / messages,
-            "bytes": format_size(one["bytes"], digits=3),
-            "bytes_share": one["bytes"] / size,
-        }
-
-
-def _calls(document: Document) -> dict[str, Any]:
-    """Calls, those that take most time first; `time` is None where none was measured."""
-    used = [one for one in document["calls"] if one["calls"]]
-    ordered = sorted(used, key=lambda one: -(one.get("time") or 0.0))
-    longest = max((one.get("time") or 0.0 for one in used), default=0.0) or 1.0
-    left = ordered[_MOST_CALLS:]
-    return {
-        "shown": [
-            {
-                "name": one["name"],
-                "calls": count(one["calls"]),
-                "time": one.get("time"),
-                "time_share": (one.get("time") or 0.0) / longest,
-                "bytes": format_size(one["bytes"], digits=3) if one["bytes"] else "",
-                "mean": format_size(one["bytes"] / one["calls"], digits=3) if one["bytes"] else "",
-            }
-            for one in ordered[:_MOST_CALLS]
-        ],
-        "left": _left(len(left), "call", sum(one["bytes"] for one in left)),
-    }
-
-
-def _patterns(document: Document) -> dict[str, Any]:
-    """Patterns in words, alike ones together: as many as on a screen; the document has all."""
-    ordered = alike(document)
-    left = ordered[SHOWN:]
-    size = sum(one["bytes"] for _, same in left for one in same)
-
-    def line(text: str, same: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-        sums = {key: sum(one[key] for one in same) for key in ("executions", "messages", "bytes")}
-        return {
-            "text": text,
-            "why": "" if same[0]["kind"] == "list" else inexact(same).strip(),
-            "executions": count(sums["executions"]),
-            "messages": count(sums["messages"]),
-            "bytes": format_size(sums["bytes"], digits=3) if sums["bytes"] else "",
-        }
-
-    return {
-        "shown": [line(text, same) for text, same in ordered[:SHOWN]],
-        "left": _left(len(left), "pattern", size),
-    }
-
-
 def _for_script(document: Document) -> dict[str, Any]:
     return {
         "processes": document["processes"],
@@ -201,8 +132,6 @@ def _for_script(document: Document) -> dict[str, Any]:
 
 def _packed(document: Document) -> dict[str, NDArray[Any]]:
     """The pairs: rises of the sender, how far off the receiver is, sums, whether on one node."""
-    if not document["messages"]:
-        return {}
     pairs = document["pairs"]
     sender, receiver = (np.asarray(pairs[name], np.int64) for name in ("from", "to"))
     found = {

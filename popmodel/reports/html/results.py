@@ -1,30 +1,60 @@
-"""Results that have no drawing of their own on a page: their tables, as the terminal shows them."""
+"""Sections of a page that are tables and notes: the blocks that a terminal shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from popmodel.reports.html.contents import Contents, alone
+from popmodel.reports import blocks
+from popmodel.reports.comparison import comparison_blocks
+from popmodel.reports.efficiency_tables import VIEWS as METRICS
+from popmodel.reports.efficiency_tables import beside_trees
+from popmodel.reports.html.contents import Contents, alone, verb_of
 from popmodel.reports.html.section import Section
 from popmodel.reports.registry import views_of
 from popmodel.reports.renderers.html import html
+from popmodel.reports.views import Document
 
-TITLES: Mapping[str, str] = {
-    "predict": "Prediction",
-    "splits": "Splits into processes and threads",
-    "calibrate": "Calibration",
-    "signature": "Signature",
-    "validate": "Predicted and measured",
+TITLES: Mapping[str, tuple[str, str]] = {
+    "metrics": ("places", "Where time is lost"),
+    "whatif": ("dependence", "Regions, network and critical path"),
+    "inspect": ("inspect", "Iterations, phases and messages"),
+    "predict": ("predict", "Prediction"),
+    "splits": ("splits", "Splits into processes and threads"),
+    "signature": ("signature", "Signature"),
+    "validate": ("validate", "Predicted and measured"),
+    "": ("others", "Further results"),
 }
-"""Kinds of documents, in the order on the page, and what their sections are headed by."""
+"""Kinds of documents, in the order on the page: id and title of the section; last of all others."""
 
 
 def sections(contents: Contents) -> Iterator[Section]:
-    """A section for each kind."""
-    for kind, title in TITLES.items():
+    """A section for each kind, and one that compares measured runs."""
+    for kind, (id, title) in TITLES.items():
         shown = [
-            {"title": alone(one).title, "body": html(views_of(one).blocks(one), heading=4)}
-            for one in contents.of(kind)
+            {"title": alone(one).title, "body": html(_sections(one), heading=4)}
+            for one in contents.documents
+            if (verb_of(one) if verb_of(one) in TITLES else "") == kind
         ]
         if shown:
-            yield Section(kind, title, {"shown": shown}, template="results", uses=("results",))
+            yield _section(id, title, shown)
+        if kind == "whatif":
+            yield from _comparison(contents)
+
+
+def _comparison(contents: Contents) -> Iterator[Section]:
+    if metrics := contents.of("metrics"):
+        found = comparison_blocks(
+            metrics, contents.sensitivities, contents.inspected("communication")
+        )
+        if found:
+            yield _section("comparison", "Comparison", [{"body": html(found, heading=4)}])
+
+
+def _section(id: str, title: str, shown: Sequence[Mapping[str, str]]) -> Section:
+    return Section(id, title, {"shown": shown}, template="results", uses=("results",))
+
+
+def _sections(document: Document) -> Sequence[blocks.Section]:
+    """A document as the terminal shows it, without the trees that another section shows."""
+    views = views_of(document)
+    return beside_trees(document) if views is METRICS else views.blocks(document)

@@ -13,11 +13,8 @@ ORDER = (
     "efficiencies",
     "timeline",
     "whatif",
-    "regions",
     "communication",
     "results",
-    "comparison",
-    "others",
     "provenance",
 )
 """Modules of this package."""

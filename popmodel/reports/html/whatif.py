@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from popmodel.base.units import BANDWIDTH_UNITS, TIME_UNITS, format_time
@@ -11,7 +11,7 @@ from popmodel.network.network import PRESETS, describe
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.section import Section
 from popmodel.reports.names import run_names
-from popmodel.reports.networks import properties, varying, words, written
+from popmodel.reports.networks import properties
 from popmodel.reports.sensitivity_tables import conclusion
 from popmodel.reports.views import Document
 
@@ -23,8 +23,7 @@ EFFICIENCIES = (
     ("Transfer efficiency", "ideal", "runtime", 2),
 )
 """Name, the times whose quotient it is, and how deep it stands in the tree."""
-PARTS = ("computing", "latency", "bandwidth", "overhead")
-LIVE = (*PARTS[:3], "other")
+PARTS = ("computing", "latency", "bandwidth", "other")
 
 _UNLIKE = 0.1  # of the replay: another time than the measured one
 
@@ -32,27 +31,20 @@ _UNLIKE = 0.1  # of the replay: another time than the measured one
 def section(contents: Contents) -> Section | None:
     """What the runs depend on, and replays of them on other networks."""
     found = [one for one in contents.sensitivities if one["runtime"]]
-    replays = [
-        _replays(one) for one in contents.scenarios if any(run["ranks"] for run in one["runs"])
-    ]
-    if not found and not replays:
+    if not found:
         return None
-    runs = [
-        {"name": name, **_told(one)}
-        for name, one in zip(run_names([one["trace"] for one in found]), found, strict=True)
-    ]
+    names = run_names([one["trace"] for one in found])
     return Section(
         "whatif",
         "What if",
         {
-            "runs": runs,
-            "replays": replays,
-            "parts": PARTS,
-            "live": LIVE,
+            "runs": [{"name": name, **_told(one)} for name, one in zip(names, found, strict=True)],
+            "live": PARTS,
             "efficiencies": EFFICIENCIES,
         },
         {
             "runs": [_of_script(one) for one in found],
+            "run": max(range(len(found)), key=lambda number: found[number]["processes"]),
             "efficiencies": [row[:3] for row in EFFICIENCIES],
             "units": {
                 "latency": TIME_UNITS,
@@ -60,24 +52,17 @@ def section(contents: Contents) -> Section | None:
                 "speed": {"": 1, "x": 1, "%": 0.01},
             },
         },
-        vendor=("uplot",) if found else (),
+        vendor=("uplot",),
     )
 
 
 def _told(document: Document) -> dict[str, Any]:
     """What the template shows of a run."""
-    times, network = _times(document), document["network"]
+    network = document["network"]
     return {
         "conclusion": conclusion(document),
         "network": f"{network['name']}: {', '.join(properties(network, ()))}",
         "measured": _measured(document),
-        "document": document,
-        "latency": network["latency"],
-        "bandwidth": _finite(network["bandwidth"]),
-        "efficiencies": [
-            {"name": name, "depth": depth, "value": _quotient(times[one], times[other])}
-            for name, one, other, depth in EFFICIENCIES
-        ],
         "presets": list(_presets(document)),
     }
 
@@ -91,10 +76,6 @@ def _times(document: Document) -> dict[str, float]:
         "longest": scenarios["no waiting"],
         "mean": scenarios["all ideal"],
     }
-
-
-def _quotient(one: float, other: float) -> float | None:
-    return one / other if other else None
 
 
 def _measured(document: Document) -> str:
@@ -172,36 +153,3 @@ def _presets(document: Document) -> Iterator[dict[str, Any]]:
                 "told": describe(network.with_(rules="alpha-beta")),
                 "value": f"{network.latency!r} {_of_javascript(network.bandwidth)}",
             }
-
-
-def _replays(document: Document) -> dict[str, Any]:
-    """Replays of a trace as rows: what tells the networks apart, and what came out."""
-    runs: Sequence[Mapping[str, Any]] = document["runs"]
-    told = varying(runs)
-    longest = max((run["runtime"] or 0.0) for run in runs)
-    return {
-        "trace": document["trace"],
-        "told": " ".join(_of_all(document, told)),
-        "against": document["against"]["what"],
-        "heads": [words(name) for name in told],
-        "rows": [
-            {
-                "number": number,
-                "network": [written(run["network"], name) for name in told],
-                "runtime": run["runtime"],
-                "change": run["change"],
-                "part": run["runtime"] / longest if run["runtime"] and longest else 0.0,
-                "why": run.get("error", ""),
-            }
-            for number, run in enumerate(runs, start=1)
-        ],
-    }
-
-
-def _of_all(document: Document, told: Sequence[str]) -> Iterator[str]:
-    """What holds for all replays, in sentences."""
-    network = document["runs"][0]["network"]
-    if "name" not in told:
-        yield f"On the network {', '.join([network['name'], *properties(network, told)])}."
-    if document["measured_runtime"] is not None:
-        yield f"The measured run took {format_time(document['measured_runtime'])}."

@@ -288,7 +288,7 @@ popmodel.section("whatif", (root, data) => {
   }
 
   function choose(text) {
-    const index = data.runs[Number(text)] ? Number(text) : 0;
+    const index = text !== null && data.runs[Number(text)] ? Number(text) : data.run;
     run = data.runs[index];
     here = run.here;
     now = Object.fromEntries(NAMES.map(name => [name, fromState(name)]));
@@ -321,13 +321,13 @@ popmodel.section("whatif", (root, data) => {
     button.addEventListener("click", () => move({latency, bandwidth}));
   }
   by("run").addEventListener("change", ({target}) => {
-    popmodel.state.set("whatif-run", target.value === "0" ? null : target.value);
+    popmodel.state.set("whatif-run", Number(target.value) === data.run ? null : target.value);
     choose(target.value);
   });
   popmodel.state.watch("whatif-run", choose);
   popmodel.onTheme(() => CHARTS.forEach(draw));
   matchMedia("print").addEventListener("change", () => CHARTS.forEach(draw)); // in the colours of paper
-  for (const one of root.querySelectorAll("#whatif-live, .whatif-static")) one.hidden = !one.hidden;
+  by("live").hidden = false;
   choose(popmodel.state.get("whatif-run"));
   let width = root.clientWidth;
   new ResizeObserver(() => {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +69,13 @@ def test_every_value_of_every_family_is_there_with_its_cost(measured: Contents) 
         for index, run in enumerate(document["runs"]):
             for metric, value in run["metrics"][id].items():
                 shown = f"{value:.3f}" if id == "scaling" else f"{100 * value:.1f}"
-                assert found[metric][2 * index] == shown
+                assert found[metric][index].split(": ")[-1] == shown
 
 
-def test_in_an_additive_family_a_loss_is_a_part_of_the_runtime(measured: Contents) -> None:
-    run = measured.of("metrics")[0]["runs"][1]
-    lost = rows(measured, "hybrid-additive")["thread_efficiency"][3].split(": ")[-1]
+def test_in_an_additive_family_a_loss_is_a_part_of_the_runtime() -> None:
+    alone = contents(popmodel.metrics(HYBRID))
+    run = alone.of("metrics")[0]["runs"][0]
+    lost = rows(alone, "hybrid-additive")["thread_efficiency"][1]
     value = run["metrics"]["hybrid-additive"]["thread_efficiency"]
     assert lost == format_time((1 - value) * run["runtime"], digits=3)
 
@@ -88,7 +88,7 @@ def test_a_missing_value_has_its_reason(measured: Contents) -> None:
 
 def test_the_largest_loss_of_a_run_is_marked_in_words(measured: Contents) -> None:
     lowest = measured.of("metrics")[0]["runs"][0]["lowest"]["mpi"]["metric"]
-    marked = [name for name, cells in rows(measured, "mpi").items() if "largest loss:" in cells[1]]
+    marked = [name for name, cells in rows(measured, "mpi").items() if "largest loss:" in cells[0]]
     assert marked == [lowest]
 
 
@@ -97,7 +97,7 @@ def test_colours_only_repeat_what_is_printed(measured: Contents) -> None:
         classes = (cell.attributes.get("class") or "").split()
         heat = [name for name in classes if name.startswith("heat-")]
         if heat:
-            shown = min(max(float(cell.text), 50), 100)
+            shown = min(float(cell.text.split(": ")[-1]), 100)
             assert abs(shown - int(heat[0].removeprefix("heat-"))) <= 1.1
 
 
@@ -114,9 +114,9 @@ def test_every_metric_is_explained(measured: Contents) -> None:
 
 
 def test_heads_tell_what_columns_are(measured: Contents) -> None:
-    heads = [one.text for one in family(measured, "mpi").all("th", scope="colgroup")]
+    heads = [one.text for one in family(measured, "mpi").all("th", scope="col")][1:3]
     assert [head.split(" ")[0] for head in heads] == ["cg.S.2", "bt-mz.S.2x2"]
-    assert "2 x 2, measured" in heads[1]
+    assert "2 x 2" in heads[1]
 
 
 def test_a_prediction_has_intervals(predicted: Contents) -> None:
@@ -137,7 +137,6 @@ def test_the_family_that_is_advised_by_is_shown_first(measured: Contents) -> Non
     cause = measured.of("metrics")[0]["advice"]["causes"][0]
     data = section(measured).data
     assert data["family"] == cause["family"]
-    assert data["metric"][cause["family"]] == cause["metric"]
 
 
 def test_the_script_is_given_costs_as_shares(measured: Contents) -> None:
@@ -156,15 +155,3 @@ def test_runs_of_one_name_are_numbered(predicted: Contents) -> None:
 
 def test_without_runs_there_is_no_section() -> None:
     assert efficiencies.section(contents(popmodel.predict(cores=8, draws=10))) is None
-
-
-def test_no_tree_is_deeper_than_its_style() -> None:
-    deepest = max(
-        row.depth
-        for family in load_families().values()
-        for tree in family.tree()
-        for row in tree.rows
-    )
-    style = (TEMPLATES / "efficiencies.css").read_text()
-    depths = set(re.findall(r'\[data-depth="(\d)"\]', style))
-    assert {str(depth) for depth in range(1, deepest + 1)} <= depths

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.base.units import format_time
 from popmodel.reports.html import verdict
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.page import fragment
@@ -39,15 +38,6 @@ def drawn(of: Contents) -> Node:
 @pytest.fixture(scope="module")
 def measured() -> Contents:
     return contents(popmodel.metrics(HYBRID))
-
-
-def test_the_table_has_the_cost_of_all_threads(measured: Contents) -> None:
-    (one,) = measured.of("metrics")[0]["runs"]
-    cells = [cell.text for cell in drawn(measured).all("td")]
-    lost = (1 - one["metrics"]["hybrid-additive"]["parallel_efficiency"]) * one["runtime"] * 4
-    assert cells[:2] == ["2 x 2", format_time(one["runtime"])]
-    assert cells[2] == format_time(4 * one["runtime"])
-    assert cells[3] == format_time(lost, digits=3)
 
 
 def test_advice_doubts_and_caveats_are_told(measured: Contents) -> None:

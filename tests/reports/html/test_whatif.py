@@ -78,23 +78,6 @@ def test_ranges_hold_the_network_itself(found: dict[str, Any]) -> None:
     assert run["range"]["bandwidth"] == [pytest.approx(1e9), pytest.approx(10e9)]
 
 
-def test_efficiencies_are_those_of_the_replay(found: dict[str, Any]) -> None:
-    made = section(contents(found))
-    assert made is not None
-    shown = {one["name"]: one["value"] for one in made.context["runs"][0]["efficiencies"]}
-    run = popmodel.whatif(CG, "alpha-beta", metrics=True).to_dict()["runs"][0]
-    for name, value in run["metrics"]["mpi"].items():
-        assert shown[name.replace("_", " ").capitalize()] == pytest.approx(value, rel=1e-9)
-
-
-def test_what_has_no_computing_has_no_efficiencies(found: dict[str, Any]) -> None:
-    scenarios = [{**one, "runtime": 0.0} for one in found["scenarios"]]
-    made = section(contents({**found, "ideal_runtime": 0.0, "scenarios": scenarios}))
-    assert made is not None
-    values = [one["value"] for one in made.context["runs"][0]["efficiencies"]]
-    assert values == [0.0, None, 0.0, None, 0.0]
-
-
 @pytest.mark.parametrize(
     ("measured", "told"),
     [
@@ -120,37 +103,6 @@ def test_only_networks_in_the_ranges_are_offered(found: dict[str, Any]) -> None:
     assert offered(found) == ["ideal", "alpha-beta", "dimemas", "smpi"]
     few = {**found["latency"], "breakpoints": [1.5e-6, *found["latency"]["breakpoints"][1:]]}
     assert offered({**found, "latency": few}) == ["alpha-beta", "dimemas"]  # not below 1.5 us
-
-
-def test_tables_stand_in_the_page_without_a_script(found: dict[str, Any]) -> None:
-    text = page(contents(found))
-    assert "1 % slower</th>" in text
-    assert '<td class="number">2.15 us</td>' in text
-    assert "no transfer, no waiting, balanced: the mean computing" in text
-
-
-def test_a_change_that_is_printed_as_nothing_has_no_minus(found: dict[str, Any]) -> None:
-    without = {"latency": found["runtime"] * 0.99999, "bandwidth": found["runtime"]}
-    text = page(contents({**found, "without": without}))
-    assert "+0.0 %" in text
-    assert "-0.0 %" not in text
-
-
-def test_replays_are_a_table_of_what_tells_them_apart() -> None:
-    made = popmodel.whatif(CG, latency=["1us", "10us"], against="measured").to_dict()
-    text = page(contents(made))
-    assert '<th scope="col">Latency</th>' in text
-    assert "<td>1 us</td>" in text
-    assert "Against measured" in text
-    assert 'id="whatif-live"' not in text
-
-
-def test_a_replay_that_stopped_says_why() -> None:
-    made = popmodel.whatif(CG, latency=["1us", "10us"]).to_dict()
-    stopped = {"runtime": None, "change": None, "ranks": [], "error": "a deadlock of ranks 0 and 1"}
-    first, second = made["runs"]
-    text = page(contents({**made, "runs": [first, {**second, **stopped}]}))
-    assert '<td colspan="3">a deadlock of ranks 0 and 1</td>' in text
 
 
 def test_several_runs_have_names_of_their_own(found: dict[str, Any]) -> None:
