@@ -17,11 +17,13 @@ from popmodel.reports.comparison import (
     ComparedKind,
     ComparedMeasurement,
     amounts,
+    comparison_blocks,
     effects,
     factors,
     measured,
     reference,
 )
+from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.sensitivity_tables import flat
 
 DATA = Path(__file__).parent.parent / "data"
@@ -245,3 +247,48 @@ def test_no_messages_have_no_mean_size() -> None:
     found = {one.name: one.values for one in amounts(measured([metrics], [], [silent]))}
     assert found["Messages"] == (0,)
     assert "Mean size of messages" not in found
+
+
+def shown(*documents: Any) -> list[str]:
+    return markdown_lines(comparison_blocks(documents))
+
+
+@pytest.fixture(scope="module")
+def both() -> dict[str, Any]:
+    return popmodel.metrics([BT_MZ, COMD]).to_dict()
+
+
+def slower(document: dict[str, Any], factor: float) -> dict[str, Any]:
+    """The first run of a document, in a document of its own, after all waiting took longer."""
+    run = {**document["runs"][0], "trace": "after.prv"}
+    run["runtime"] *= factor
+    metrics = dict(run["metrics"]["hybrid-multiplicative"])
+    metrics["mpi_serialisation_efficiency"] /= factor
+    run["metrics"] = {"hybrid-multiplicative": metrics}
+    return {**document, "runs": [run], "scaling": {"reference": "after.prv"}}
+
+
+def test_one_run_is_compared_with_nothing(both: dict[str, Any]) -> None:
+    alone = {**both, "runs": both["runs"][:1]}
+    assert shown(alone) == shown(alone, alone) == []
+
+
+def test_before_and_after_from_two_results(both: dict[str, Any]) -> None:
+    lines = shown(both | {"runs": both["runs"][:1]}, slower(both, 1.25))
+    assert lines[0].startswith("after takes 19.6 ms (25.0 %) longer than bt-mz.S")
+    row = next(line for line in lines if line.startswith("| MPI serialisation efficiency"))
+    assert "+19.6 ms | +25.0 |" in row
+    assert next(line for line in lines if line.startswith("| MPI load balance")).count(" 0.0 |")
+
+
+def test_alike_runs_are_said_to_be_so(both: dict[str, Any]) -> None:
+    first = shown(both | {"runs": both["runs"][:1]}, slower(both, 1.0001))[0]
+    assert first.startswith("after takes as long as bt-mz.S.2x2: ")
+    assert "Largest causes" not in first
+
+
+def test_of_several_runs_all_are_compared_with_the_reference(both: dict[str, Any]) -> None:
+    third = {**both["runs"][1], "trace": "third.prv"}
+    lines = shown({**both, "runs": [*both["runs"], third]})
+    assert any(line.startswith("| all against bt-mz.S.2x2 | comd.4 | third |") for line in lines)
+    assert not any(line.startswith("| all against") for line in shown(both))

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic import Program, Rank, run
-from synthetic.program import Steps
 
 import popmodel
 from popmodel.reports.html import communication
@@ -73,16 +71,6 @@ def test_without_results_there_is_no_section() -> None:
     assert communication.section(Contents({"documents": []})) is None
 
 
-def test_all_is_there_without_scripts(comd: dict[str, Any]) -> None:
-    text = texts(made(comd))
-    assert "984, 20.39 MiB" in text
-    assert "2 x 2 periodic, 100 % of the bytes" in text
-    assert "240 messages, 4.97 MiB (4 iterations)" in text
-    assert "MPI_Sendrecv 984 975 ms" in text
-    assert "halo on 2 x 2 periodic" in text
-    assert "bytes, from:" in text
-
-
 def test_the_matrix_has_a_cell_for_each_pair(comd: dict[str, Any]) -> None:
     (run,) = made(comd).context["runs"]
     cells = "".join(run["matrix"]["paths"].values())
@@ -135,41 +123,11 @@ def test_nodes_are_told_apart_where_there_are_several(comd: dict[str, Any]) -> N
     assert "communication-0-within" not in made(unknown).packed
 
 
-def test_runs_have_headings_of_their_own(comd: dict[str, Any]) -> None:
-    text = fragment(made(comd, {**comd, "trace": "other.prv"}))
-    assert re.findall("<h3>(.*?)</h3>", text) == ["comd.4", "other"]
-    assert "<h3>Patterns</h3>" in fragment(made(comd))
-    assert "<h4>Patterns</h4>" in text
-
-
-def test_a_run_without_messages_has_its_calls(tmp_path: Path) -> None:
-    def body(me: Rank) -> Steps:
-        yield me.collective("Barrier")
-
-    found = popmodel.inspect(run(Program(2, body)).read(tmp_path), show="communication").to_dict()
-    section = made(found["communication"])
-    text = texts(section)
-    assert "barrier of all: 0 B" in text
-    assert "Who sends to whom" not in text
-    assert section.packed == {}
-
-
-def test_calls_without_times_are_said_not_to_have_any(comd: dict[str, Any]) -> None:
-    calls = [{key: value for key, value in one.items() if key != "time"} for one in comd["calls"]]
-    (run,) = made({**comd, "calls": calls}).context["runs"]
-    assert {one["time"] for one in run["calls"]["shown"]} == {None}
-    assert "MPI_Sendrecv 984 20.4 MiB" in texts(made({**comd, "calls": calls}))
-
-
 def test_names_are_text_and_elements_are_closed(comd: dict[str, Any]) -> None:
     for name in HOSTILE:
         document = {
             **comd,
             "trace": f"{name}.prv",
-            "notes": [name],
-            "caveats": [name],
-            "calls": [{**one, "name": name} for one in comd["calls"]],
-            "patterns": [{**one, "why": name} for one in comd["patterns"]],
         }
         read = Reader(fragment(made(document, {**document, "trace": "b"})))
         assert (read.open, read.wrong) == ([], [])
