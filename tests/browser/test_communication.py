@@ -92,14 +92,14 @@ def legend(shown: Any) -> list[str]:
 def test_nothing_bars_the_way_with_all_tables_open(
     scheme: str, file: Path, open_page: Open
 ) -> None:
-    shown = open_page(file, "communication.pairs=within", scheme=scheme)
+    shown = open_page(file, "communication.run=0&communication.pairs=within", scheme=scheme)
     shown.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     found = Axe().run(shown)
     assert found.violations_count == 0, found.generate_report()
 
 
 def test_arrow_keys_tell_what_is_in_a_cell(file: Path, open_page: Open) -> None:
-    shown = open_page(file)
+    shown = open_page(file, "communication.run=0")
     matrix = shown.get_by_role("application").first
     matrix.focus()
     shown.keyboard.press("ArrowDown")
@@ -112,7 +112,7 @@ def test_arrow_keys_tell_what_is_in_a_cell(file: Path, open_page: Open) -> None:
 
 
 def test_with_shift_they_go_to_the_next_messages(file: Path, open_page: Open) -> None:
-    shown = open_page(file)
+    shown = open_page(file, "communication.run=0")
     shown.get_by_role("application").first.focus()
     shown.keyboard.press("ArrowDown")
     shown.keyboard.press("Shift+ArrowDown")
@@ -123,7 +123,7 @@ def test_with_shift_they_go_to_the_next_messages(file: Path, open_page: Open) ->
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_the_pointer_tells_what_is_in_a_cell(width: int, file: Path, open_page: Open) -> None:
-    shown = open_page(file, width=width)
+    shown = open_page(file, "communication.run=0", width=width)
     box = shown.locator(".communication-blank").first.bounding_box()
     side = box["width"] / 4
     shown.locator(".communication-blank").first.scroll_into_view_if_needed()
@@ -133,7 +133,7 @@ def test_the_pointer_tells_what_is_in_a_cell(width: int, file: Path, open_page: 
 
 
 def test_messages_and_mean_sizes_have_legends_of_their_own(file: Path, open_page: Open) -> None:
-    shown = open_page(file)
+    shown = open_page(file, "communication.run=0")
     assert legend(shown)[0] == "bytes, from:"
     assert (legend(shown)[1], legend(shown)[-1]) == ("64 B", "1 MiB")
     assert cells(shown) == 3
@@ -147,7 +147,9 @@ def test_messages_and_mean_sizes_have_legends_of_their_own(file: Path, open_page
 
 
 def test_pairs_within_nodes_are_shown_alone(file: Path, open_page: Open) -> None:
-    shown = open_page(file, "communication.pairs=within&communication.show=messages")
+    shown = open_page(
+        file, "communication.run=0&communication.pairs=within&communication.show=messages"
+    )
     assert cells(shown) == 2
     select = shown.get_by_role("combobox", name="Pairs")
     assert select.input_value() == "within"
@@ -170,21 +172,21 @@ def test_of_many_ranks_some_share_a_cell(file: Path, open_page: Open) -> None:
     assert cells(shown) == 2 * 250
 
 
-def test_one_trace_is_shown_at_a_time(file: Path, open_page: Open) -> None:
+def test_one_trace_is_shown_at_a_time_the_largest_first(file: Path, open_page: Open) -> None:
     shown = open_page(file)
     runs = shown.locator(".communication-run")
-    assert [run.is_visible() for run in runs.all()] == [True, False]
-    shown.get_by_label("Trace").select_option("large")
     assert [run.is_visible() for run in runs.all()] == [False, True]
-    assert shown.url.endswith("#communication.run=1")
+    shown.get_by_label("Trace").select_option("ring")
+    assert [run.is_visible() for run in runs.all()] == [True, False]
+    assert shown.url.endswith("#communication.run=0")
 
 
 def test_a_state_that_nobody_wrote_does_no_harm(file: Path, open_page: Open) -> None:
     shown = open_page(
         file, "communication.run=7&communication.show=__proto__&communication.pairs=x"
     )
-    assert cells(shown) == 3
-    assert shown.get_by_label("Trace").input_value() == "0"
+    assert cells(shown) == 2 * 250
+    assert shown.get_by_label("Trace").input_value() == "1"
 
 
 def test_the_shades_of_python_are_those_of_the_script(open_page: Open, tmp_path: Path) -> None:

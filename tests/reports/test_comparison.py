@@ -290,5 +290,5 @@ def test_alike_runs_are_said_to_be_so(both: dict[str, Any]) -> None:
 def test_of_several_runs_all_are_compared_with_the_reference(both: dict[str, Any]) -> None:
     third = {**both["runs"][1], "trace": "third.prv"}
     lines = shown({**both, "runs": [*both["runs"], third]})
-    assert any(line.startswith("| all against bt-mz.S.2x2 | comd.4 | third |") for line in lines)
+    assert any("all against" in line and line.endswith("| third |") for line in lines)
     assert not any(line.startswith("| all against") for line in shown(both))

@@ -38,12 +38,12 @@ _DIGIT = 8  # pixels of a digit of a label
 def section(contents: Contents) -> Section | None:
     """The communication of each trace that was asked about."""
     documents = [one for one in contents.inspected("communication") if one["messages"]]
-    documents.sort(key=lambda one: -int(one["processes"]))  # the largest is shown first
     if not documents:
         return None
     names = run_names([one["trace"] for one in documents])
     runs = [_run(name, one) for name, one in zip(names, documents, strict=True)]
-    data = {"runs": [_for_script(one) for one in documents]}
+    largest = max(range(len(documents)), key=lambda number: int(documents[number]["processes"]))
+    data = {"runs": [_for_script(one) for one in documents], "run": largest}
     packed = {
         f"{ID}-{number}-{name}": values
         for number, one in enumerate(documents)

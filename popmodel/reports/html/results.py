@@ -31,7 +31,7 @@ def sections(contents: Contents) -> Iterator[Section]:
     """A section for each kind, and one that compares measured runs."""
     for kind, (id, title) in TITLES.items():
         shown = [
-            {"title": alone(one).title, "body": html(_sections(one), heading=4)}
+            {"title": alone(one).title, "body": html(_sections(one), heading=3)}
             for one in contents.documents
             if (verb_of(one) if verb_of(one) in TITLES else "") == kind
         ]
@@ -47,7 +47,7 @@ def _comparison(contents: Contents) -> Iterator[Section]:
             metrics, contents.sensitivities, contents.inspected("communication")
         )
         if found:
-            yield _section("comparison", "Comparison", [{"body": html(found, heading=4)}])
+            yield _section("comparison", "Comparison", [{"body": html(found, heading=3)}])
 
 
 def _section(id: str, title: str, shown: Sequence[Mapping[str, str]]) -> Section:

@@ -197,12 +197,12 @@ popmodel.section("communication", async (root, data) => {
   if (!which) return;
   const select = which.querySelector("select");
   function show(run) {
-    const known = elements[Number(run)] ? Number(run) : 0;
+    const known = run !== null && elements[Number(run)] ? Number(run) : data.run;
     select.value = known;
     elements.forEach((element, number) => { element.hidden = number !== known; });
   }
   select.addEventListener("change", () => {
-    popmodel.state.set("communication.run", select.value === "0" ? null : select.value);
+    popmodel.state.set("communication.run", Number(select.value) === data.run ? null : select.value);
     show(select.value);
   });
   popmodel.state.watch("communication.run", show);
