@@ -18,20 +18,12 @@ from popmodel._version import __version__
 from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.cli.command import command_of, summary
 
-VERBS = (
-    "metrics",
-    "inspect",
-    "whatif",
-    "predict",
-    "validate",
-    "report",
-    "trace",
-    "convert",
-    "machine",
-    "signature",
-    "study",
-    "docs",
-)
+GROUPS = {
+    "Understand a run": ("trace", "metrics", "inspect", "whatif", "report"),
+    "Predict a run": ("machine", "signature", "predict", "validate", "study"),
+    "Around it": ("convert", "docs"),
+}
+VERBS = tuple(verb for verbs in GROUPS.values() for verb in verbs)
 """In the order of the help.
 
 Each is a module here with a function of the same name (see `popmodel.cli.command`) or, where its
@@ -121,8 +113,10 @@ class Verbs(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (typer's signature)
         """Write what each verb does, as a whole: click's own list cuts it."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _summary(name)) for name in VERBS])
+        width = max(map(len, VERBS))  # all groups stand in line
+        for title, verbs in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), _summary(name)) for name in verbs])
 
 
 class ActionGroup(TyperGroup):

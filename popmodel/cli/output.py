@@ -43,6 +43,7 @@ class OutputTarget:
     force: bool
     whole: bool = False  # --all
     to_stderr: bool = False  # Where standard output is the program's that was run
+    screen: OutputFormat = formats.TABLE  # What standard output shows beside a signature's file
 
     def write(
         self,
@@ -88,8 +89,8 @@ class OutputTarget:
             return
         if self.format is formats.TOML and self.path is not None:  # the screen says what it is
             self.write(document, result.views, result.files)
-            shown = replace(self, format=formats.TABLE, path=None)
-            document = {**result.document_for(formats.TABLE.name), "path": os.fspath(self.path)}
+            shown = replace(self, format=self.screen, path=None)
+            document = {**result.document_for(self.screen.name), "path": os.fspath(self.path)}
             shown.write(document, result.views, result.files, then)
             return
         self.write(document, result.views, result.files, then)
@@ -157,6 +158,9 @@ def target(
             f"-o {output}: cannot tell the format from the suffix",
             f"use {formats.suffixes(names)}, or give --format",
         )
+    screen = formats.TABLE
+    if by_suffix is formats.TOML and format is not None:
+        screen, format = format, by_suffix
     if by_suffix is not None and format is not None and by_suffix is not format:
         raise UsageError(
             f"-o {output} means {by_suffix.name}, --format says {format.name}",
@@ -165,7 +169,8 @@ def target(
     refuse_existing(path, force=force)
     if formats.SVG in (format, by_suffix):
         expect_matplotlib()
-    return OutputTarget(tuple(arguments), format or by_suffix or formats.TABLE, path, force, whole)
+    chosen = format or by_suffix or formats.TABLE
+    return OutputTarget(tuple(arguments), chosen, path, force, whole, screen=screen)
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:
