@@ -31,7 +31,7 @@ STATEMENTS = {
     "base": 1720,
     "runs": 1326,
     "network": 1155,
-    "sensitivity": 1250,
+    "sensitivity": 1275,
     "machines": 5260,
     "validation": 870,
     "timeline": 907,

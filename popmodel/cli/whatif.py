@@ -36,12 +36,7 @@ from popmodel.reports.formats import HTML, NAMES
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
-    from popmodel.machines.profile import Profile
-    from popmodel.network.network import Network
     from popmodel.network.scenario_networks import NetworkLike
     from popmodel.network.topology import Topology
     from popmodel.reports.views import Record, Views
@@ -52,7 +47,6 @@ if TYPE_CHECKING:
         ReplayedScenario,
         SimulatedRun,
     )
-    from popmodel.simulator import Program
     from popmodel.traces.selection import Foa, Window
 
     RunLike: TypeAlias = TraceLike | SignatureLike
@@ -229,10 +223,12 @@ def _scenarios(
     return option(metavar, help, _read, several=several, complete=complete)
 
 
-def _read(name: str, given: Any) -> list[Any]:
+def _read(name: str, given: Any) -> Any:
+    """Refuse what is wrong by the option's name; the function reads it again."""
     from popmodel.network.scenario_networks import scenario_values
 
-    return scenario_values(name.removeprefix("--").replace("-", "_"), given, name)
+    scenario_values(name.removeprefix("--").replace("-", "_"), given, name)
+    return given
 
 
 def _machines(name: str, text: str) -> list[str]:  # noqa: ARG001 (a reader's signature)
@@ -503,10 +499,10 @@ def whatif(
         trace_of,
     )
     from popmodel.api.inputs import whole_number as count_of
-    from popmodel.network.scenario_networks import combinations
     from popmodel.sensitivity.critical_path import write_path
     from popmodel.sensitivity.runtime_sensitivity import critical_path, runtime_sensitivity
     from popmodel.sensitivity.scenarios import (
+        WantedNetworks,
         described_run,
         doubts,
         network_limits,
@@ -519,14 +515,12 @@ def whatif(
     from popmodel.structure.part_of_run import part_of_run
     from popmodel.traces.selection import TracePart
 
-    costs: dict[str, Any] = {
+    asked: dict[str, Any] = {
         "latency": latency,
         "bandwidth": bandwidth,
         "eager_threshold": eager_threshold,
         "send_overhead": send_overhead,
         "receive_overhead": receive_overhead,
-    }
-    others: dict[str, Any] = {
         "cpu_factor": cpu_factor,
         "collectives": collectives,
         "algorithm": algorithm,
@@ -538,20 +532,13 @@ def whatif(
         "sharing": sharing,
         "topology": topology,
     }
-    asked = [network, machine, region_speed, *costs.values(), *others.values()]
-    alone = sensitivity or all(one is None for one in asked)
+    every = [network, machine, region_speed, *asked.values()]
+    alone = sensitivity or all(one is None for one in every)
+    base = network or (None if machine is not None else DEFAULT_NETWORK if alone else "ideal")
     profiles = [] if machine is None else [profile_of(one) for one in several(machine)]
     if against is not None and against not in AGAINST:
         raise UsageError(f"against: unknown value {against!r}", f"one of {', '.join(AGAINST)}")
-    if network is None and profiles:
-        for name, value in costs.items():
-            if value is not None:
-                raise UsageError(
-                    f"{name.replace('_', ' ')}: already set by the machine profile",
-                    "leave it out, or name a network as well, such as ideal",
-                )
-    plain = [] if network is None and profiles else combinations({**costs, **others})
-    of_machines = combinations(others)
+    wanted = WantedNetworks(base, asked, tuple(profiles))
     if save_trace is not None:
         save_trace = _target(save_trace, region_speed, force=force)
     part = TracePart.of(window, region, from_start, foa)
@@ -598,13 +585,7 @@ def whatif(
         raise UsageError(
             f"{run.path}: no measured times to compare with", "against: ideal or first"
         )
-    base = network if network is not None else DEFAULT_NETWORK if alone else "ideal"
-    networks, files = _networks(run.program, base, plain, profiles, of_machines)
-    if sharing is not None and not any(one.contended for one in networks):
-        raise UsageError(
-            "sharing: no network has anything to share",
-            "limit links, buses or links within nodes, or name a topology",
-        )
+    networks = wanted.between(run.program)
     if alone and len(networks) > 1:
         raise UsageError(
             f"one network at a time, not {len(networks)}",
@@ -629,58 +610,29 @@ def whatif(
         found = replay_scenarios(run, networks, against, metrics=metrics)._asdict()
         if save_trace is not None and run.source is not None:
             write_replay(run.source, run.program, networks[0], save_trace)
-    nodes = set(_nodes(run.program, {"mapping": networks[0].mapping} if alone else {}).tolist())
-    lacking = _lacking(run.program, profiles, of_machines)
-    caveats = [*lacking, *unmodelled_calls(run.program.unmodelled), *run.caveats]
+    placed = run.program.on(networks[0].mapping) if alone else run.program
+    caveats = [*wanted.lacks(run.program), *unmodelled_calls(run.program.unmodelled), *run.caveats]
+    files = [*run.files, *(one.path for one in profiles), *_files(network, topology, mapping)]
     return WhatIf(
         run=run,
-        nodes=len(nodes),
+        nodes=len(set(placed.nodes.tolist())),
         caveats=(*network_limits(run.program, networks), *caveats),
         notes=(*_speeds(region_speed or {}), *assumed, *run.program.notes),
-        files=(*run.files, *(one.path for one in profiles), *_topologies(topology), *files),
+        files=tuple(files),
         written=None if save_trace is None else os.fspath(save_trace),
         **found,
     )
 
 
-def _networks(
-    program: Program,
-    base: NetworkLike | Iterable[NetworkLike],
-    changes: Sequence[dict[str, Any]],
-    profiles: Sequence[Profile],
-    of_machines: Sequence[dict[str, Any]],
-) -> tuple[list[Network], list[str]]:
-    """The networks of the scenarios, and the configurations that they were read from."""
-    from popmodel.machines.profile_comparison import network_of
-    from popmodel.network.dimemas_cfg import Machine
-    from popmodel.network.scenario_networks import changed, refuse_idle_mapping, scenario_values
+def _files(*given: Any) -> list[str]:
+    """The files among what is given: configurations, topologies, mappings."""
+    from popmodel.api.inputs import several
 
-    bases = scenario_values("network", base) if changes else []
-    found = [changed(one, change, program.processes) for one in bases for change in changes]
-    if not any(isinstance(one, Machine) for one in bases):  # whose mapping is their own
-        refuse_idle_mapping(found)
-    for profile, name in zip(profiles, _names(profiles, found), strict=True):
-        for change in of_machines:
-            network = network_of(profile, _nodes(program, change))
-            found.append(network.with_(name=name, **change))
-    return found, [one.path for one in bases if isinstance(one, Machine)]
-
-
-def _names(profiles: Sequence[Profile], networks: Sequence[Network]) -> list[str]:
-    """A name for each machine: its own, or its file if others have that name, too."""
-    taken = [*{network.name for network in networks}, *(one.name for one in profiles)]
-    return [
-        one.name if one.is_preset or taken.count(one.name) == 1 else one.path for one in profiles
+    texts = [
+        os.fspath(x) for one in given for x in several(one) if isinstance(x, str | os.PathLike)
     ]
-
-
-def _nodes(program: Program, change: Mapping[str, Any]) -> NDArray[np.int32]:
-    """Node of each process under a change."""
-    mapping = change.get("mapping")
-    if mapping is not None:
-        nodes: NDArray[np.int32] = mapping.nodes_of(program.processes)
-        return nodes
-    return program.nodes[: program.processes]
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    return [part for part in parts if part not in PRESETS and Path(part).is_file()]
 
 
 def _target(
@@ -698,32 +650,12 @@ def _target(
     return trace_file(path, force=force, option="--save-trace")
 
 
-def _lacking(
-    program: Program, profiles: Sequence[Profile], changes: Iterable[Mapping[str, Any]]
-) -> Iterable[str]:
-    """What the replays assume of machines."""
-    from popmodel.machines.profile_comparison import network_lacks
-
-    nodes = [_nodes(program, change) for change in changes]
-    return dict.fromkeys(
-        text for profile in profiles for one in nodes for text in network_lacks(profile, one)
-    )
-
-
 def _speeds(speeds: Mapping[str, float]) -> list[str]:
     return [
         f"computing in {name} is taken as {speed:g} times as fast as in the run, on the ideal "
         "network, too"
         for name, speed in speeds.items()
     ]
-
-
-def _topologies(given: Any) -> list[str]:
-    """Files that describe topologies."""
-    from popmodel.api.inputs import several
-
-    some = [] if given is None else several(given)
-    return [os.fspath(one) for one in some if isinstance(one, str | os.PathLike)]
 
 
 def _either(run: RunLike, procs: int | None) -> tuple[SignatureLike, None] | tuple[None, TraceLike]:

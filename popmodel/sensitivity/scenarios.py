@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from popmodel.base.errors import ReplayError
+from popmodel.base.errors import ReplayError, UsageError
 from popmodel.base.units import format_time
 from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import SLOW
@@ -17,7 +17,16 @@ from popmodel.efficiency.observables import (
     of_execution,
     unknown_families,
 )
+from popmodel.machines.profile_comparison import network_lacks, network_of
+from popmodel.network.dimemas_cfg import Machine
 from popmodel.network.network import PRESETS, Network
+from popmodel.network.scenario_networks import (
+    Change,
+    changed,
+    combinations,
+    refuse_idle_mapping,
+    scenario_values,
+)
 from popmodel.sensitivity.regions import at_speeds
 from popmodel.simulator import from_trace
 from popmodel.simulator.replayer import Replayer, replays_once
@@ -34,6 +43,8 @@ Against = Literal["ideal", "first", "measured"]
 Efficiencies: TypeAlias = Mapping[str, Mapping[str, float]]
 """Values by family and metric."""
 Replay: TypeAlias = "Callable[[Network], Execution]"
+OF_MACHINES = ("latency", "bandwidth", "eager_threshold", "send_overhead", "receive_overhead")
+"""What the profile of a machine says of its network."""
 NO_MPI = (
     "no MPI to replay: no process sends, receives or takes part in a collective, so that a network "
     "changes nothing (popmodel metrics shows where such a run loses time)"
@@ -104,6 +115,65 @@ def described_run(
         (f"computation is that of {split} on {profile.name}, as predicted, not measured",),
         lambda: made.observed,
     )
+
+
+@dataclass(frozen=True)
+class WantedNetworks:
+    """The networks of some bases and machines, with every combination of some values.
+
+    What the profile of a machine says of its network cannot be given for machines alone.
+    """
+
+    base: Any  # Networks, names or files of Dimemas; None for machines alone
+    values: Mapping[str, Any]  # By parameter, as of `popmodel.network.scenario_networks`
+    machines: tuple[Profile, ...]
+
+    def __post_init__(self) -> None:
+        for name in OF_MACHINES if self.base is None else ():
+            if self.values[name] is not None:
+                raise UsageError(
+                    f"{name.replace('_', ' ')}: already set by the machine profile",
+                    "leave it out, or name a network as well, such as ideal",
+                )
+        combinations(self.values)  # what is wrong with them is said before a trace is read
+
+    @property
+    def changes(self) -> list[Change]:
+        """Combinations of the values that machines take."""
+        own = {name: value for name, value in self.values.items() if name not in OF_MACHINES}
+        return combinations(own)
+
+    def between(self, program: Program) -> list[Network]:
+        """The networks between the processes of a program."""
+        bases = [] if self.base is None else scenario_values("network", self.base)
+        changes = combinations(self.values) if bases else []
+        found = [changed(one, change, program.processes) for one in bases for change in changes]
+        if not any(isinstance(one, Machine) for one in bases):  # whose mapping is their own
+            refuse_idle_mapping(found)
+        taken = [*{one.name for one in found}, *(profile.name for profile in self.machines)]
+        for profile in self.machines:
+            known = profile.is_preset or taken.count(profile.name) == 1
+            name = profile.name if known else profile.path
+            for change in self.changes:
+                nodes = program.on(change.get("mapping")).nodes[: program.processes]
+                found.append(network_of(profile, nodes).with_(name=name, **change))
+        if self.values["sharing"] is not None and not any(one.contended for one in found):
+            raise UsageError(
+                "sharing: no network has anything to share",
+                "limit links, buses or links within nodes, or name a topology",
+            )
+        return found
+
+    def lacks(self, program: Program) -> Iterable[str]:
+        """What replays of a program assume of the machines."""
+        return dict.fromkeys(
+            text
+            for profile in self.machines
+            for change in self.changes
+            for text in network_lacks(
+                profile, program.on(change.get("mapping")).nodes[: program.processes]
+            )
+        )
 
 
 @dataclass(frozen=True)
