@@ -341,7 +341,6 @@ def test_the_help_costs_little_more_than_typer_itself() -> None:
 BESIDE_NUMPY = ("numpy.ma", "rich", "sympy", "scipy", "pandas", "pydantic")
 HEAVY = ("numpy", *BESIDE_NUMPY)
 OTHER_ACTIONS = ("popmodel.machines.profile_comparison", "popmodel.reports.machine_diff")
-ROOMS = ("popmodel.efficiency", "popmodel.machines", "popmodel.model")
 
 
 @pytest.mark.parametrize(
@@ -349,7 +348,10 @@ ROOMS = ("popmodel.efficiency", "popmodel.machines", "popmodel.model")
     [
         (["--help"], HEAVY),
         (["metrics", "--help"], HEAVY),
-        (["inspect", "two.prv", "--show", "info"], (*BESIDE_NUMPY, *ROOMS)),
+        (
+            ["inspect", "two.prv", "--show", "info"],
+            (*BESIDE_NUMPY, "popmodel.machines", "popmodel.model"),
+        ),
         (["inspect", "two.prv"], (*BESIDE_NUMPY[1:], "popmodel.machines", "popmodel.model")),
         (["metrics", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
         (["whatif", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),

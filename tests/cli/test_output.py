@@ -110,7 +110,7 @@ def test_what_cannot_be_meant_is_refused(
 
 def test_a_format_makes_up_for_a_missing_suffix(trace: str, popmodel: Call) -> None:
     assert popmodel("inspect", trace, "-o", "out", "--format", "json")[0] == 0
-    assert json.loads(Path("out").read_text())["processes"] == 2
+    assert json.loads(Path("out").read_text())["info"]["processes"] == 2
 
 
 def test_a_folder_that_does_not_exist_is_named(trace: str, popmodel: Call) -> None:
