@@ -10,12 +10,12 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.reports.blocks import (
     Brief,
     Facts,
-    Further,
     NoteBlock,
     Role,
     Section,
     TableBlock,
     TableRow,
+    folded,
     heads,
     notes,
     texts,
@@ -44,7 +44,7 @@ def blocks(checked: Document) -> list[Section]:
         (Facts(tuple(_facts(document))),),
         (Brief(tuple(tables), tuple(_differing(document))),),
         _differences(document),
-        (Further((notes(document["notes"]),)),),
+        (folded((notes(document["notes"]),)),),
     ]
 
 

@@ -209,17 +209,10 @@ class FitBlock:
 
 @dataclass(frozen=True)
 class Brief:
-    """The same whole, as a file shows it, and in brief, as a screen does."""
+    """The same whole, as a file shows it, and in brief, as a screen does; brief may be nothing."""
 
     whole: tuple[Section, ...]
     brief: tuple[Section, ...]
-
-
-@dataclass(frozen=True)
-class Further:
-    """What a screen shows only if everything is asked for; files always do."""
-
-    sections: tuple[Section, ...]
 
 
 Block: TypeAlias = (
@@ -236,14 +229,13 @@ Block: TypeAlias = (
     | EquationBlock
     | FitBlock
     | Brief
-    | Further
 )
 Section: TypeAlias = tuple[Block, ...]
 """Blocks that stand together; an empty one shows nothing."""
 
 
 SCREEN = 25
-"""Lines of a screen at 80 columns; what is beyond stands in `Further`."""
+"""Lines of a screen at 80 columns; what is beyond is `folded`."""
 
 
 def lines_of(lines: Iterable[str], indent: int = 0) -> int:
@@ -293,6 +285,11 @@ def titled(title: str, lines: Sequence[str], role: Role = Role.BULLET) -> Sectio
     return (Heading(title), *notes(lines, role)) if lines else ()
 
 
+def folded(sections: tuple[Section, ...]) -> Brief:
+    """What a screen shows only if everything is asked for; files always do."""
+    return Brief(sections, ())
+
+
 def flat(sections: Iterable[Section], *, brief: bool = False) -> Iterator[Block]:
     """All blocks with the form of each that there is room for, whole or in brief."""
     for block in chain.from_iterable(sections):
@@ -300,7 +297,5 @@ def flat(sections: Iterable[Section], *, brief: bool = False) -> Iterator[Block]
             yield from flat(block.forms[0], brief=brief)
         elif isinstance(block, Brief):
             yield from flat(block.brief if brief else block.whole, brief=brief)
-        elif isinstance(block, Further):
-            yield from () if brief else flat(block.sections, brief=brief)
         else:
             yield block

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 from popmodel.reports.blocks import (
     Brief,
     Facts,
-    Further,
     Heading,
     MarkdownBlock,
     NoteBlock,
     Role,
     Section,
+    folded,
     notes,
 )
 from popmodel.reports.views import Document, Record, Views
@@ -106,7 +106,7 @@ def _list(document: Document) -> list[Section]:
     keys = "popmodel docs grammar: the keys of signatures"
     return [
         (NoteBlock("popmodel docs NAME shows a page or explains a name on a screen:"), pages),
-        (Further((*families, *terms, notes((keys,)))),),
+        (folded((*families, *terms, notes((keys,)))),),
     ]
 
 

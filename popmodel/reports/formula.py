@@ -10,7 +10,6 @@ from popmodel.machines.quantity import Quantity
 from popmodel.reports.blocks import (
     EquationBlock,
     Facts,
-    Further,
     Heading,
     NoteBlock,
     Role,
@@ -18,6 +17,7 @@ from popmodel.reports.blocks import (
     TableBlock,
     TableRow,
     Title,
+    folded,
     heads,
     texts,
     titled,
@@ -51,9 +51,9 @@ def blocks(document: Document) -> list[Section]:
         omitted(document),
         (Title(application(document), sizes), Facts(_setting(document))),
         first,
-        (Further(tuple(further)),),
+        (folded(tuple(further)),),
         _elasticities(document),
-        (Further((titled("notes", document["notes"]),)),),
+        (folded((titled("notes", document["notes"]),)),),
     ]
 
 

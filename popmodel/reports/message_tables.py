@@ -14,7 +14,6 @@ from popmodel.reports.blocks import (
     Brief,
     Code,
     Facts,
-    Further,
     Heading,
     Listing,
     NoteBlock,
@@ -25,6 +24,7 @@ from popmodel.reports.blocks import (
     TableRow,
     Title,
     first_notes,
+    folded,
     heads,
     lines_of,
     rows_within,
@@ -139,7 +139,7 @@ def message_sum(document: Document) -> str:
 
 
 def _further(section: Section) -> Section:
-    return (Further((section,)),) if section else ()
+    return (folded((section,)),) if section else ()
 
 
 def _matrix(document: Document) -> Section:

@@ -12,7 +12,6 @@ from popmodel.reports.blocks import (
     SCREEN,
     Brief,
     FitBlock,
-    Further,
     Listing,
     NoteBlock,
     Role,
@@ -22,6 +21,7 @@ from popmodel.reports.blocks import (
     TableRow,
     Title,
     first_notes,
+    folded,
     heads,
     lines_of,
     rows_within,
@@ -67,8 +67,8 @@ def phase_blocks(trace: str, document: Document) -> list[Section]:
     return [
         told_title(_title(trace, document), told),
         *_phases(found, SCREEN - used),
-        (Further((differing,)),) if even else differing,
-        (Further((_teams(found), _calls(document), titled("notes", document["notes"]))),),
+        (folded((differing,)),) if even else differing,
+        (folded((_teams(found), _calls(document), titled("notes", document["notes"]))),),
         (NoteBlock(verdict, Role.VERDICT),),
     ]
 

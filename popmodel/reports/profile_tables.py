@@ -14,13 +14,13 @@ from popmodel.reports.blocks import (
     CommandBlock,
     Facts,
     FitBlock,
-    Further,
     Heading,
     NoteBlock,
     Role,
     Section,
     TableBlock,
     TableRow,
+    folded,
     heads,
     texts,
     titled,
@@ -110,7 +110,7 @@ def _differences(document: Document) -> list[Section]:
         (Facts(facts),),
         (_hosts(hosts),),
         (Brief((_table(rows),), (_table(rows[:_ROWS_SHOWN], len(rows)),)),) if rows else (),
-        (Further(tuple(only)),),
+        (folded(tuple(only)),),
     ]
 
 

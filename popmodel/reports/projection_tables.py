@@ -14,7 +14,6 @@ from popmodel.fit.efficiency_laws import LAWS
 from popmodel.reports.blocks import (
     Brief,
     Facts,
-    Further,
     NoteBlock,
     Role,
     Section,
@@ -22,6 +21,7 @@ from popmodel.reports.blocks import (
     TableCell,
     TableRow,
     Title,
+    folded,
     heads,
     notes,
     texts,
@@ -344,7 +344,7 @@ def split_blocks(document: Document) -> list[Section]:
             *notes(_answers(document, counts), Role.VERDICT),
         ),
         (table, *(Brief((notes(refused),), (notes(brief),)) for _ in refused[:1])),
-        (Further(further(inner)),),
+        (folded(further(inner)),),
     ]
 
 

@@ -15,7 +15,6 @@ from popmodel.reports.blocks import (
     SCREEN,
     Brief,
     Facts,
-    Further,
     Listing,
     MarksBlock,
     NoteBlock,
@@ -28,6 +27,7 @@ from popmodel.reports.blocks import (
     TableRow,
     Title,
     first_notes,
+    folded,
     heads,
     lines_of,
     notes,
@@ -82,7 +82,7 @@ def blocks(document: Document) -> list[Section]:
     if "absent" not in document:  # a part was asked for
         return made[0][1]
     whole = tuple(section for _, part in made for section in part)
-    return [*_overview(document), (Further(whole),)]
+    return [*_overview(document), (folded(whole),)]
 
 
 def records(document: Document) -> list[Record]:
@@ -354,7 +354,7 @@ def _numbers(title: str, numbers: Mapping[str, int], room: int) -> Section:
         return TableBlock(heads(["number"]), tuple(some), first=title)
 
     if room <= 1:
-        return (Further(((table(rows),),)),)
+        return (folded(((table(rows),),)),)
     more = NoteBlock(f"and {count(len(rows) - room + 1)} more", Role.REMARK)
     brief = (table(rows),) if len(rows) <= room else (table(rows[: room - 1]), more)
     return (Brief(((table(rows),),), (brief,)),)
@@ -365,7 +365,7 @@ def _marked(marked: Mapping[str, Mapping[str, Any]]) -> Section:
     rows = tuple(
         TableRow(name, texts(_facts_of_region(facts)), depth=1) for name, facts in marked.items()
     )
-    return (Further(((TableBlock(_MARKED, rows, first="user regions"),),)),) if rows else ()
+    return (folded(((TableBlock(_MARKED, rows, first="user regions"),),)),) if rows else ()
 
 
 def _facts_of_region(facts: Mapping[str, Any]) -> list[str]:
@@ -389,9 +389,9 @@ def _structure_blocks(trace: str, document: Document) -> list[Section]:
         told_title(_structure_title(trace, document), document["caveats"]),
         (Brief(((Facts(tuple(whole)),),), ((Facts(tuple(brief)),),)),),
         *drawn[:1],
-        *((Further((one,)),) for one in drawn[1:]),
+        *((folded((one,)),) for one in drawn[1:]),
         _nest(document["nest"], SCREEN - used),
-        (Further((titled("notes", document["notes"]),)),),
+        (folded((titled("notes", document["notes"]),)),),
         (NoteBlock(verdict, Role.VERDICT),),
     ]
 

@@ -15,13 +15,13 @@ from popmodel.network.network import PRESETS
 from popmodel.reports.blocks import (
     Brief,
     Facts,
-    Further,
     NoteBlock,
     Role,
     Section,
     TableBlock,
     TableCell,
     TableRow,
+    folded,
     heads,
     notes,
     texts,
@@ -69,7 +69,7 @@ def blocks(document: Document) -> list[Section]:
 
 def further(section: Section) -> list[Section]:
     """What a screen shows only if everything is asked for; nothing where it is empty."""
-    return [(Further((section,)),)] if section else []
+    return [(folded((section,)),)] if section else []
 
 
 def caveats(document: Document) -> list[Section]:

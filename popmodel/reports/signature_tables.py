@@ -15,12 +15,12 @@ from popmodel.reports.blocks import (
     Brief,
     CommandBlock,
     Facts,
-    Further,
     Listing,
     NoteBlock,
     Role,
     Section,
     TableRow,
+    folded,
     notes,
     texts,
     titled,
@@ -95,7 +95,7 @@ def _of_traces(document: Document) -> list[Section]:
         (NoteBlock(_verdict(document), Role.VERDICT),),
         (Facts((("from", given), ("program", program))),),
         (Brief(whole, ((brief,),)),),
-        (Further((titled("laws", [_law(one) for one in known["laws"]]),)),),
+        (folded((titled("laws", [_law(one) for one in known["laws"]]),)),),
     ]
 
 

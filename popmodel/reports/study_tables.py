@@ -14,7 +14,6 @@ from popmodel.reports.blocks import (
     Brief,
     CommandBlock,
     Facts,
-    Further,
     Heading,
     NoteBlock,
     Role,
@@ -23,6 +22,7 @@ from popmodel.reports.blocks import (
     TableRow,
     Title,
     first_notes,
+    folded,
     heads,
     lines_of,
     notes,
@@ -73,7 +73,7 @@ def blocks(document: Document) -> list[Section]:
         (Title(application(document, brief=True), (kept, size)), *answer),
         (Brief(((split_tables.split_table(document),),), ((short,),)),),
         last,
-        (Further((*split_tables.further(document), *_runs(told), _commands(told))),),
+        (folded((*split_tables.further(document), *_runs(told), _commands(told))),),
     ]
 
 
@@ -191,7 +191,7 @@ def plan_blocks(document: Document) -> list[Section]:
         ),
         (NoteBlock("threads are dropped if the first run shows no OpenMP", Role.REMARK),),
         (
-            Further(
+            folded(
                 (
                     (
                         Heading("each run does"),

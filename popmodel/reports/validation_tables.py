@@ -17,7 +17,6 @@ from popmodel.reports.blocks import (
     Brief,
     Facts,
     FitBlock,
-    Further,
     NoteBlock,
     Role,
     Section,
@@ -26,6 +25,7 @@ from popmodel.reports.blocks import (
     TableRow,
     Title,
     first_notes,
+    folded,
     heads,
     lines_of,
     notes,
@@ -102,14 +102,14 @@ def blocks(document: Document, families: Sequence[str]) -> list[Section]:
         (_title(document),),
         (Brief(((_runtimes(document, splits),),), (_largest(document, room),)),),
         (Brief((tuple(_choices(document)),), (notes(choice),)),),
-        (Further((_region_errors(document), _extrapolations(document), _terms(document))),),
+        (folded((_region_errors(document), _extrapolations(document), _terms(document))),),
         (
             Brief(
                 tuple(_efficiencies(document, family) for family in families),
                 (_worst(worst, families),),
             ),
         ),
-        (Further((notes(_remarks(document)), (Facts(tuple(_legend(document))),))),),
+        (folded((notes(_remarks(document)), (Facts(tuple(_legend(document))),))),),
     ]
 
 

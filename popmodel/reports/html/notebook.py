@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from popmodel.reports.html.page import fragment
 from popmodel.reports.html.section import Section
 from popmodel.reports.renderers.html import html
 from popmodel.reports.views import Document, Views
 
-_IDS = re.compile(r' (?:id|for|aria-describedby)="[^"]*"')
-"""In a notebook many results stand on one page, and no script looks for a place by its id."""
-
 
 def notebook(document: Document, views: Views) -> str:
     """Return a document as HTML: what its screen shows."""
     shown = [{"body": html(views.blocks(document), heading=4, brief=True)}]
-    return _IDS.sub("", fragment(Section("result", "Result", {"shown": shown}, template="results")))
+    return fragment(Section("result", "Result", {"shown": shown}, template="results"))

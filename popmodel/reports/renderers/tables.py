@@ -45,7 +45,7 @@ class Style:
 
     width: int = 80
     depth: Depth = Depth.NONE
-    whole: bool = False  # false: without what `Further` holds, and `Brief` in brief
+    whole: bool = False  # false: what is `Brief` in brief
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from popmodel.reports.blocks import (
     EquationBlock,
     Facts,
     FitBlock,
-    Further,
     Heading,
     Listing,
     MarkdownBlock,
@@ -105,10 +104,7 @@ def block_lines(sections: Iterable[Section], style: Style) -> list[str]:
 
 
 def _has_more(section: Section) -> bool:
-    return any(
-        isinstance(block, Further) or (isinstance(block, Brief) and block.whole != block.brief)
-        for block in section
-    )
+    return any(isinstance(block, Brief) and block.whole != block.brief for block in section)
 
 
 def _chosen(sections: Iterable[Section], style: Style) -> Iterator[Section]:
@@ -116,9 +112,7 @@ def _chosen(sections: Iterable[Section], style: Style) -> Iterator[Section]:
     for section in sections:
         match section:
             case (Brief(whole, brief),):
-                yield from whole if style.whole else brief
-            case (Further(rest),):
-                yield from _chosen(rest, style) if style.whole else ()
+                yield from _chosen(whole if style.whole else brief, style)
             case _:
                 yield section
 
@@ -193,8 +187,6 @@ def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
             return _lines(found, style, groups)
         case Brief(whole, brief):  # among others
             return _lines(whole if style.whole else brief, style, groups)
-        case Further(rest):
-            return _lines(rest, style, groups) if style.whole else ()
         case EquationBlock(name, "", _, meaning):
             return paragraph(f"{name} {meaning}", width, INDENT, HANGING)
         case EquationBlock(name, text, _, meaning):

@@ -18,7 +18,6 @@ from popmodel.reports.blocks import (
     EquationBlock,
     Facts,
     FitBlock,
-    Further,
     Heading,
     Listing,
     MarkdownBlock,
@@ -31,6 +30,7 @@ from popmodel.reports.blocks import (
     TableCell,
     TableRow,
     Title,
+    folded,
     heads,
     notes,
     texts,
@@ -64,7 +64,7 @@ def every(text: str) -> list[Block]:
         EquationBlock(text, text, text, text),
         FitBlock((((table,),), ())),
         Brief(((Heading(text),),), ()),
-        Further(((Heading(text),),)),
+        folded(((Heading(text),),)),
         MarkdownBlock(text, text),
     ]
 
