@@ -15,9 +15,9 @@ import pytest
 from popmodel.base import files
 from popmodel.base.errors import FileError
 from popmodel.base.files import ENDING
-from popmodel.cli.study import _keep
 from popmodel.machines.bench import run_directory
 from popmodel.machines.bench.bench_plan import BenchPlan
+from popmodel.studies.study_documents import keep
 
 
 def test_a_file_is_written_as_a_whole(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_plans_and_results_of_studies_are_read_back_before_they_are_kept(
 ) -> None:
     result = tmp_path / "splits.json"
     with pytest.raises(FileError, match="is not written, for popmodel could not read it: "):
-        _keep(result, {"schema": "popmodel/splits/1", "candidates": 3})
+        keep(result, {"schema": "popmodel/splits/1", "candidates": 3})
     plan = BenchPlan("quick", ("core",), 1, 1, 0, (), {})
     monkeypatch.setattr(BenchPlan, "to_dict", lambda _: {"launches": "none"})
     with pytest.raises(FileError, match="is not written, for popmodel could not read it: "):

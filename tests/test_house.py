@@ -33,9 +33,9 @@ STATEMENTS = {
     "network": 1155,
     "sensitivity": 1275,
     "machines": 5260,
-    "validation": 870,
+    "validation": 920,
     "timeline": 907,
-    "studies": 1175,
+    "studies": 1345,
     "prediction": 1630,
     "kernel": 20,
 }

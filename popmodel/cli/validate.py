@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import UsageError
-from popmodel.base.plain import document
 from popmodel.base.units import plural
-from popmodel.base.values import cut, dataclass
+from popmodel.base.values import dataclass
 from popmodel.cli.command import argument, flag, option
 from popmodel.cli.completion import TABLES, TRACES, bundled_signatures, family_names
 from popmodel.cli.parameters import (
@@ -33,11 +32,9 @@ if TYPE_CHECKING:
     from popmodel.model.run.placement import Allocation
     from popmodel.reports.views import Views
     from popmodel.runs.measurement import MeasuredRow
-    from popmodel.runs.table import RunTimes
     from popmodel.traces.selection import Foa, TracePart, Window
-    from popmodel.validation.comparison import ComparedValue, Comparison, Split
-    from popmodel.validation.prediction_errors import Baselines, ByTerm, SplitDecision
     from popmodel.validation.predictions import Subject
+    from popmodel.validation.validated_runs import ValidatedRuns
 
 EXAMPLES = (
     "popmodel validate stencil3d runs.csv --machine m.json",
@@ -56,110 +53,26 @@ RENAMED = {
 
 @dataclass(frozen=True)
 class Validation(Result):
-    """Predictions compared with measurements, as returned by `validate`."""
+    """Predictions compared with measurements, as returned by `validate`.
 
-    subject: Subject  # What was predicted
-    comparison: Comparison  # The runs beside their predictions
-    decisions: tuple[SplitDecision, ...]  # Whether the right split would have been chosen
-    tables: tuple[RunTimes, ...]  # The tables that were read
+    It has the attributes of `popmodel.validation.validated_runs.ValidatedRuns`, such as ``splits``.
+    """
+
+    validated: ValidatedRuns
     files: tuple[str, ...]  # The files that were read
-    warnings: tuple[str, ...] = ()  # What is doubtful about the measured runs, one line each
     families: tuple[str, ...] | None = None  # The requested families; None: the main one
 
-    @property
-    def rows(self) -> tuple[ComparedValue, ...]:
-        """One row for every quantity of every run that is compared."""
-        from popmodel.validation.comparison import values_of
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.validated, name)
 
-        return values_of(self.comparison.pairs)
-
-    @property
-    def splits(self) -> tuple[Split, ...]:
-        """Runs grouped by split, parameters and region."""
-        from popmodel.validation.comparison import splits
-
-        return splits(self.comparison.pairs)
-
-    @property
-    def tests(self) -> tuple[Split, ...]:
-        """Those whose configuration no fit has seen."""
-        return tuple(one for one in self.splits if one.region.is_test)
-
-    @property
-    def terms(self) -> tuple[ByTerm, ...]:
-        """Useful time and losses in seconds, of runs that have efficiencies."""
-        from popmodel.validation.prediction_errors import by_term
-
-        return by_term(self.splits)
-
-    @property
-    def baselines(self) -> Baselines | None:
-        """Plain extrapolations of the same runs; None where there is nothing to extrapolate."""
-        from popmodel.validation.prediction_errors import compare_baselines
-
-        return compare_baselines(self.tests, self.comparison.training)
+    def __repr__(self) -> str:
+        return repr(self.validated)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/validate/1``, without provenance."""
-        from popmodel.validation.prediction_errors import (
-            by_metric,
-            by_region,
-            errors_by_term,
-            summary,
-        )
-        from popmodel.validation.verdict import verdict
-
-        about, made, rows, terms = self.subject, self.comparison, self.rows, self.terms
-        disturbed = any(run.disturbed for run in made.measured)
-        said = verdict(
-            self.splits, made.defaults, made.left_out, terms, self.baselines, disturbed=disturbed
-        )
-        known = about.calibration
-        return document(
-            "popmodel/validate/1",
-            verdict=said,
-            application=about.application,
-            machine=about.machine,
-            preset=about.preset,
-            noisy=about.noisy,
-            not_modelled=about.not_modelled,
-            measured=[run for run in made.measured if run.window is not None],
-            ignored=[
-                {"file": table.path, "columns": table.ignored}
-                for table in self.tables
-                if table.ignored
-            ],
-            warnings=self.warnings,
-            left_out=made.left_out,
-            training=None
-            if made.training is None
-            else made.training.to_dict() | {"noise": 0.0 if known is None else known.noise},
-            splits=self.splits,
-            rows=rows,
-            summary=summary(rows),
-            regions=by_region(rows),
-            by_metric=by_metric(rows),
-            by_term=errors_by_term(terms),
-            terms=terms,
-            decisions=self.decisions,
-            baselines=self.baselines,
-        )
-
-    def __repr__(self) -> str:
-        from popmodel.validation.prediction_errors import summary
-
-        runtime = summary(self.rows)["runtime"]
-        told = "no tests"
-        if runtime["rows"]:
-            told = (
-                f"median error of the runtime {100 * runtime['median_error']:.1f} %, "
-                f"{runtime['covered']} of {plural(runtime['intervals'], 'interval')} contain the "
-                "measurement"
-            )
-        return cut(
-            f"<Validation of {self.subject.application} on {self.subject.machine}: "
-            f"{plural(len(self.comparison.measured), 'run')}, {told}>"
-        )
+        return self.validated.to_dict()
 
     @property
     def views(self) -> Views:
@@ -170,47 +83,40 @@ class Validation(Result):
 
     def values(self) -> list[ResultValue]:
         """Sizes of the errors of tests: relative of runtimes, as fractions of efficiencies."""
+        from popmodel.efficiency.hierarchy import load_families
+        from popmodel.prediction.prediction import MAIN_FAMILY
         from popmodel.validation.comparison import varied
 
-        tests, names = self.tests, varied(self.splits)
-        if not tests:
-            why = "no run is a test, all are of configurations of the fit"
-            return [ResultValue(id, None, "", why) for id in ("error", "coverage", *_metrics())]
-        times = [one.runtime for one in tests if one.runtime.covered is not None]
-        runs = sum(len(time.measured) for time in times)
+        tests, names, known = self.validated.tests, varied(self.validated.splits), load_families()
+        # those that are shown first
+        families = dict.fromkeys((*(self.families or (MAIN_FAMILY,)), *known))
+        metrics = [(family, metric) for family in families for metric in known[family].metrics]
         found = [ResultValue("error", abs(one.error), one.describe(names)) for one in tests]
-        found.append(
-            ResultValue("coverage", sum(time.covered or 0 for time in times) / runs)
-            if times
-            else ResultValue("coverage", None, "", "the predictions have no intervals")
-        )
-        known = [
+        times = [one.runtime for one in tests if one.runtime.covered is not None]
+        if times:
+            share = sum(one.covered or 0 for one in times) / sum(len(one.measured) for one in times)
+            found.append(ResultValue("coverage", share))
+        found += [
             ResultValue(f"{family}.{metric}", abs(one.predicted - one.mean), split.describe(names))
-            for family, metrics in self._compared()
-            for metric in metrics
+            for family, metric in metrics
             for split in tests
             if (one := split.metrics.get(family, {}).get(metric)) is not None
         ]
-        compared = {one.id for one in known}
-        why = "no run has it measured and predicted; tables have runtimes only"
-        absent = [ResultValue(id, None, "", why) for id in _metrics() if id not in compared]
-        return [*found, *known, *absent]
-
-    def _compared(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """All families with their metrics, those that are shown first."""
-        from popmodel.efficiency.hierarchy import load_families
-        from popmodel.prediction.prediction import MAIN_FAMILY
-
-        known = load_families()
-        for name in dict.fromkeys((*(self.families or (MAIN_FAMILY,)), *known)):
-            yield name, known[name].metrics
+        why = {
+            "coverage": "the predictions have no intervals",
+            **dict.fromkeys((f"{family}.{metric}" for family, metric in metrics), _NOT_COMPARED),
+        }
+        if not tests:
+            why = dict.fromkeys(("error", *why), _NO_TEST)
+        there = {one.id for one in found}
+        return [
+            *found,
+            *(ResultValue(id, None, "", no) for id, no in why.items() if id not in there),
+        ]
 
 
-def _metrics() -> list[str]:
-    """Ids of all metrics of all families."""
-    from popmodel.efficiency.hierarchy import load_families
-
-    return [f"{name}.{id}" for name, family in load_families().items() for id in family.metrics]
+_NO_TEST = "no run is a test, all are of configurations of the fit"
+_NOT_COMPARED = "no run has it measured and predicted; tables have runtimes only"
 
 
 def validate(
@@ -330,8 +236,7 @@ def validate(
     from popmodel.cli.measured_runs import read_runs
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.traces.selection import TracePart
-    from popmodel.validation.comparison import compare_runs, splits
-    from popmodel.validation.prediction_errors import decisions
+    from popmodel.validation.validated_runs import validate_runs
 
     given = several(measured)
     if not given:
@@ -343,17 +248,18 @@ def validate(
     found = read_runs(given, about.parameters, settled=changes, asked=asked)
     fitted = _fitted(several(trained_on), about, asked, changes)
     _refuse_conflicts(found.runs, changes)
-    made = compare_runs(about, found.runs, fitted.runs, all_runs=all_runs)
-    return Validation(
+    validated = validate_runs(
         about,
-        made,
-        decisions(splits(made.pairs), about.choose),
-        found.tables,
-        (*about.files, *found.files, *fitted.files),
+        found.runs,
+        fitted.runs,
+        all_runs=all_runs,
+        ignored=[(table.path, table.ignored) for table in found.tables if table.ignored],
         # runs of the fit may be among those that are compared
-        tuple(dict.fromkeys((*found.warnings, *fitted.warnings, *_unnamed(about, fitted)))),
-        shown,
+        warnings=tuple(
+            dict.fromkeys((*found.warnings, *fitted.warnings, *_unnamed(about, fitted)))
+        ),
     )
+    return Validation(validated, (*about.files, *found.files, *fitted.files), shown)
 
 
 def _unnamed(about: Subject, fitted: MeasuredRuns) -> tuple[str, ...]:
