@@ -78,9 +78,6 @@ class Parameter:
     # None if there is no such value.
     assumed: Quantity | None = None
     unused: str = ""  # Why the model does not use it; empty if it does
-    # Its name on the page of a profile, ``{}`` for the name of an entry; empty if it is not there
-    # or in a table of its own.
-    shown: str = ""
 
     @property
     def section(self) -> str:

@@ -56,7 +56,7 @@ class ProfileDifference:
 
 def diff(first: Profile, second: Profile) -> list[ProfileDifference]:
     """Compare every quantity of two profiles; rows of lists are matched by what they are about."""
-    ours, theirs = _named(first), _named(second)
+    ours, theirs = named_quantities(first), named_quantities(second)
     return [
         ProfileDifference(path, ours.get(path), theirs.get(path))
         for path in dict.fromkeys([*ours, *theirs])
@@ -68,7 +68,7 @@ _ROW = re.compile(r"^(coll\.\w+|net\.\w+\.(?:table|pairs))\[(\d+)\](.*)$")
 _OVERHEAD = re.compile(r"^openmp\.(\w+)\.seconds\[(\d+)\]$")
 
 
-def _named(profile: Profile) -> dict[str, Quantity]:
+def named_quantities(profile: Profile) -> dict[str, Quantity]:
     """Quantities by paths that name rows by their size rather than by their number."""
     return {_name(path, profile): quantity for path, quantity in profile.quantities.items()}
 

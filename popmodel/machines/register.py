@@ -49,7 +49,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="clock",
         needed={"core.freq": "all predictions"},
         assumed=_within(2.5e9, 1.2e9, 4.5e9, "processors of servers"),
-        shown="clock, {}",
     ),
     Parameter(
         "core.flop_per_cycle",
@@ -60,7 +59,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="arithmetic",
         needed={"core.flop_per_cycle": "predictions of arithmetic"},
         assumed=_within(4.0, 1.0, 16.0, "one scalar to two units of 8"),
-        shown="floating-point operations",
     ),
     Parameter(
         "core.load_per_cycle",
@@ -71,7 +69,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="data",
         needed={"core.load_per_cycle": "signatures that count loads"},
         assumed=_within(2.0, 1.0, 8.0, "published of x86-64 and Arm: 2 or 3"),
-        shown="8-byte loads",
     ),
     Parameter(
         "core.store_per_cycle",
@@ -82,7 +79,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="data",
         needed={"core.store_per_cycle": "signatures that count stores"},
         assumed=_within(1.0, 0.5, 4.0, "published of x86-64 and Arm: 1 or 2"),
-        shown="8-byte stores",
     ),
     Parameter(
         "core.instructions_per_cycle",
@@ -91,7 +87,6 @@ REGISTER: tuple[Parameter, ...] = (
         "rate of the instructions of a plain loop that waits for nothing",
         short="r_instr",
         changes="arithmetic",
-        shown="instructions",
     ),
     *(
         Parameter(
@@ -102,7 +97,6 @@ REGISTER: tuple[Parameter, ...] = (
             short=f"c_{operation}",
             changes="operations",
             assumed=_PUBLISHED[operation],
-            shown=f"latency of {noun}",
         )
         for operation, noun in OPERATIONS.items()
     ),
@@ -113,7 +107,6 @@ REGISTER: tuple[Parameter, ...] = (
         "instructions that a core works on at a time",
         short="n_window",
         changes="arithmetic",
-        shown="instructions in flight",
     ),
     Parameter(
         "core.loop_cycles",
@@ -123,7 +116,6 @@ REGISTER: tuple[Parameter, ...] = (
         short="c_loop",
         zero=True,
         changes="loops",
-        shown="loop overhead per iteration",
     ),
     Parameter(
         "core.branch_miss",
@@ -140,7 +132,6 @@ REGISTER: tuple[Parameter, ...] = (
             "published: 14 to 20 from a jump to the right instruction; measured: 30 with "
             "those that a loop loses until it is at its pace again",
         ),
-        shown="end of a loop not foreseen",
     ),
     Parameter(
         "core.predicted_trip",
@@ -149,7 +140,6 @@ REGISTER: tuple[Parameter, ...] = (
         "turns of a loop up to which a core foresees its end",
         short="n_trip",
         assumed=_within(64.0, 30.0, 130.0, "measured on three processors: 52 to 70"),
-        shown="turns to a foreseen end",
     ),
     Parameter(
         "core.overlap",
@@ -160,7 +150,6 @@ REGISTER: tuple[Parameter, ...] = (
         zero=True,
         most=1.0,
         assumed=_within(0.5, 0.0, 1.0, "unknown: from no overlap (0) to all that can (1)"),
-        shown="overlap with transfers",
     ),
     Parameter(
         "core.overlap_with.LEVEL",
@@ -171,7 +160,6 @@ REGISTER: tuple[Parameter, ...] = (
         short="omega",
         least=LEAST_OVERLAP,
         most=1.0,
-        shown="overlap with transfers, {}",
     ),
     Parameter(
         "core.overlap_issue.LEVEL",
@@ -189,7 +177,6 @@ REGISTER: tuple[Parameter, ...] = (
             "of caches; measured on one processor: .4 from the second, .8 from the last, "
             "others hide nearly all; for memory that of arithmetic",
         ),
-        shown="overlap of issue, {}",
     ),
     Parameter(
         "core.smt_factor",
@@ -197,7 +184,6 @@ REGISTER: tuple[Parameter, ...] = (
         "core",
         "speed-up of two threads on one core over one thread",
         unused="simultaneous multithreading",
-        shown="SMT speed-up, 2 threads",
     ),
     Parameter(
         "memory.by_cores.CORES",
@@ -207,7 +193,6 @@ REGISTER: tuple[Parameter, ...] = (
         short="b",
         changes="memory",
         instead_of=("memory.b1", "memory.bsat"),
-        shown="bandwidth, {}",
     ),
     Parameter(
         "memory.b1",
@@ -218,7 +203,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="memory",
         needed={"memory.b1": _TRAFFIC},
         assumed=_within(1.2e10, 4e9, 3e10, "measured of cores of servers: 6 to 25 GB/s"),
-        shown="bandwidth, 1 core",
     ),
     Parameter(
         "memory.bsat",
@@ -229,7 +213,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="memory",
         needed={"memory.bsat": _TRAFFIC},
         assumed=_within(8e10, 1.5e10, 4e11, "two to twelve channels of a memory domain"),
-        shown="saturated bandwidth",
     ),
     Parameter(
         "memory.q",
@@ -243,7 +226,6 @@ REGISTER: tuple[Parameter, ...] = (
             6.0,
             "processor sharing has 3; published sweeps of one to all cores have 4 to 6.3",
         ),
-        shown="sharpness of saturation",
     ),
     Parameter(
         "memory.copy_bw",
@@ -252,7 +234,6 @@ REGISTER: tuple[Parameter, ...] = (
         "copy bandwidth of one core",
         short="b_copy",
         changes="copy",
-        shown="copy bandwidth, 1 core",
     ),
     Parameter(
         "memory.cache_bw.LEVEL",
@@ -263,7 +244,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="caches",
         needed={"memory.cache_bw": "signatures that count traffic between caches"},
         assumed=_within(4e10, 8e9, 3e11, "measured of one core of servers: 10 to 250 GB/s"),
-        shown="{} bandwidth, 1 core",
     ),
     Parameter(
         "memory.write_back.LEVEL",
@@ -279,7 +259,6 @@ REGISTER: tuple[Parameter, ...] = (
             2.5,
             "as long as reading one; measured: 2.2 in a private cache, 0 in a shared one",
         ),
-        shown="{} write-back over read",
     ),
     Parameter(
         "memory.latency.LEVEL",
@@ -287,7 +266,6 @@ REGISTER: tuple[Parameter, ...] = (
         "memory",
         "latency of a cache level or of main memory for one core",
         unused="latencies of memory and caches",
-        shown="{} latency",
     ),
     Parameter(
         "memory.remote.PAIR.bandwidth",
@@ -296,7 +274,6 @@ REGISTER: tuple[Parameter, ...] = (
         "memory bandwidth of one core with data of another domain, over that with local data",
         short="r_remote",
         assumed=_within(0.6, 0.35, 0.9, "two-socket nodes have 0.5 to 0.8, parts of one more"),
-        shown="remote bandwidth, 1 core, domains {}",
     ),
     Parameter(
         "memory.remote.PAIR.saturated",
@@ -305,7 +282,6 @@ REGISTER: tuple[Parameter, ...] = (
         "memory bandwidth of a domain with data of another one, over that with local data",
         short="r_remote_sat",
         assumed=_within(0.45, 0.2, 0.9, "connections of sockets carry 0.3 to 0.7 of a domain"),
-        shown="remote bandwidth, all cores, domains {}",
     ),
     Parameter(
         "memory.remote.PAIR.latency",
@@ -314,7 +290,6 @@ REGISTER: tuple[Parameter, ...] = (
         "latency of the memory of another domain",
         short="l_remote",
         unused="latencies of memory and caches",
-        shown="remote latency, domains {}",
     ),
     Parameter(
         "memory.line",
@@ -334,7 +309,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="lines",
         needed={"memory.line_transfer": _SHARING},
         assumed=_within(1e-7, 2e-8, 5e-7, "published of cores of servers: 30 to 300 ns"),
-        shown="cache-line transfer, {} cores",
     ),
     Parameter(
         "memory.line_takeover.DISTANCE",
@@ -349,7 +323,6 @@ REGISTER: tuple[Parameter, ...] = (
             2e-8,
             "a core waits for about ten lines at once, each of them 50 to 150 ns away",
         ),
-        shown="each of many lines, {} cores",
     ),
     Parameter(
         "memory.kappa",
@@ -359,7 +332,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="cache",
         needed={"memory.kappa": "signatures with if_fits"},
         assumed=_within(0.7, 0.25, 1.5, "as that of caches before the last, and less"),
-        shown="usable share of last-level cache",
     ),
     Parameter(
         "memory.inner_kappa.LEVEL",
@@ -375,7 +347,6 @@ REGISTER: tuple[Parameter, ...] = (
             "its size; replacement by age loses all there, half is the safe working set "
             "(H. Stengel et al., ICS 2015), measured: 1.3",
         ),
-        shown="usable share of {}",
     ),
     Parameter(
         "memory.cache_share",
@@ -398,7 +369,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="sharing",
         needed={"memory.kappa_fs": _SHARING},
         assumed=_within(0.5, 0.05, 1.0, "unknown: from hidden transfers to none hidden (1)"),
-        shown="false sharing, exposed share",
     ),
     Parameter(
         "openmp.CONSTRUCT.seconds[]",
@@ -440,7 +410,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="latency_TIER",
         needed={"net.intra": _WITHIN, "net.inter": _BETWEEN},
         assumed=_within(3e-6, 2e-7, 5e-5, "from shared memory to Ethernet: 0.2 to 50 us"),
-        shown="latency",
     ),
     Parameter(
         "net.TIER.classes[].beta",
@@ -451,7 +420,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="bandwidth_TIER",
         needed={"net.intra": _WITHIN, "net.inter": _BETWEEN},
         assumed=_within(3e-10, 4e-11, 1e-8, "Gigabit Ethernet to 200 Gbit/s: 0.1 to 25 GB/s"),
-        shown="bandwidth",
     ),
     Parameter(
         "net.TIER.eager_threshold",
@@ -465,7 +433,6 @@ REGISTER: tuple[Parameter, ...] = (
             "net.intra.eager_threshold": "predictions of messages within a node",
             "net.inter.eager_threshold": "predictions of messages between nodes",
         },
-        shown="eager threshold",
     ),
     Parameter(
         "net.TIER.os",
@@ -475,7 +442,6 @@ REGISTER: tuple[Parameter, ...] = (
         short="o",
         zero=True,
         changes="sending",
-        shown="send overhead",
     ),
     Parameter(
         "net.TIER.or",
@@ -485,7 +451,6 @@ REGISTER: tuple[Parameter, ...] = (
         short="or",
         zero=True,
         changes="sending",
-        shown="receive overhead",
     ),
     Parameter(
         "net.TIER.o_ctl",
@@ -505,7 +470,6 @@ REGISTER: tuple[Parameter, ...] = (
         short="g",
         zero=True,
         unused=_LOGGP,
-        shown="gap between messages",
     ),
     Parameter(
         "net.TIER.G",
@@ -523,7 +487,6 @@ REGISTER: tuple[Parameter, ...] = (
         "bandwidth of messages in both directions over that in one direction",
         short="bidirectional",
         unused=_FOR_COMPARISON,
-        shown="bidirectional, factor",
     ),
     Parameter(
         "net.TIER.table[].seconds",
@@ -545,7 +508,6 @@ REGISTER: tuple[Parameter, ...] = (
         "p2p",
         "sharing of the memory channel by messages within a node",
         changes="crowding",
-        shown="pairs without contention",
     ),
     Parameter(
         "net.thread_factor",
@@ -555,7 +517,6 @@ REGISTER: tuple[Parameter, ...] = (
         short="c_mt",
         zero=True,
         changes="threads_in_mpi",
-        shown="slowdown per further thread",
     ),
     Parameter(
         "net.multiple_overhead",
@@ -564,7 +525,6 @@ REGISTER: tuple[Parameter, ...] = (
         "extra cost of MPI_THREAD_MULTIPLE per message",
         zero=True,
         changes="sending",
-        shown="cost of MPI_THREAD_MULTIPLE",
     ),
     Parameter(
         "net.overlap",
@@ -573,7 +533,6 @@ REGISTER: tuple[Parameter, ...] = (
         "share of a message's time that computation can hide",
         zero=True,
         unused="overlap of communication is part of the signature",
-        shown="overlap with computation",
     ),
     Parameter(
         "net.nic_G",
@@ -583,7 +542,6 @@ REGISTER: tuple[Parameter, ...] = (
         short="G_nic",
         zero=True,
         changes="adapter",
-        shown="network adapter",
     ),
     Parameter(
         "net.reduce_gamma",
@@ -595,7 +553,6 @@ REGISTER: tuple[Parameter, ...] = (
         changes="reduction",
         needed={"net.reduce_gamma": "predictions of reductions"},
         assumed=_within(2e-10, 2e-11, 1e-9, "adding 1 to 50 GB/s of numbers in memory"),
-        shown="local reduction",
     ),
     Parameter(
         "coll.OP[].seconds",

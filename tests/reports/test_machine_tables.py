@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
-from machines.profiles import document, measured, overhead
+from machines.profiles import document
 
+import popmodel
 from popmodel.cli.machine import check
 from popmodel.cli.progress import progress_line
 from popmodel.machines import profile as profiles
+from popmodel.machines.profile_comparison import named_quantities
 from popmodel.machines.quantity import Quantity
 from popmodel.reports.machine_tables import views
 from popmodel.reports.machine_values import figure, interval_text, inverse, unit_of, value_text
@@ -29,40 +32,13 @@ def line(lines: list[str], begin: str) -> str:
     return " ".join(found.split())
 
 
-def test_openmp_is_a_table_by_threads() -> None:
-    lines = page(document())
-    assert line(lines, "OpenMP") == "OpenMP 1 thread 2 threads 4 threads 90 %"
-    assert line(lines, "parallel_for") == "parallel_for 200 ns 600 ns 900 ns 855 .. 945"
-    wide = document()
-    wide["openmp"]["barrier"] = overhead(*(1e-7 * n for n in range(1, 8)))
-    lines = page(wide)
-    assert line(lines, "OpenMP") == "OpenMP 1 thread 8 threads 64 threads 90 %"
-    assert line(lines, "parallel_for") == "parallel_for 200 ns - - -"
-
-
-def test_nothing_takes_a_part_of_a_clock_cycle() -> None:
-    one = document()
-    one["openmp"] |= {"critical": overhead(4.4e-11), "master": overhead(2e-10, 4e-10)}
-    one["openmp"] |= {"lock": overhead(1e-7, 2e-7, 2e-10)}
-    lines = page(one, Style(80, whole=True))
-    assert line(lines, "critical") == "critical < 0.333 ns - - -"
-    assert line(lines, "master") == "master < 0.333 ns 0.4 ns - -"
-    assert line(lines, "lock") == "lock 100 ns 200 ns < 0.333 ns -"
-    del one["core"]["freq"]
-    assert line(page(one, Style(80, whole=True)), "critical") == "critical 0.044 ns - - -"
-
-
-def test_noise_is_in_percent() -> None:
-    one = document()
-    one["noise"] = {"run_cv": 1.17e-05, "fwq": 0.0312, "drift": -0.0, "detours": 12, "x": "words"}
-    lines = page(one)
-    assert line(lines, "noise") == "noise value"
-    assert line(lines, "spread between launches") == "spread between launches below 0.01 %"
-    assert line(lines, "time lost to interruptions") == "time lost to interruptions 3.12 %"
-    assert line(lines, "drift during the measurement") == "drift during the measurement 0 %"
-    assert line(lines, "detours") == "detours 12"
-    one["noise"] = {"drift": -0.0251}
-    assert line(page(one), "drift") == "drift during the measurement -2.51 %"
+def test_every_quantity_is_shown_by_a_name_that_is_explained() -> None:
+    profile = profiles.from_document(document())
+    lines = block_lines(views(profile).blocks({}), Style(200, whole=True))
+    named = [line.split("  ")[0].strip() for line in lines if re.match(r" [a-z]+\.", line)]
+    assert named == [*named_quantities(profile)]
+    for name in named:
+        assert popmodel.docs(name).to_dict()["words"], name
 
 
 def test_doubts_and_what_is_absent_stand_below() -> None:
@@ -164,17 +140,6 @@ def test_the_line_of_progress_fits_the_terminal() -> None:
     assert progress_line("collectives", 30, 120, 5, 40) == "collectives 30/120 jobs, 0:05 left"
     assert len(progress_line("collectives", 30, 120, 5, 20)) <= 20
     assert "[####################] 0/0 jobs" in progress_line("core", 0, 0, 0, 80)
-
-
-def test_message_times_by_size_and_tier() -> None:
-    one = document()
-    one["net"]["intra"]["table"] = [
-        {"bytes": size, "seconds": measured(seconds)}
-        for size, seconds in ((0, 2e-7), (8, 2e-7), (1024, 3e-7), (1 << 20, 5e-5))
-    ]
-    lines = page(one)
-    assert line(lines, "half round trip") == "half round trip one node 90 %"
-    assert line(lines, "1 KiB") == "1 KiB 300 ns 285 .. 315"
 
 
 def test_ends_of_a_small_interval_without_prefix_can_be_told_apart() -> None:
