@@ -20,7 +20,7 @@ from popmodel.reports.result import Result, save_text
 if TYPE_CHECKING:
     import pandas
 
-    from popmodel.api.inputs import TraceLike
+    from popmodel.cli.inputs import TraceLike
     from popmodel.reports.blocks import Section
     from popmodel.reports.views import Document, Views
     from popmodel.runs.files import FileForm
@@ -180,7 +180,7 @@ def convert(
     >>> import popmodel
     >>> written = popmodel.convert("tests/data/cg.S.2.prv.gz", "cg.goal.gz")  # doctest: +SKIP
     """
-    from popmodel.api.inputs import several
+    from popmodel.cli.inputs import several
     from popmodel.cli.output import refuse_existing
     from popmodel.runs.files import form_of
     from popmodel.simulator.program_files import format_of
@@ -240,7 +240,7 @@ def _program_or_timeline(
     flop_rate: float | None,
     arguments: Sequence[str],
 ) -> Converted:
-    from popmodel.api.inputs import path_of, trace_of
+    from popmodel.cli.inputs import path_of, trace_of
     from popmodel.simulator import from_trace
     from popmodel.simulator.program import unmodelled_calls
     from popmodel.simulator.program_files import format_of, write
@@ -327,7 +327,7 @@ def _sites(
     """Write what traced runs do at each site of the code."""
     import pandas
 
-    from popmodel.api.inputs import trace_of
+    from popmodel.cli.inputs import trace_of
     from popmodel.cli.measured_runs import named
     from popmodel.runs.files import is_table
     from popmodel.runs.sites import sites_of

@@ -23,7 +23,7 @@ from popmodel.reports.formats import DRAWN
 from popmodel.reports.result import OfTrace, ResultValue
 
 if TYPE_CHECKING:
-    from popmodel.api.inputs import TraceLike
+    from popmodel.cli.inputs import TraceLike
     from popmodel.reports.views import Views
     from popmodel.traces import Trace
     from popmodel.traces.selection import Foa, TracePart, Window
@@ -149,7 +149,7 @@ def inspect(
     >>> [part["kind"] for part in found.to_dict()["structure"]["parts"]]
     ['initialisation', 'iterations', 'finalisation']
     """
-    from popmodel.api.inputs import path_of, require_flop_rate, trace_of
+    from popmodel.cli.inputs import path_of, require_flop_rate, trace_of
     from popmodel.structure.part_of_run import part_of_run
     from popmodel.traces.selection import TracePart
 

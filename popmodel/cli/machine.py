@@ -20,7 +20,7 @@ from popmodel.cli.streams import remark, suggest, warn_of_packaged, write_out
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
-    from popmodel.api.inputs import ProfileLike
+    from popmodel.cli.inputs import ProfileLike
     from popmodel.machines.bench.bench_plan import MeasurementRequest
     from popmodel.machines.bench.run_directory import StoredMeasurement
     from popmodel.machines.bench.suite import Failure
@@ -417,7 +417,7 @@ def show(profile: Annotated[ProfileLike | None, _GIVEN] = None) -> MachineProfil
 
     The JSON of a preset is a profile to be changed: popmodel machine show NAME -o mine.json.
     """
-    from popmodel.api.inputs import profile_of
+    from popmodel.cli.inputs import profile_of
 
     found = profile_of(profile)
     return MachineProfile(found, (found.path,))
@@ -431,7 +431,7 @@ def compare(
 
     What differs most comes first. What differs in hardware and software may explain the rest.
     """
-    from popmodel.api.inputs import profile_of
+    from popmodel.cli.inputs import profile_of
     from popmodel.machines.profile_comparison import diff
     from popmodel.reports.machine_values import unit_of
 
@@ -518,7 +518,7 @@ def check(
     """
     if profile is None:
         return _check_host(launcher)
-    from popmodel.api.inputs import profile_of
+    from popmodel.cli.inputs import profile_of
     from popmodel.machines import profile_findings as findings
     from popmodel.machines.profile_schema import ProfileError
 

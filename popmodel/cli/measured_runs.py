@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 
-from popmodel.api.inputs import TraceLike, path_of, several, trace_of
 from popmodel.base.errors import FileError, UsageError
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
+from popmodel.cli.inputs import TraceLike, path_of, several, trace_of
 from popmodel.efficiency.measure import analyse
 from popmodel.runs.files import is_table, read_file
 from popmodel.runs.measurement import MeasuredRow, checked, from_run

@@ -29,7 +29,7 @@ from popmodel.reports.result import Result, ResultValue
 if TYPE_CHECKING:
     import pandas
 
-    from popmodel.api.inputs import TraceLike
+    from popmodel.cli.inputs import TraceLike
     from popmodel.efficiency.family import FamilyEvaluation
     from popmodel.efficiency.measure import MeasuredRun, Processes, RegionRun
     from popmodel.efficiency.observables import OutsideMPI
@@ -292,7 +292,7 @@ def metrics(
     True
     >>> picture = found.plot()  # picture.save("efficiencies.svg")
     """
-    from popmodel.api.inputs import choices, path_of, several, trace_of
+    from popmodel.cli.inputs import choices, path_of, several, trace_of
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.efficiency.measure import analyse
     from popmodel.efficiency.scaling import Comparable, evaluate_all, scale

@@ -40,7 +40,7 @@ from popmodel.reports.formats import DRAWN
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
-    from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
+    from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.model.run.placement import Allocation
     from popmodel.model.signature.program import Signature
     from popmodel.prediction.derivation import Formula
@@ -428,7 +428,7 @@ def predict(
     given = {
         name: value for name, value in locals().items() if value is not None and value is not False
     }
-    from popmodel.api.inputs import several
+    from popmodel.cli.inputs import several
 
     _check_size(given)
     signatures, runs = _kinds(several(inputs))
@@ -511,8 +511,8 @@ def _path_of(one: Any) -> str:
 
 
 def _predict(signature: SignatureLike | None, given: Mapping[str, Any]) -> Prediction:
-    from popmodel.api.inputs import allocation_of, choices, numbers, profile_of, signature_of
-    from popmodel.api.inputs import whole_number as whole
+    from popmodel.cli.inputs import allocation_of, choices, numbers, profile_of, signature_of
+    from popmodel.cli.inputs import whole_number as whole
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.model.uncertainty import DEFAULT_COUNT
 
@@ -567,7 +567,7 @@ def _splits(
     drawn: tuple[int, int],
     given: Mapping[str, Any],
 ) -> SplitSweep:
-    from popmodel.api.inputs import number, numbers
+    from popmodel.cli.inputs import number, numbers
     from popmodel.cli.progress import counted
     from popmodel.prediction.split_sweep import sweep
 
@@ -597,8 +597,8 @@ def _splits(
 
 def _cores(given: Mapping[str, Any]) -> list[int] | None:
     """The numbers of cores; None where the largest of an efficiency is wanted."""
-    from popmodel.api.inputs import several
-    from popmodel.api.inputs import whole_number as whole
+    from popmodel.cli.inputs import several
+    from popmodel.cli.inputs import whole_number as whole
 
     if "efficiency" in given:
         return None
@@ -617,8 +617,8 @@ def _target(given: Mapping[str, Any]) -> float | None:
 
 
 def _reference_run(given: Reference) -> ReferenceRun:
-    from popmodel.api.inputs import numbers
-    from popmodel.api.inputs import whole_number as whole
+    from popmodel.cli.inputs import numbers
+    from popmodel.cli.inputs import whole_number as whole
     from popmodel.prediction.prediction import ReferenceRun
 
     if isinstance(given, str | int) or not isinstance(given, Sequence) or len(given) not in (2, 3):
@@ -638,7 +638,7 @@ def _reference_run(given: Reference) -> ReferenceRun:
 
 
 def _project(runs: Sequence[Any], given: Mapping[str, Any]) -> Prediction:
-    from popmodel.api.inputs import whole_number as whole
+    from popmodel.cli.inputs import whole_number as whole
     from popmodel.cli.measured_runs import read_runs
     from popmodel.prediction.projected_runs import AUTO, RunComparison, ask_run, ask_splits
     from popmodel.reports.names import run_names
@@ -680,7 +680,7 @@ def _families(
     family: str | Sequence[str] | None, projected: ProjectedRuns
 ) -> tuple[str, ...] | None:
     """The families that are shown, of those that are projected."""
-    from popmodel.api.inputs import choices
+    from popmodel.cli.inputs import choices
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.fit.projection import TIME
 

@@ -17,7 +17,7 @@ from popmodel.reports import formats
 from popmodel.reports.result import Result, save_text
 
 if TYPE_CHECKING:
-    from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
+    from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.reports.html.contents import Contents
     from popmodel.reports.views import Document, Views
     from popmodel.timeline.timeline import Timeline
@@ -157,8 +157,8 @@ def report(
     >>> found.page().startswith("<!doctype html>")
     True
     """
-    from popmodel.api.inputs import several, trace_of
     from popmodel.base.plain import document
+    from popmodel.cli.inputs import several, trace_of
     from popmodel.reports.html.contents import SCHEMA, Contents
     from popmodel.reports.saved_reports import saved_report
     from popmodel.traces.selection import TracePart

@@ -36,7 +36,7 @@ from popmodel.reports import formats
 from popmodel.reports.result import Result, ResultValue, save_text
 
 if TYPE_CHECKING:
-    from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
+    from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.fit.usable_runs import FittedSignature
     from popmodel.model.check import CheckedSignature
     from popmodel.model.signature.program import Signature
@@ -247,7 +247,7 @@ def check_signature(
     if against is None:
         _refuse_without("--against TRACE", "add it", _part_options(part, application, flop_rate))
         return SignatureCheck(check(app, settings or {}))
-    from popmodel.api.inputs import path_of, signature_of, trace_of
+    from popmodel.cli.inputs import path_of, signature_of, trace_of
     from popmodel.signatures.compare_replay import against as compared
     from popmodel.structure.part_of_run import part_of_run
     from popmodel.traces.selection import focused
@@ -466,7 +466,7 @@ def signature(
     >>> fitted["error"] < 0.1  # of configurations that were left out
     True
     """
-    from popmodel.api.inputs import several
+    from popmodel.cli.inputs import several
     from popmodel.signatures.amounts import SCALES
 
     given = _by_kind(several(inputs))
@@ -612,7 +612,7 @@ def _from_traces(
     application: int,
     flop_rate: float | None,
 ) -> FoundSignature:
-    from popmodel.api.inputs import trace_of
+    from popmodel.cli.inputs import trace_of
     from popmodel.cli.measured_runs import named
     from popmodel.runs.table import numbers_of
     from popmodel.signatures import Run, signature_from
@@ -699,7 +699,7 @@ def _fitted(
     application: int,
 ) -> FoundSignature:
     """Fit a signature to measured runs: one that was given, or was just found in other inputs."""
-    from popmodel.api.inputs import allocation_of, numbers, profile_of, signature_of, whole_number
+    from popmodel.cli.inputs import allocation_of, numbers, profile_of, signature_of, whole_number
     from popmodel.cli.measured_runs import read_runs
     from popmodel.fit.calibrate import learnt_values, text_of
     from popmodel.fit.calibration_summary import summary

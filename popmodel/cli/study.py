@@ -315,7 +315,7 @@ def study(
 
     if cores is None:
         raise UsageError("--cores is missing", "try --cores 64")
-    from popmodel.api.inputs import several
+    from popmodel.cli.inputs import several
 
     request = StudyRequest(
         command=split(command) if isinstance(command, str) else tuple(command),

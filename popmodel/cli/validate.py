@@ -26,7 +26,7 @@ from popmodel.reports.formats import DRAWN
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
-    from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
+    from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.cli.measured_runs import MeasuredRuns
     from popmodel.cli.predict import Prediction
     from popmodel.model.run.placement import Allocation
@@ -232,7 +232,7 @@ def validate(
     >>> max(found["error"]) < 0.1  # of the runtime of each split
     True
     """
-    from popmodel.api.inputs import allocation_of, choices, numbers, several
+    from popmodel.cli.inputs import allocation_of, choices, numbers, several
     from popmodel.cli.measured_runs import read_runs
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.traces.selection import TracePart
@@ -280,7 +280,7 @@ def _fitted(
     settled: Collection[str],
 ) -> MeasuredRuns:
     """The runs of a fit, of traces the same part; none where none are named."""
-    from popmodel.api.inputs import path_of
+    from popmodel.cli.inputs import path_of
     from popmodel.cli.measured_runs import MeasuredRuns, read_runs
     from popmodel.runs.files import is_table
     from popmodel.runs.table import split
@@ -301,8 +301,8 @@ def _subject(
     allocation: Allocation,
 ) -> Subject:
     """What the runs are compared with: a prediction, or an application to predict now."""
-    from popmodel.api.inputs import profile_of, signature_of
     from popmodel.base.documents import parse_json, read_text
+    from popmodel.cli.inputs import profile_of, signature_of
     from popmodel.cli.predict import Prediction
     from popmodel.model.run.placement import WHOLE
     from popmodel.prediction.prediction import PredictedRun

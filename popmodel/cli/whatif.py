@@ -36,7 +36,7 @@ from popmodel.reports.formats import HTML, NAMES
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
-    from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
+    from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.network.scenario_networks import NetworkLike
     from popmodel.network.topology import Topology
     from popmodel.reports.views import Record, Views
@@ -490,7 +490,7 @@ def whatif(
     >>> found.to_dataframe()["network_latency"].unique().tolist()
     [1e-06, 2e-05]
     """
-    from popmodel.api.inputs import (
+    from popmodel.cli.inputs import (
         numbers,
         path_of,
         profile_of,
@@ -498,7 +498,7 @@ def whatif(
         signature_of,
         trace_of,
     )
-    from popmodel.api.inputs import whole_number as count_of
+    from popmodel.cli.inputs import whole_number as count_of
     from popmodel.sensitivity.critical_path import write_path
     from popmodel.sensitivity.runtime_sensitivity import critical_path, runtime_sensitivity
     from popmodel.sensitivity.scenarios import (
@@ -626,7 +626,7 @@ def whatif(
 
 def _files(*given: Any) -> list[str]:
     """The files among what is given: configurations, topologies, mappings."""
-    from popmodel.api.inputs import several
+    from popmodel.cli.inputs import several
 
     texts = [
         os.fspath(x) for one in given for x in several(one) if isinstance(x, str | os.PathLike)

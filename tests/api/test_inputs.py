@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.api.inputs import number, several, whole_number
 from popmodel.base.errors import UsageError
 from popmodel.base.units import parse_time
+from popmodel.cli.inputs import number, several, whole_number
 from popmodel.cli.metrics import Metrics
 
 from .conftest import CG, HYBRID, RUNS

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from console import ROOT
 
-from popmodel.api.inputs import trace_of
 from popmodel.base.errors import PopmodelError
+from popmodel.cli.inputs import trace_of
 from popmodel.cli.inspect import inspect
 from popmodel.cli.metrics import metrics
 from popmodel.reports import pictures

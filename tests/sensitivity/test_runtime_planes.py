@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.api.inputs import trace_of
+from popmodel.cli.inputs import trace_of
 from popmodel.network.network import PRESETS, Network
 from popmodel.sensitivity.runtime_planes import Runtimes, network_at, runtime_planes
 from popmodel.simulator import from_trace
