@@ -22,7 +22,7 @@ _NOT_MEASURED = "preset, not measured"
 def section(contents: Contents) -> Section | None:
     """What a reader in a hurry has to know."""
     found = verdict(contents.of("metrics"), _sensitivities(contents))
-    statements = [*found.doubts, *found.statements, *_answers(contents)]
+    statements = list(dict.fromkeys([*found.doubts, *found.statements, *_answers(contents)]))
     if not statements:
         return None
     steps = [*found.causes, *found.steps]
