@@ -243,16 +243,17 @@ def check_signature(
     from popmodel.model.check import CheckedSignature, check
 
     app = _named("check", app)
-    part = _trace_part(window, region, from_start, foa)
     if against is None:
-        _refuse_without("--against TRACE", "add it", _part_options(part, application, flop_rate))
+        given = {"window": window, "region": region, "from_start": from_start, "foa": foa}
+        _refuse_without("--against TRACE", "add it", {**given, "flop_rate": flop_rate})
         return SignatureCheck(check(app, settings or {}))
     from popmodel.cli.inputs import path_of, signature_of, trace_of
     from popmodel.signatures.compare_replay import against as compared
     from popmodel.structure.part_of_run import part_of_run
-    from popmodel.traces.selection import focused
+    from popmodel.traces.selection import TracePart, focused
 
     signature = signature_of(app)
+    part = TracePart.of(window, region, from_start, foa)
     trace = trace_of(against, application=application, flop_rate=flop_rate, rated=True)
     run = focused(trace, part_of_run(part, trace))[0]
     agreement = compared(signature, run, settings)
@@ -468,13 +469,14 @@ def signature(
     """
     from popmodel.cli.inputs import several
     from popmodel.signatures.amounts import SCALES
+    from popmodel.traces.selection import TracePart
 
     given = _by_kind(several(inputs))
     _refuse_mixes(given)
     if scaling not in SCALES:
         hint = did_you_mean(scaling, SCALES, f"choose one of {', '.join(SCALES)}")
         raise UsageError(f"scaling: unknown value {scaling!r}", hint)
-    part = _trace_part(window, region, from_start, foa)
+    part = TracePart.of(window, region, from_start, foa)
     # what the signature comes from, and the runs that it is fitted to
     runs = [*given.traces, *given.tables] if given.sources or given.signatures else given.tables
     if cflags and not given.sources:
@@ -495,15 +497,14 @@ def signature(
             given.traces, name, settings or {}, scaling, part, application, flop_rate
         )
     if not given.traces:
-        _refuse_without("a trace", "leave it out", _part_options(part, application, flop_rate))
+        of_traces = {"window": window, "region": region, "from_start": from_start, "foa": foa}
+        _refuse_without("a trace", "leave it out", {**of_traces, "flop_rate": flop_rate})
     if runs:
         asked = [] if cores is None else several(cores)
         places = (nodes, cores_per_node, bind)
         return _fitted(found, runs, machine, settings, places, asked, part, application)
-    placed = {"machine": machine, "nodes": nodes, "cores-per-node": cores_per_node, "cores": cores}
-    _refuse_without(
-        "a signature and runs to fit it to", "popmodel signature from app.toml RUN...", placed
-    )
+    placed = {"machine": machine, "nodes": nodes, "cores_per_node": cores_per_node, "cores": cores}
+    _refuse_without("runs to fit a signature to", "popmodel signature from app.toml RUN...", placed)
     assert isinstance(found, FoundSignature)
     return found
 
@@ -578,29 +579,12 @@ def _refuse_mixes(given: SignatureInputs) -> None:
         )
 
 
-def _trace_part(
-    window: Window | None, region: str | None, from_start: bool, foa: Foa | None
-) -> TracePart:
-    from popmodel.traces.selection import TracePart
-
-    return TracePart.of(window, region, from_start, foa)
-
-
-def _part_options(part: TracePart, application: int, flop_rate: float | None) -> dict[str, Any]:
-    """Options that say something of traces, by name: None if they are not given."""
-    from popmodel.traces.selection import PROGRAM
-
-    return {
-        "window, --region, --from-start, --foa": None if part == PROGRAM else part,
-        "application": None if application == 1 else application,
-        "flop-rate": flop_rate,
-    }
-
-
 def _refuse_without(needed: str, hint: str, given: Mapping[str, Any]) -> None:
+    """Refuse options that need something: those that are given, by name."""
     for name, value in given.items():
-        if value is not None:
-            raise UsageError(f"--{name}: needs {needed}", hint)
+        if value is not None and value is not False:
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option}: needs {needed}", hint)
 
 
 def _from_traces(

@@ -53,10 +53,9 @@ def _verdict(document: Document) -> str:
     if differing := len(document["differences"]):
         of = f"{count(differing)} of {count(document['processes'])} processes"
         same = f"operations differ on {of}"
-    return (
-        f"off by {100 * document['worst']:.2g} % at most (runtime, or points of an efficiency); "
-        f"{same}"
-    )
+    worst = 100 * document["worst"]
+    off = f"{worst:.0f}" if worst >= 100 else f"{worst:.2g}"
+    return f"off by {off} % at most (runtime, or points of an efficiency); {same}"
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:

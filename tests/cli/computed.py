@@ -13,7 +13,6 @@ import pytest
 
 COMPUTED: Mapping[str, Sequence[str]] = {
     "predict": ("popmodel.cli.predict._predict", "popmodel.cli.predict._project"),
-    "signature": ("popmodel.cli.signature._fitted",),
 }
 """By verb: what of the library computes its result."""
 

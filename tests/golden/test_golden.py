@@ -14,6 +14,7 @@ BRIEF: tuple[str, ...] = (
     "metrics",
     "predict",
     "signature",
+    "signature_errors",
     "study",
     "validate",
     "whatif",
