@@ -13,7 +13,6 @@ import csv
 import io
 import json
 import math
-import re
 import statistics
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -192,8 +191,6 @@ def make(program: str, into: Path) -> dict[str, Any]:
             all_runs=True,  # a study of record leaves nothing out
         )
         (into / f"{when}.txt").write_text(f"{found[when]}\n")
-        drawing = str(found[when].plot())  # its metadata name files of this machine
-        (into / f"{when}.svg").write_text(re.sub(r"\s*<metadata>.*?</metadata>", "", drawing))
     predictions = [one for when in WHEN for one in predicted(found[when], parameter, when)]
     (into / "predictions.csv").write_text(table(predictions))
     made = figures(found, fit, tests, declared)
