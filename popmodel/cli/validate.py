@@ -268,7 +268,7 @@ def _unnamed(about: Subject, fitted: MeasuredRuns) -> tuple[str, ...]:
         return ()
     runs = plural(about.unnamed, "run")
     return (
-        f"the prediction was calibrated by {runs} that its file does not name, so that all runs "
+        f"the prediction rests on {runs} that its file does not name, so that all runs "
         "count as tests: name those with --trained-on, or validate the signature",
     )
 
@@ -301,7 +301,6 @@ def _subject(
     allocation: Allocation,
 ) -> Subject:
     """What the runs are compared with: a prediction, or an application to predict now."""
-    from popmodel.base.documents import parse_json, read_text
     from popmodel.cli.inputs import profile_of, signature_of
     from popmodel.cli.predict import Prediction
     from popmodel.model.run.placement import WHOLE
@@ -323,8 +322,7 @@ def _subject(
             signature_of(source), profile_of(machine), changes, allocation
         )
     path = str(source)
-    content = predictions.PREDICTION.read(parse_json(read_text(path), path), path)
-    return predictions.of_document(content, path)
+    return predictions.of_document(predictions.read_prediction(path), path)
 
 
 def _is_saved(source: SignatureLike | Prediction) -> bool:

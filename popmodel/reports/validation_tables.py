@@ -53,6 +53,7 @@ REGIONS = {
     "inside": "inside the profile",
     "extrapolated": "beyond the profile",
     "outside": "far beyond it",
+    "projected": "projected",
 }
 """What people call a region; the profile is what was measured of the machine."""
 _PLACES = {"calibration": "used", "repetition": "repeat", "interpolation": "within"}

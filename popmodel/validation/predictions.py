@@ -11,19 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, NamedTuple
 
-from popmodel.base.document_schemas import EFFICIENCY
-from popmodel.base.documents import (
-    DocumentKind,
-    Items,
-    NamedShape,
-    Optional,
-    Plain,
-    Real,
-    Shape,
-    TableShape,
-    Text,
-    WholeShape,
-)
+from popmodel.base.document_schemas import check
+from popmodel.base.documents import parse_json, read_text
 from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import USEFUL
@@ -62,48 +51,18 @@ class Predicted:
     validity: str = INSIDE
 
 
-def _estimate(value: Shape, end: Shape) -> TableShape:
-    """Shape of an interval whose value and ends have these."""
-    keys = {"value": value, "low": Optional(end), "high": Optional(end)}
-    return TableShape(keys, tuple(keys), others=Plain())
+def read_prediction(path: str) -> dict[str, Any]:
+    """Read a prediction that was saved: of a signature, or of measured runs."""
+    content = parse_json(read_text(path), path)
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        raise FileError(path, "is not a prediction", hint=_MAKE)
+    check(content, path)
+    if not (content["runtime"]["value"] or 0) > 0:
+        raise FileError(path, "predicts no runtime", hint=_MAKE)
+    return content
 
 
-_MACHINE = TableShape({"name": Text(), "noisy": Items(Text())}, required=("name",), others=Plain())
-_APPLICATION = TableShape(
-    {
-        "name": Text(),
-        "settings": NamedShape(Real()),
-        "calibration": Optional(
-            TableShape(
-                {"runs": WholeShape(0), "noise": Real(least=0)}, required=("runs",), others=Plain()
-            )
-        ),
-    },
-    required=("name",),
-    others=Plain(),
-)
-
-PREDICTION = DocumentKind(
-    SCHEMA,
-    "prediction",
-    TableShape(
-        {
-            "application": _APPLICATION,
-            "machine": _MACHINE,
-            "processes": WholeShape(1),
-            "threads": WholeShape(1),
-            "runtime": _estimate(Real(above=0), Real(least=0)),
-            "metrics": NamedShape(NamedShape(_estimate(EFFICIENCY, EFFICIENCY))),
-            "terms": NamedShape(_estimate(Real(), Real())),
-            "placement": TableShape({"nodes": WholeShape(1)}, required=("nodes",), others=Plain()),
-            "validity": TableShape({"status": Text()}, required=("status",), others=Plain()),
-        },
-        required=("application", "machine", "processes", "threads", "runtime", "metrics"),
-        others=Plain(),
-    ),
-    "make one: popmodel predict ... -o prediction.json",
-)
-"""A prediction that was saved: what is compared of it, and what names it."""
+_MAKE = "make one: popmodel predict ... -o prediction.json"
 
 
 def from_prediction(made: PredictedRun, noise: float = 0.0) -> Predicted:
@@ -123,28 +82,39 @@ def from_prediction(made: PredictedRun, noise: float = 0.0) -> Predicted:
 
 
 def from_document(document: Mapping[str, Any]) -> Predicted:
-    """Take what is compared from the document of a prediction, which `PREDICTION` has read.
+    """Take what is compared from the document of a prediction.
 
     Its intervals are of the mean of many runs; it says how much they vary if runs have told it.
     """
 
+    def estimates(entries: Mapping[str, Any]) -> dict[str, Estimate]:
+        return {name: estimate(entry) for name, entry in entries.items()}
+
     def estimate(entry: Mapping[str, Any]) -> Estimate:
         return Estimate(entry["value"], entry["low"], entry["high"])
 
+    about = document.get("application", _PROJECTED)
     mean = Predicted(
         document["processes"],
         document["threads"],
         estimate(document["runtime"]),
-        {
-            family: {metric: estimate(entry) for metric, entry in values.items()}
-            for family, values in document["metrics"].items()
-        },
-        document["application"].get("settings", {}),
-        {name: estimate(entry) for name, entry in document.get("terms", {}).items()},
-        document.get("placement", {}).get("nodes"),
-        document.get("validity", {}).get("status", INSIDE),
+        {family: estimates(values) for family, values in document["metrics"].items()},
+        about["settings"],
+        estimates(document.get("terms", {})),
+        document["placement"]["nodes"] if "placement" in document else None,
+        document["validity"]["status"] if "validity" in document else PROJECTED,
     )
-    return _varied(mean, (document["application"].get("calibration") or {}).get("noise", 0.0))
+    return _varied(mean, (about["calibration"] or {}).get("noise", 0.0))
+
+
+PROJECTED = "projected"
+"""How far a projection of measured runs goes beyond what was measured of the machine: nobody
+knows."""
+_PROJECTED: Mapping[str, Any] = {
+    "name": "projection of measured runs",
+    "settings": {},
+    "calibration": None,
+}
 
 
 def _varied(mean: Predicted, noise: float) -> Predicted:
@@ -319,23 +289,24 @@ def of_prediction(made: PredictedRun) -> Subject:
 
 
 def of_document(document: Mapping[str, Any], path: str) -> Subject:
-    """Compare with a prediction that was read from a file, and is one (`PREDICTION`)."""
+    """Compare with a prediction that was read from a file."""
     return _of_saved(document, (path,), from_document(document))
 
 
 def _of_saved(document: Mapping[str, Any], files: tuple[str, ...], source: Predicted) -> Subject:
-    application, machine = document["application"], document["machine"]
+    about, machine = document.get("application", _PROJECTED), document.get("machine", {})
+    used = len(document["projection"]["runs"]) if "projection" in document else 0
     return Subject(
-        application["name"],
-        machine["name"],
+        about["name"],
+        machine.get("name", "that of the runs"),
         machine.get("preset") is True,
         tuple(machine.get("noisy", ())),
         files,
         source.parameters,
         {},
         source,
-        unnamed=(application.get("calibration") or {}).get("runs", 0),
-        not_modelled=application.get("not_modelled", ""),
+        unnamed=used or (about["calibration"] or {}).get("runs") or 0,
+        not_modelled=about.get("not_modelled", ""),
     )
 
 
