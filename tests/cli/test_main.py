@@ -340,6 +340,7 @@ def test_the_help_costs_little_more_than_typer_itself() -> None:
 
 BESIDE_NUMPY = ("numpy.ma", "rich", "sympy", "scipy", "pandas", "pydantic")
 HEAVY = ("numpy", *BESIDE_NUMPY)
+MODEL = ("popmodel.machines", "popmodel.model")
 OTHER_ACTIONS = ("popmodel.machines.profile_comparison", "popmodel.reports.machine_diff")
 
 
