@@ -81,25 +81,21 @@ def communication_blocks(trace: str, document: Document) -> list[Section]:
 
 
 def communication_records(document: Document) -> Iterator[Record]:
-    """One line per quantity of a table: pairs, sizes, calls, patterns."""
+    """One line for each pair, class of sizes, call and pattern."""
     each, processes = document["ranks_together"], document["processes"]
     for pair in pairs_of(document):
         ends = (ranks(rank // each, each, processes) for rank in (pair.sender, pair.receiver))
         sums = {"messages": pair.messages, "bytes": pair.bytes}
-        yield from _lines("pair", " to ".join(ends), sums)
+        yield {"group": "pair", "name": " to ".join(ends), **sums}
     for size in document["sizes"]:
-        yield from _lines("size", f"{size['from']} to {size['below'] - 1} B", size)
+        sums = {name: size[name] for name in ("messages", "bytes")}
+        yield {"group": "size", "name": f"{size['from']} to {size['below'] - 1} B", **sums}
     for call in document["calls"]:
-        yield from _lines("call", call["name"], call)
+        sums = {"calls": call["calls"], "bytes": call["bytes"], "total_time": call["time"]}
+        yield {"group": "call", "name": call["name"], **sums}
     for number, pattern in enumerate(document["patterns"]):
-        yield from _lines(pattern["kind"], f"{number}: {pattern_text(pattern)}", pattern)
-
-
-def _lines(table: str, name: str, entry: Mapping[str, Any]) -> Iterator[Record]:
-    wanted = {"calls": "1", "executions": "1", "messages": "1", "bytes": "B", "time": "s"}
-    for key, unit in wanted.items():
-        if isinstance(value := entry.get(key), int | float):
-            yield {"group": table, "name": name, "quantity": key, "unit": unit, "value": value}
+        sums = {name: pattern[name] for name in ("executions", "messages", "bytes")}
+        yield {"group": pattern["kind"], "name": f"{number}: {pattern_text(pattern)}", **sums}
 
 
 def facts(document: Document) -> list[tuple[str, str]]:

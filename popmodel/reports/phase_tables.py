@@ -74,39 +74,27 @@ def phase_blocks(trace: str, document: Document) -> list[Section]:
 
 
 def phase_records(document: Document) -> Iterator[Record]:
-    """One line per phase and quantity."""
+    """One line per phase."""
     for phase in document["phases"]:
-        for quantity, unit, value in _quantities(phase):
-            if value is not None:
-                named = {"group": phase["kind"], "name": phase["name"]}
-                yield {**named, "quantity": quantity, "unit": unit, "value": value}
-
-
-def _quantities(phase: Phase) -> list[tuple[str, str, Any]]:
-    balance = phase["load_balance"] or {}
-    team = phase["team"] or {}
-    return [
-        ("part", "", phase["part"]),
-        ("executions", "1", phase["executions"]),
-        ("processes", "1", phase["processes"]),
-        ("time", "s", phase["time"]),
-        ("share", "1", phase["share"]),
-        ("useful", "s", phase["useful"]),
-        *((f"duration_{name}", "s", value) for name, value in phase["duration"].items()),
-        ("persistent", "1", phase["persistent"]),
-        ("transient", "1", phase["transient"]),
-        ("common", "1", phase["common"]),
-        ("excess", "s", phase["excess"]),
-        ("load_balance", "1", balance.get("value")),
-        ("busiest_process", "", balance.get("process")),
-        *((f"factor_{name}", "1", balance.get(name)) for name in _CAUSES),
-        ("instructions", "1", phase["instructions"]),
-        ("cycles", "1", phase["cycles"]),
-        ("ipc", "1", phase["ipc"]),
-        ("frequency", "Hz", phase["frequency"]),
-        ("thread_imbalance", "1", team.get("imbalance")),
-        ("region_overhead", "s", team.get("overhead")),
-    ]
+        balance, team = phase["load_balance"] or {}, phase["team"] or {}
+        names = ("executions", "processes", "share", "useful")
+        causes = ("persistent", "transient", "common", "excess")
+        counted = ("instructions", "cycles", "ipc", "frequency")
+        yield {
+            "group": phase["kind"],
+            "name": phase["name"],
+            "run_part": phase["part"],
+            "total_time": phase["time"],
+            **{name: phase[name] for name in names},
+            **{f"duration_{name}": value for name, value in phase["duration"].items()},
+            **{name: phase[name] for name in causes},
+            "load_balance": balance.get("value"),
+            "busiest_process": balance.get("process"),
+            **{f"factor_{name}": balance.get(name) for name in _CAUSES},
+            **{name: phase[name] for name in counted},
+            "thread_imbalance": team.get("imbalance"),
+            "region_overhead": team.get("overhead"),
+        }
 
 
 def longest_first(document: Document) -> list[Phase]:

@@ -86,14 +86,15 @@ def blocks(document: Document) -> list[Section]:
 
 
 def records(document: Document) -> list[Record]:
-    """One line per quantity."""
-    named = {"trace": document["trace"]}
-    return [
-        {**named, "part": name, **record}
+    """One line for each thing, with all that is known of it."""
+    rows: list[dict[str, object]] = [
+        {"trace": document["trace"], "part": name, **row}
         for name in PARTS
         if document.get(name)
-        for record in _RECORDS[name](document[name])
+        for row in _RECORDS[name](document[name])
     ]
+    columns = dict.fromkeys(key for row in rows for key in row)
+    return [{key: row.get(key) for key in columns} for row in rows]
 
 
 def picture(document: Document) -> Figure:
@@ -267,34 +268,27 @@ def _info_blocks(trace: str, info: Document) -> list[Section]:
 
 
 def _info_records(info: Document) -> Iterator[Record]:
-    """One line per number: group, name, value."""
-    rows: list[tuple[str, str, str, Any]] = [
-        ("trace", "processes", "1", info["processes"]),
-        ("trace", "threads", "1", sum(_threads(info))),
-        ("trace", "nodes", "1", info["nodes"]),
-        ("trace", "runtime", "s", info["runtime"]),
-        ("trace", "duration", "s", info["duration"]),
-        ("analysed", "begin", "s", info["analysed"]["begin"]),
-        ("analysed", "end", "s", info["analysed"]["end"]),
-    ]
-    rows += [("message_sizes", *row) for row in _with_unit(info["message_sizes"] or {}, "B")]
-    for group in ("records", "calls", "regions"):
-        rows += [(group, *row) for row in _with_unit(info[group], "1")]
+    """One line per number: group, name, value; of a region that the user has marked all."""
+    groups: dict[str, Mapping[str, Any]] = {
+        "trace": {
+            "processes": info["processes"],
+            "threads": sum(_threads(info)),
+            **{name: info[name] for name in ("nodes", "runtime", "duration")},
+        },
+        "analysed": {name: info["analysed"][name] for name in ("begin", "end")},
+        "message_sizes": info["message_sizes"] or {},
+        **{group: info[group] for group in ("records", "calls", "regions")},
+        "counters": dict.fromkeys(info["counters"], 1),
+        "warnings": {entry["text"]: entry["count"] for entry in info["warnings"]},
+    }
+    for group, values in groups.items():
+        for name, value in values.items():
+            yield {"group": group, "name": name, "value": value}
     for name, facts in info["user_regions"].items():
-        flat = {**facts, **{f"time_{end}": t for end, t in facts["time_per_process"].items()}}
-        del flat["time_per_process"]
-        rows += [
-            (f"user_regions.{what}", name, "s" if what.startswith("time") else "1", value)
-            for what, value in flat.items()
-        ]
-    rows += [("counters", name, "1", 1) for name in info["counters"]]
-    rows += [("warnings", entry["text"], "1", entry["count"]) for entry in info["warnings"]]
-    for group, name, unit, value in rows:
-        yield {"group": group, "name": name, "quantity": "value", "unit": unit, "value": value}
-
-
-def _with_unit(values: Mapping[str, Any], unit: str) -> list[tuple[str, str, Any]]:
-    return [(name, unit, value) for name, value in values.items()]
+        each = {f"time_{end}": time for end, time in facts["time_per_process"].items()}
+        known = {key: facts[key] for key in ("occurrences", "processes", "threads")}
+        all_ = {"total_time": facts["time"], **each}
+        yield {"group": "user_regions", "name": name, **known, **all_}
 
 
 def describe_threads(threads: list[int]) -> str:
@@ -397,24 +391,19 @@ def _structure_blocks(trace: str, document: Document) -> list[Section]:
 
 
 def _structure_records(document: Document) -> Iterator[Record]:
-    """One line per quantity of a part, of the focus and of each iteration."""
+    """One line for each part, for the focus, and for each iteration."""
     foa = document["foa"]
     held = None if foa["first"] is None else foa["last"] - foa["first"] + 1
-    rows = [
-        (part["kind"], "", part["begin"], part["end"], part["iterations"])
-        for part in document["parts"]
-    ]
-    rows.append(("focus", "", foa["begin"], foa["end"], held))
-    if iterations := document["iterations"]:
-        rows += [
-            ("iteration", str(number), begin, end, 1)
-            for number, (begin, end) in enumerate(pairwise(iterations["begins"]), 1)
-        ]
-    for group, name, *values in rows:
-        for quantity, unit, value in zip(
-            ("begin", "end", "iterations"), ("s", "s", "1"), values, strict=True
-        ):
-            yield {"group": group, "name": name, "quantity": quantity, "unit": unit, "value": value}
+    begins = (document["iterations"] or {"begins": []})["begins"]
+    for kind, name, begin, end, iterations in (
+        *(
+            (one["kind"], "", one["begin"], one["end"], one["iterations"])
+            for one in document["parts"]
+        ),
+        ("focus", "", foa["begin"], foa["end"], held),
+        *(("iteration", str(at), *ends, 1) for at, ends in enumerate(pairwise(begins), 1)),
+    ):
+        yield {"group": kind, "name": name, "begin": begin, "end": end, "iterations": iterations}
 
 
 def _structure_title(trace: str, document: Document) -> Title:

@@ -140,7 +140,8 @@ def test_in_python(jacobi: str) -> None:
     assert (found["iterations"], found["processes"]) == (30, 4)
     table = found.to_dataframe()
     assert set(table.part) == set(PARTS)
-    assert (table.group == "iteration").sum() == 3 * 30
+    assert (table.group == "iteration").sum() == 30
+    assert table[table.part == "phases"].share.sum() == pytest.approx(1)
     with pytest.raises(package.PopmodelError, match="show: unknown part 'all'"):
         package.inspect(jacobi, show="all")
 

@@ -99,5 +99,7 @@ def test_the_columns_are_those_of_the_tables(verb: str, regions: str) -> None:
     found = VERBS[verb]()
     if verb == "metrics":
         found.append(popmodel.metrics(regions, by="region"))
+    if verb == "inspect":
+        found.append(popmodel.inspect(regions))
     real = {as_documented(name) for one in found for name in one.to_dataframe().columns}
     assert documented(sections()[verb]) == real
