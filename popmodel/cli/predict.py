@@ -59,6 +59,7 @@ EXAMPLES = (
     "popmodel predict app.toml --machine m.json --efficiency 0.8",
     "popmodel predict --cores 64 --what-if latency=0.5x,bandwidth=2x",
     "popmodel predict run_4.prv run_8.prv --procs 64",
+    "popmodel predict app.toml runs.csv --machine m.json --cores 128",
     "popmodel predict --procs 16 --threads 4 --formula runtime",
 )
 FORMATS = DRAWN
@@ -256,7 +257,7 @@ def predict(
         argument(
             "[INPUT]",
             "What is known: a signature (.toml) or the name of a bundled one; or measured runs: "
-            "traces and tables (.csv, .json, .jsonl, .txt). Default: stencil3d.",
+            "traces and tables (.csv, .json, .jsonl, .txt); or both. Default: stencil3d.",
             several=True,
             complete=(bundled_signatures, ".toml", *TRACES, *TABLES),
         ),
@@ -343,7 +344,8 @@ def predict(
     """Predict a run, or all splits of some cores, with 90 % intervals.
 
     From a signature and the profile of a machine: runtime and efficiencies, where the time goes,
-    what would help, and how to launch it. From measured runs alone: each factor of the efficiency
+    what would help, and how to launch it. With measured runs, what the signature and the machine
+    leave uncertain is fitted to them first. From measured runs alone: each factor of the efficiency
     is carried to other sizes by a law.
 
     --procs and --threads ask for a run; --cores for every split of so many cores into processes and
@@ -355,7 +357,7 @@ def predict(
     ----------
     inputs : str, path, Signature or Trace, or several of them, optional
         A signature: a file, the name of a bundled one, or a loaded one; default: ``stencil3d``. Or
-        measured runs: traces and tables.
+        measured runs: traces and tables. Or both: the signature is fitted to the runs first.
     procs, threads : int, optional
         Processes and threads per process of a run; default: one thread, of measured runs as many as
         most have.
@@ -428,22 +430,20 @@ def predict(
     given = {
         name: value for name, value in locals().items() if value is not None and value is not False
     }
-    from popmodel.cli.inputs import several
+    from popmodel.cli.inputs import several, signature_of
 
     _check_size(given)
     signatures, runs = _kinds(several(inputs))
-    if runs:
+    if runs and not signatures:
         _refuse(given, (*_OF_SIGNATURES, *_OF_SPLITS), "needs a signature", "leave it out")
-        if signatures:
-            raise UsageError(
-                f"a signature and measured runs together: {runs[0]}",
-                "fit it first: popmodel signature from SIGNATURE RUN... -o fitted.toml",
-            )
         return _project(runs, given)
-    _refuse(given, _OF_RUNS, "there are no measured runs", "leave it out, or name a trace")
     if len(signatures) > 1:
         raise UsageError(f"{len(signatures)} signatures are given", "predict one at a time")
-    return _predict(signatures[0] if signatures else None, given)
+    if runs:
+        return _fit(signatures[0], runs, given)
+    _refuse(given, _OF_RUNS, "there are no measured runs", "leave it out, or name a trace")
+    program = signature_of(signatures[0] if signatures else None)
+    return _predict(program, given, (program.path,))
 
 
 def _check_size(given: Mapping[str, Any]) -> None:
@@ -510,16 +510,24 @@ def _path_of(one: Any) -> str:
 # -- from a signature
 
 
-def _predict(signature: SignatureLike | None, given: Mapping[str, Any]) -> Prediction:
-    from popmodel.cli.inputs import allocation_of, choices, numbers, profile_of, signature_of
+def _fit(signature: SignatureLike, runs: Sequence[Any], given: Mapping[str, Any]) -> Prediction:
+    """Predict from a signature whose uncertain numbers were fitted to runs."""
+    from popmodel.cli.signature import signature as fit
+
+    options = {name: given[name] for name in ("machine", *_OF_RUNS) if name in given}
+    fitted = fit([signature, *runs], **options)
+    return _predict(fitted.signature, given, fitted.files)
+
+
+def _predict(program: Signature, given: Mapping[str, Any], files: tuple[str, ...]) -> Prediction:
+    from popmodel.cli.inputs import allocation_of, choices, numbers, profile_of
     from popmodel.cli.inputs import whole_number as whole
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.model.uncertainty import DEFAULT_COUNT
 
-    imbalance = numbers("imbalance", given.get("imbalance"))
-    program = signature_of(signature).with_imbalance(imbalance)
+    program = program.with_imbalance(numbers("imbalance", given.get("imbalance")))
     profile = profile_of(given.get("machine"))
-    files = (program.path, profile.path)
+    files = (*files, profile.path)
     drawn = whole("draws", given.get("draws", DEFAULT_COUNT), 0), whole("seed", given["seed"], 0)
     settings = numbers("settings", given.get("settings"))
     allocation = allocation_of(given.get("nodes"), given.get("cores_per_node"), given["bind"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from popmodel.base.units import format_time
+
 _TICKS = 6
 
 
@@ -40,3 +42,10 @@ def ticks(low: float, high: float) -> list[float]:
     digits = max(0, -math.floor(math.log10(step)))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(number * step, digits) for number in range(first, last + 1)]
+
+
+def time_range(low: float, high: float) -> str:
+    """From one time to another, the unit once if it is the same."""
+    first, last = format_time(low, digits=3), format_time(high, digits=3)
+    number, _, unit = first.partition(" ")
+    return f"{number if last.endswith(f' {unit}') else first} .. {last}"

@@ -33,7 +33,7 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.figures import loses, percent
+from popmodel.reports.figures import loses, percent, time_range
 from popmodel.reports.heading import (
     BOUND,
     application,
@@ -51,6 +51,7 @@ from popmodel.reports.views import Document, Record, Views
 
 REMEDIES_SHOWN = 8
 _LACKING = "the profile lacks "  # begins a note on what is assumed
+_LONGEST = 100  # characters of what a screen says of an uncertain input
 _NAMED = 2  # remedies that a sentence names
 _WORTH = 0.005  # of the runtime: what brings less is not named
 
@@ -93,7 +94,7 @@ def blocks(document: Document, families: Sequence[str], *, fitting: bool = False
                 (
                     (
                         Title(application(document, brief=True), title.rights),
-                        Facts(_machine_and_place(document)),
+                        Facts((*calibrated(document), *_machine_and_place(document))),
                         answer(document),
                     ),
                 ),
@@ -127,7 +128,7 @@ def answer(document: Document) -> NoteBlock:
     runtime, efficiency = document["runtime"], document["metrics"][MAIN_FAMILY]
     text = f"{sizes(document)[-1]} takes {format_time(runtime['value'])}"
     if runtime["low"] is not None:
-        text += f" (90 %: {_times(runtime['low'], runtime['high'])})"
+        text += f" (90 %: {time_range(runtime['low'], runtime['high'])})"
     top = efficiency[load_families()[MAIN_FAMILY].top]["value"]
     return NoteBlock(f"{text}, parallel efficiency {percent(top)} %", Role.VERDICT)
 
@@ -143,6 +144,8 @@ def _advice(document: Document) -> Section:
     if shares := document["doubtful"]:
         name = next(iter(shares))
         text = named(name, shares[name], _origins(document, name))
+        if len(text) > _LONGEST:  # its path is enough for `popmodel docs`
+            text = f"{name}, {percent(shares[name], 0)} % of the variance"
         lines.append(f"main uncertainty: {text}")
     return notes(lines, Role.HANGING)
 
@@ -215,7 +218,7 @@ def results(document: Document) -> tuple[tuple[str, str], ...]:
     elif runtime["low"] is None:
         text += f", no interval: {runtime.get('why', 'not known')}"
     else:
-        text += f", 90 %: {_times(runtime['low'], runtime['high'])}"
+        text += f", 90 %: {time_range(runtime['low'], runtime['high'])}"
     form = document["model_form"]
     full, none = (format_time(form[name], digits=3) for name in ("full_overlap", "no_overlap"))
     bracket = f"{full} if computation and memory traffic overlap fully, {none} if not at all"
@@ -234,7 +237,9 @@ def _new_run(runtime: Estimate) -> tuple[tuple[str, str], ...]:
     one = runtime.get("new_run") or {"low": None}
     if one["low"] is None:
         return ()
-    return (("new run", f"90 %: {_times(one['low'], one['high'])}, with noise from run to run"),)
+    return (
+        ("new run", f"90 %: {time_range(one['low'], one['high'])}, with noise from run to run"),
+    )
 
 
 def _method(found: Mapping[str, Any], processes: int) -> str:
@@ -259,13 +264,6 @@ def _compares(document: Document, families: Sequence[str]) -> bool:
         for metric in document["metrics"][family]
         for name in load_families()[family].needs(metric)
     )
-
-
-def _times(low: float, high: float) -> str:
-    """From one time to another, the unit once if it is the same."""
-    first, last = format_time(low, digits=3), format_time(high, digits=3)
-    number, _, unit = first.partition(" ")
-    return f"{number if last.endswith(f' {unit}') else first} .. {last}"
 
 
 def _reference(document: Document) -> str:

@@ -1,9 +1,10 @@
-"""Projected efficiencies: the metrics at each size, the laws, and what they rest on."""
+"""Predictions from measured runs: metrics and splits, the laws, and what they rest on."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from popmodel.base.units import format_time, plural
@@ -27,14 +28,14 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.figures import loses, percent
+from popmodel.reports.figures import loses, percent, time_range
 from popmodel.reports.joint import joint_caveats
 from popmodel.reports.names import run_names
 from popmodel.reports.reasons import Reasons
-from popmodel.reports.trees import efficiency, label, tree_rows
+from popmodel.reports.split_tables import records as split_records
+from popmodel.reports.trees import efficiency, tree_rows
 from popmodel.reports.views import Document, Record, Views
 
-RUNTIME = "runtime"
 _BASELINES = {
     "nearest": "as the nearest run",
     "linear": "ideal from there",
@@ -43,31 +44,45 @@ _BASELINES = {
     "normal-form": "one normal form",
 }
 
-Found = Mapping[tuple[str, str], Mapping[str, Any]]
-
 
 def views(families: Sequence[str] | None = None) -> Views:
     """Return how a projected run is shown."""
-    return Views(lambda document: blocks(document, families), records)
+    return Views(partial(blocks, families=families), records)
 
 
 def blocks(document: Document, families: Sequence[str] | None = None) -> list[Section]:
     """The projected run, from what it rests on to the laws and other extrapolations."""
-    reasons, inner = Reasons(), document["projection"]
-    shown = list(families or first_family(inner))
-    size = document["processes"], document["threads"]
-    tables = tuple(_tables(inner, size, shown, reasons))
-    in_brief = tuple(section for name in shown[:1] for section in _in_brief(document, name))
-    about = facts(inner)
+    inner = document["projection"]
+    shown = families or [name for name in document["metrics"] if name != SCALING][:1]
+    reasons = Reasons()
+    trees = [_tree(document, name, reasons) for name in dict.fromkeys((*shown, SCALING))]
+    brief = [_tree(document, name) for name in shown[:1]]
     return [
         doubted(document),
+        (*_head(inner, _size(document)), NoteBlock(answer(document), Role.VERDICT)),
         (
-            Title(title(inner), (_size(document),)),
-            Brief(((Facts(about),),), ((Facts(about[:1]),),)),
-            NoteBlock(answer(document), Role.VERDICT),
+            Brief(
+                (*trees, reasons.section(), *further(inner)), (*brief, _costliest(document, shown))
+            ),
         ),
-        (Brief((tables, reasons.section(), *further(inner)), in_brief),),
     ]
+
+
+def _head(inner: Document, size: str) -> Section:
+    """The runs that are carried on, and to which size."""
+    names = [run["source"].rpartition("/")[2].partition(":")[0] for run in inner["runs"]]
+    measured = dict.fromkeys(map(_size, inner["runs"]))
+    law = inner["law"]
+    facts = (
+        (
+            "runs",
+            f"{len(names)} ({', '.join(measured)}), {inner['scaling']['mode']} scaling",
+        ),
+        ("law", "for each factor its own (auto)" if law == "auto" else law),
+        ("reach", "; ".join(map(_reach, inner["lines"]))),
+    )
+    title = Title(", ".join(dict.fromkeys(names)), (size,))
+    return title, Brief(((Facts(facts),),), ((Facts(facts[:1]),),))
 
 
 def further(inner: Document) -> tuple[Section, ...]:
@@ -88,13 +103,6 @@ def doubted(document: Document) -> Section:
     return notes([f"not to be trusted yet: {document['trust']['why']}"], Role.WARNING)
 
 
-def title(inner: Document) -> str:
-    """The runs that are carried on."""
-    runs = inner["runs"]
-    names = dict.fromkeys(run["source"].rpartition("/")[2].partition(":")[0] for run in runs)
-    return ", ".join(names)
-
-
 def answer(document: Document) -> str:
     """How long the run takes, how efficient it is, and how much faster than the reference."""
     runtime = document["runtime"]
@@ -102,51 +110,72 @@ def answer(document: Document) -> str:
         return f"{_size(document)} has no runtime: {runtime['why']}"
     text = f"{_size(document)} takes {format_time(runtime['value'])}"
     if runtime["low"] is not None:
-        ends = " .. ".join(format_time(runtime[end], digits=3) for end in ("low", "high"))
-        text += f" (90 %: {ends})"
+        text += f" (90 %: {time_range(runtime['low'], runtime['high'])})"
     for family in document["metrics"].values():
         if "parallel_efficiency" in family:
             text += f", parallel efficiency {percent(family['parallel_efficiency']['value'])} %"
             break
     speedup = document["metrics"].get(SCALING, {}).get("speedup")
     if speedup is not None:
-        reference = document["projection"]["scaling"]["reference"].rpartition("/")[2]
-        text += f", {speedup['value']:.3g} times as fast as {reference}"
+        inner = document["projection"]
+        sizes = {run["source"]: _size(run) for run in inner["runs"]}
+        text += f", speed-up {speedup['value']:.3g} over {sizes[inner['scaling']['reference']]}"
     return text
 
 
-def _in_brief(document: Document, name: str) -> Iterator[Section]:
-    """The tree of a family beside that of the largest run, and what costs most."""
-    family, metrics, inner = (
-        load_families()[name],
-        document["metrics"][name],
-        document["projection"],
-    )
+def _tree(document: Document, name: str, reasons: Reasons | None = None) -> Section:
+    """The tree of a family beside that of the largest run; whole with the reasons of gaps."""
+    family, inner = load_families()[name], document["projection"]
     largest = max(inner["runs"], key=lambda run: run["processes"] * run["threads"])
-    has_interval = any(one["low"] is not None for one in metrics.values())
-    values = {id: one["value"] for id, one in metrics.items()}
-    losing = [id for id in family.leaves(values) if loses(values[id])]
-    worst = min(losing, key=values.__getitem__, default=None)
+    projected = {row["metric"]: row for row in inner["rows"] if row["family"] == name}
+    has_interval = reasons is not None or any(row["low"] is not None for row in projected.values())
+
+    def figure(value: float | None, why: str = "") -> TableCell:
+        if value is None:
+            return TableCell(reasons.mark(why) if reasons and why else "-")
+        return efficiency(value, ratio=name == SCALING)
 
     def cells(line: FamilyLine) -> list[TableCell] | None:
-        if line.metric not in metrics:
+        if line.metric not in projected:
             return None
-        low, high = (metrics[line.metric][end] for end in ("low", "high"))
-        ends = "-" if low is None else f"{percent(low)} .. {percent(high)}"
-        before = largest["metrics"][name].get(line.metric)
+        row = projected[line.metric]
+        ends = [figure(row[end], row["why"]).text for end in ("low", "high")]
+        interval = ends[0] if row["low"] is None else " .. ".join(ends)
+        law = "" if row["law"] == "derived" else row["law"]
         return [
-            efficiency(values[line.metric]),
-            *([TableCell(ends)] if has_interval else []),
-            TableCell("-") if before is None else efficiency(before),
+            figure(row["value"], row["why"]),
+            *([TableCell(interval)] if has_interval else []),
+            figure(largest["metrics"][name].get(line.metric)),
+            *([TableCell(law)] if reasons else []),
         ]
 
-    rows = tree_rows(family, family.tree()[0].rows, cells, worst)
-    columns = ["%", *(["90 %"] if has_interval else []), _size(largest)]
-    yield (TableBlock(heads(columns), rows, title=family.title),)
-    if worst is not None and document["trust"]["ok"]:
-        law = next(row["law"] for row in inner["rows"] if row["metric"] == worst)
-        text = f"{family.metrics[worst].name} costs most"
-        yield notes([f"{text}; by the law {law}" if law != "derived" else text])
+    rows = tree_rows(family, family.tree()[0].rows, cells, _worst(document, name))
+    columns = [_size(document), *(["90 %"] if has_interval else []), _size(largest)]
+    unit = "" if name == SCALING else ", %"
+    return (
+        TableBlock(
+            heads([*columns, *(["by law"] if reasons else [])]), rows, title=f"{family.title}{unit}"
+        ),
+    )
+
+
+def _worst(document: Document, name: str) -> str | None:
+    """The metric of a family that loses most."""
+    if name == SCALING:
+        return None
+    values = {id: one["value"] for id, one in document["metrics"][name].items()}
+    losing = [id for id in load_families()[name].leaves(values) if loses(values[id])]
+    return min(losing, key=values.__getitem__, default=None)
+
+
+def _costliest(document: Document, families: Sequence[str]) -> Section:
+    """What loses most, and by which law; nothing where the projection is doubted."""
+    worst = _worst(document, families[0]) if families else None
+    if worst is None or not document["trust"]["ok"]:
+        return ()
+    law = next(row["law"] for row in document["projection"]["rows"] if row["metric"] == worst)
+    name = load_families()[families[0]].metrics[worst].name
+    return notes([f"{name} costs most" + (f"; by the law {law}" if law != "derived" else "")])
 
 
 def _size(run: Mapping[str, Any]) -> str:
@@ -158,95 +187,11 @@ def records(document: Document) -> list[Record]:
     return [dict(row) for row in document["projection"]["rows"]]
 
 
-def first_family(document: Document) -> list[str]:
-    """The family that was projected first, if any."""
-    found = dict.fromkeys(row["family"] for row in document["rows"] if row["family"])
-    return [*found][:1]
-
-
-def sizes(document: Document) -> list[tuple[int, int]]:
-    """Processes and threads that are projected."""
-    return list(dict.fromkeys((row["processes"], row["threads"]) for row in document["rows"]))
-
-
-def facts(document: Document) -> tuple[tuple[str, str], ...]:
-    """What is projected, by which laws, and how far intervals reach."""
-    runs = document["runs"]
-    measured = dict.fromkeys(f"{run['processes']} x {run['threads']}" for run in runs)
-    law = document["law"]
-    return (
-        ("runs", f"{len(runs)} ({', '.join(measured)}), {document['scaling']['mode']} scaling"),
-        ("law", "for each factor its own (auto)" if law == "auto" else law),
-        ("reach", "; ".join(_reach(line) for line in document["lines"])),
-    )
-
-
 def _reach(line: Mapping[str, Any]) -> str:
     low, high = line["reach"]["low"], line["reach"]["high"]
     fixed = "T" if line["axis"] == "processes" else "P"
     what = "processes" if line["axis"] == "processes" else "threads per process"
     return f"intervals from {max(low, 1):g} to {high:g} {what} (at {fixed} = {line['fixed']})"
-
-
-def _tables(
-    document: Document, size: tuple[int, int], families: Sequence[str], reasons: Reasons
-) -> Iterator[TableBlock]:
-    """Runtime and speed-up, then the tree of each family."""
-    found: Found = {
-        (row["family"], row["metric"]): row
-        for row in document["rows"]
-        if (row["processes"], row["threads"]) == size
-    }
-    columns = heads(("projected", "90 %", "by law"))
-    first = [_row("runtime", found["", RUNTIME], reasons, format_time)]
-    if speedup := found.get((SCALING, "speedup")):
-        first.append(_row("speed-up", speedup, reasons, "{:.3g}".format))
-    yield TableBlock(columns, tuple(first), first=f"{size[0]} x {size[1]}", group="projected")
-    for name in dict.fromkeys((*families, SCALING)):
-        family = load_families()[name]
-        for walk in family.tree()[:1]:
-            rows = tuple(
-                _row(
-                    label(family, line),
-                    found[name, line.metric],
-                    reasons,
-                    "{:.3f}".format if name == SCALING else percent,
-                    depth=line.depth,
-                    coloured=name != SCALING,
-                )
-                for line in walk.rows
-                if (name, line.metric) in found and not is_above(name, line.metric, families)
-            )
-            unit = ", ratios" if name == SCALING else ", %"
-            if rows:
-                yield TableBlock(columns, rows, title=f"{family.title}{unit}", group="projected")
-
-
-def is_above(family: str, metric: str, families: Sequence[str]) -> bool:
-    """Whether a metric of the scaling stands above it already."""
-    repeated = any(metric in load_families()[name].metrics for name in families if name != family)
-    return family == SCALING and (metric == "speedup" or repeated)
-
-
-def _row(
-    name: str,
-    row: Mapping[str, Any],
-    reasons: Reasons,
-    text: Any,
-    depth: int = 0,
-    coloured: bool = False,
-) -> TableRow:
-    value = row["value"]
-    law = "" if row["law"] == "derived" else row["law"]
-    if value is None:
-        return TableRow(name, texts((reasons.mark(row["why"]), "", law)), depth)
-    shown = efficiency(value) if coloured else TableCell(text(value))
-    interval = (
-        reasons.mark(row["why"])
-        if row["low"] is None
-        else f"{text(row['low'])} .. {text(row['high'])}"
-    )
-    return TableRow(name, (shown, *texts((interval, law))), depth)
 
 
 def laws(line: Mapping[str, Any], *, several: bool) -> Section:
@@ -280,25 +225,16 @@ def _constants(constants: Mapping[str, float]) -> str:
     return f", {shown}" if shown else ""
 
 
-def plain(document: Document) -> Section:
+def plain(inner: Document) -> Section:
     """Runtimes by extrapolations that know nothing of the factors."""
-    asked = list(dict.fromkeys((one["processes"], one["threads"]) for one in document["baselines"]))
+    times: dict[str, dict[str, str]] = {}  # by size and name
+    for one in inner["baselines"]:
+        times.setdefault(_size(one), {})[one["name"]] = format_time(one["runtime"])
     rows = [
-        TableRow(
-            text,
-            texts(
-                format_time(one["runtime"]) for one in document["baselines"] if one["name"] == name
-            ),
-        )
-        for name, text in _BASELINES.items()
+        TableRow(words, texts(found[name] for found in times.values()))
+        for name, words in _BASELINES.items()
     ]
-    return (
-        TableBlock(
-            heads(f"{p} x {t}" for p, t in asked),
-            tuple(rows),
-            first="runtime alone",
-        ),
-    )
+    return (TableBlock(heads(times), tuple(rows), first="runtime alone"),)
 
 
 # All splits of some cores.
@@ -306,46 +242,39 @@ def plain(document: Document) -> Section:
 
 def split_blocks(document: Document) -> list[Section]:
     """The splits that laws reach, the fastest, and what it rests on."""
-    inner = document["projection"]
+    inner, refused = document["projection"], document["refused"]
     counts = list(dict.fromkeys(one["cores"] for one in document["candidates"]))
-    rows = []
-    for one in document["candidates"]:
-        runtime, known = one["runtime"], one["parallel_efficiency"]["value"]
-        taken = [one["processes"], one["threads"]] in document["best"]
-        low, high = runtime["low"], runtime["high"]
-        chance = one["probability_best"]
-        label = f"{'*' if taken else ' '} {one['processes']} x {one['threads']}"
-        if runtime["value"] is None:
-            rows.append(TableRow(label, instead=runtime["why"]))
-            continue
-        cells = (
-            TableCell(format_time(runtime["value"])),
-            TableCell(
-                "-"
-                if low is None
-                else f"{format_time(low, digits=3)} .. {format_time(high, digits=3)}"
-            ),
-            TableCell("-") if known is None else efficiency(known),
-            TableCell("-" if chance is None else f"{100 * chance:.0f} %"),
-        )
-        rows.append(TableRow(label, cells))
-    table = TableBlock(heads(("runtime", "90 %", "PE %", "best")), tuple(rows), first="  P x T")
-    refused = [
-        f"{one['processes']} x {one['threads']}: not projected, {one['why']}"
-        for one in document["refused"]
-    ]
-    brief = [f"{plural(len(refused), 'other split')}: not projected, no run has as many threads"]
-    about = facts(inner)
+    rows = tuple(_split_row(one, document) for one in document["candidates"])
+    whole = notes(f"{_size(one)}: not projected, {one['why']}" for one in refused)
+    brief = f"{plural(len(refused), 'other split')}: not projected, no run has as many threads"
     return [
         doubted(document),
         (
-            Title(title(inner), (f"{', '.join(map(str, counts))} cores",)),
-            Brief(((Facts(about),),), ((Facts(about[:1]),),)),
+            *_head(inner, f"{', '.join(map(str, counts))} cores"),
             *notes(_answers(document, counts), Role.VERDICT),
         ),
-        (table, *(Brief((notes(refused),), (notes(brief),)) for _ in refused[:1])),
+        (
+            TableBlock(heads(("runtime", "90 %", "PE %", "best")), rows, first="  P x T"),
+            *([Brief((whole,), (notes([brief]),))] if refused else []),
+        ),
         (folded(further(inner)),),
     ]
+
+
+def _split_row(one: Mapping[str, Any], document: Document) -> TableRow:
+    runtime, low, chance = one["runtime"], one["runtime"]["low"], one["probability_best"]
+    known = one["parallel_efficiency"]["value"]
+    taken = [one["processes"], one["threads"]] in document["best"]
+    label = f"{'*' if taken else ' '} {_size(one)}"
+    if runtime["value"] is None:
+        return TableRow(label, instead=runtime["why"])
+    cells = (
+        TableCell(format_time(runtime["value"])),
+        TableCell("-" if low is None else time_range(low, runtime["high"])),
+        TableCell("-") if known is None else efficiency(known),
+        TableCell("-" if chance is None else f"{100 * chance:.0f} %"),
+    )
+    return TableRow(label, cells)
 
 
 def _answers(document: Document, counts: Sequence[int]) -> Iterator[str]:
@@ -365,33 +294,6 @@ def _fastest(document: Document) -> str:
     first, *others = (f"{p} x {t}" for p, t in document["best"])
     as_good = f"; {', '.join(others)} may be as fast" if others else ""
     return f"{first}{'' if document['trust']['ok'] else ', as far as known'}{as_good}"
-
-
-def split_records(document: Document) -> list[Record]:
-    """One line per split."""
-    return [
-        {
-            "cores": one["cores"],
-            "processes": one["processes"],
-            "threads": one["threads"],
-            **{
-                f"{quantity}_{bound}": one[quantity][bound]
-                for quantity in ("runtime", "parallel_efficiency")
-                for bound in ("value", "low", "high")
-            },
-            "probability_best": one["probability_best"],
-            "absent": "",
-        }
-        for one in document["candidates"]
-    ] + [
-        {
-            "cores": one["processes"] * one["threads"],
-            "processes": one["processes"],
-            "threads": one["threads"],
-            "absent": one["why"],
-        }
-        for one in document["refused"]
-    ]
 
 
 SPLITS = Views(split_blocks, split_records)

@@ -137,40 +137,36 @@ def _launch(choice: Entry, document: Document) -> CommandBlock:
 
 
 def records(document: Document) -> list[Record]:
-    """One line per split."""
-    return [
-        {
-            "application": document["application"]["name"],
-            "machine": document["machine"]["name"],
-            "cores": one["cores"],
-            "processes": one["processes"],
-            "threads": one["threads"],
+    """One line per split, with what is known of it."""
+    about = {key: document[key]["name"] for key in ("application", "machine") if key in document}
+
+    def record(split: Entry, why: str) -> Record:
+        return {
+            **about,
+            "cores": split_cores(split),
+            "processes": split["processes"],
+            "threads": split["threads"],
             **{
-                f"{quantity}_{bound}": one[quantity][bound]
+                f"{quantity}_{bound}": split[quantity][bound]
                 for quantity in ("runtime", "parallel_efficiency")
                 for bound in ("value", "low", "high")
+                if quantity in split
             },
-            "memory_per_process": one["memory_per_process"],
-            "probability_best": one["probability_best"],
-            "probability_tied": one["probability_tied"],
-            "regret": one["regret"],
-            "validity": one["validity"]["status"],
-            "validity_factor": one["validity"]["factor"],
-            "source": one["source"],
-            "absent": "",
+            **{key: split[key] for key in _FACTS if key in split},
+            **{
+                f"validity{end}": split["validity"][key]
+                for key, end in (("status", ""), ("factor", "_factor"))
+                if "validity" in split
+            },
+            **({"source": split["source"]} if "source" in split else {}),
+            "absent": why,
         }
-        for one in document["candidates"]
-    ] + [
-        {
-            "application": document["application"]["name"],
-            "machine": document["machine"]["name"],
-            "cores": one["processes"] * one["threads"],
-            "processes": one["processes"],
-            "threads": one["threads"],
-            "absent": one["why"],
-        }
-        for one in document["refused"]
-    ]
+
+    rows = [record(split, "") for split in document["candidates"]]
+    return rows + [record(split, split["why"]) for split in document["refused"]]
+
+
+_FACTS = ("memory_per_process", "probability_best", "probability_tied", "regret")
 
 
 def cores(document: Document) -> str:
