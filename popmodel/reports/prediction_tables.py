@@ -94,7 +94,7 @@ def blocks(document: Document, families: Sequence[str], *, fitting: bool = False
                 (
                     (
                         Title(application(document, brief=True), title.rights),
-                        Facts((*calibrated(document), *_machine_and_place(document))),
+                        Facts((*calibrated(document), *_machine_and_place(document))[:2]),
                         answer(document),
                     ),
                 ),
