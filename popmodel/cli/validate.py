@@ -314,15 +314,18 @@ def _subject(
             "name the application instead, to predict anew",
         )
     if isinstance(source, Prediction):
-        if not isinstance(source.predicted, PredictedRun):
-            raise UsageError("only a run that a signature predicts can be validated", "say procs=")
-        return predictions.of_prediction(source.predicted)
+        if isinstance(source.predicted, PredictedRun):
+            return predictions.of_prediction(source.predicted)
+        made = source.to_dict()
+        if "runtime" not in made:
+            raise UsageError("only the prediction of a run can be validated", "predict with procs=")
+        return predictions.of_document(made, source.files)
     if not is_made:
         return predictions.of_application(
             signature_of(source), profile_of(machine), changes, allocation
         )
     path = str(source)
-    return predictions.of_document(predictions.read_prediction(path), path)
+    return predictions.of_document(predictions.read_prediction(path), (path,))
 
 
 def _is_saved(source: SignatureLike | Prediction) -> bool:

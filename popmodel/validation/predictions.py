@@ -288,9 +288,9 @@ def of_prediction(made: PredictedRun) -> Subject:
     return replace(_of_saved(made.to_dict(), (), source), calibration=known, unnamed=0)
 
 
-def of_document(document: Mapping[str, Any], path: str) -> Subject:
+def of_document(document: Mapping[str, Any], files: tuple[str, ...]) -> Subject:
     """Compare with a prediction that was read from a file."""
-    return _of_saved(document, (path,), from_document(document))
+    return _of_saved(document, files, from_document(document))
 
 
 def _of_saved(document: Mapping[str, Any], files: tuple[str, ...], source: Predicted) -> Subject:

@@ -131,6 +131,20 @@ def test_a_saved_prediction_is_compared_as_its_application(popmodel: Call, tmp_p
     assert document(one, application=saved)["noisy"] == ["memory"]
 
 
+def test_a_projection_of_measured_runs_is_compared_as_its_file(tmp_path: Path) -> None:
+    table, saved = "tests/data/epoch.csv", tmp_path / "projected.json"
+    measured = tmp_path / "one.csv"
+    measured.write_text(f"{HEAD}16,1,2\n")
+    made = package.predict(table, procs=16)
+    saved.write_text(json.dumps(made.to_dict()))
+    found = [package.validate(one, measured, trained_on=table).to_dict() for one in (made, saved)]
+    assert found[0] == found[1]
+    assert found[0]["splits"][0]["runtime"]["predicted"] == made["runtime"]
+    assert found[0]["splits"][0]["beyond"] == {"P": 4.0}
+    with pytest.raises(package.PopmodelError, match="only the prediction of a run"):
+        package.validate(package.predict("stencil3d", cores=16), measured)
+
+
 def test_the_program_is_compared_and_what_is_left_out_said_first(
     started: str, popmodel: Call
 ) -> None:
