@@ -31,6 +31,7 @@ EXAMPLES = (
     "popmodel trace merge app.raw -o app.prv.gz",
 )
 CONDITIONS = True
+RENAMED = {"--after-init": "--window 0:", "--build-only": "--print-env, which builds as well"}
 MERGE = "merge"
 DEFAULT = "trace.prv.gz"
 
@@ -169,12 +170,11 @@ def trace(
         option(
             "FROM:TO",
             "Record only this interval, counted from the end of MPI_Init (without MPI: from the "
-            "first parallel region): 10s:20s, or 10s: to record to the end. A parallel region is "
-            "recorded if it begins in the interval.",
+            "first parallel region): 10s:20s, 10s: to record to the end, 0: to leave out MPI_Init. "
+            "A parallel region is recorded if it begins in the interval.",
             _window,
         ),
     ] = None,
-    after_init: Annotated[bool, flag("Start recording at the end of MPI_Init.")] = False,
     max_size: Annotated[
         int | None,
         option(
@@ -264,8 +264,6 @@ def trace(
         Whether locks, critical sections and atomics are recorded as totals or one by one.
     window : str, optional
         Seconds ``"FROM:TO"`` from the end of MPI_Init that are recorded.
-    after_init : bool
-        Start recording at the end of MPI_Init.
     max_size : int, optional
         Bytes of raw files at which recording stops.
     max_rate : int, optional
@@ -304,17 +302,12 @@ def trace(
     """
     from popmodel.tracer.commands import LOCKS, OPENMP, Settings
 
-    if window is not None and after_init:
-        raise UsageError(
-            "--after-init and --window are mutually exclusive: a window begins after MPI_Init",
-            "leave --after-init out",
-        )
     settings = Settings(
         counters=counters,
         openmp=OPENMP[openmp],
         call_sites=not no_call_sites,
         locks=LOCKS[locks],
-        window="0:" if after_init else window,
+        window=window,
         max_size=max_size,
         max_rate=max_rate,
         leave_out=tuple(leave_out),

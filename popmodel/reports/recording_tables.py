@@ -6,37 +6,74 @@ from typing import Any
 
 from popmodel.base import shell
 from popmodel.base.units import count, format_size, format_time, plural
-from popmodel.reports.blocks import Code, Facts, Heading, Role, Section, notes, titled
+from popmodel.reports.blocks import (
+    Brief,
+    Code,
+    Facts,
+    Heading,
+    Role,
+    Section,
+    TableBlock,
+    TableRow,
+    heads,
+    notes,
+    texts,
+    titled,
+)
 from popmodel.reports.run_tables import describe_threads
 from popmodel.reports.views import Document, Record, Views
 
 _OPENMP = {"ompt": "OMPT (tools interface)", "gomp": "intercepted libgomp calls"}
 _BY_SPAWN = " (started by MPI_Comm_spawn)"
-_NEXT = ("metrics", "whatif")
 
 
 def blocks(document: Document) -> list[Section]:
-    """Each run, what was not seen of it, and what to do next."""
+    """Each run, what was not seen of it, and what to do next; on a screen the first of several."""
     runs = [document, *document["others"]]
     if len(runs) == 1:
-        return _of_run(document)
-    sections: list[Section] = []
+        return [*_of_run(document), _next(document)]
+    whole: list[Section] = []
     for number, run in enumerate(runs, start=1):
         head = f"run {number} of {len(runs)}{_BY_SPAWN if run['spawned'] else ''}"
-        sections += [(Heading(head, is_part=True),), *_of_run(run)]
-    return sections
+        whole += [(Heading(head, is_part=True),), *_of_run(run), _next(run)]
+    rows = tuple(TableRow(run["trace"], texts(_figures(run))) for run in runs[:_RUNS])
+    table = TableBlock(
+        heads(["processes", "threads", "duration"]), rows, first=plural(len(runs), "run")
+    )
+    more = len(runs) - _RUNS
+    brief: tuple[Section, ...] = (
+        notes(document["caveats"]),
+        (table, *notes([f"{more} more: --all"] if more > 0 else [])),
+        _next(document),
+    )
+    return [(Brief(tuple(whole), brief),)]
+
+
+_RUNS = 12  # on a screen
+_LACKS = 3
+
+
+def _figures(run: Document) -> list[str]:
+    return [count(run["processes"]), count(sum(run["threads"])), format_time(run["duration"])]
 
 
 def _of_run(run: Document) -> list[Section]:
-    # Without MPI there is no network that could be another one.
-    verbs = _NEXT if run["library"] else _NEXT[:1]
-    name = shell.quote(run["trace"])
+    lacks = run["not_seen"]
+    more = [f"{len(lacks) - _LACKS} more: --all"] if len(lacks) > _LACKS else []
+    whole = titled("not recorded", lacks, Role.WARNING)
+    brief = titled("not recorded", [*lacks[:_LACKS], *more], Role.WARNING)
     return [
         notes(run["caveats"]),
         (Facts(tuple(_facts(run))),),
-        titled("not recorded", run["not_seen"], Role.WARNING),
-        (Code(tuple(f"popmodel {verb} {name}" for verb in verbs)),),
+        (Brief((whole,), (brief,)),) if lacks else (),
     ]
+
+
+def _next(run: Document) -> Section:
+    """What to do with the trace; without MPI there is no network that could be another one."""
+    verbs = ("metrics", "whatif") if run["library"] else ("metrics",)
+    name = shell.quote(run["trace"])
+    return (Code(tuple(f"popmodel {verb} {name}" for verb in verbs)),)
 
 
 def records(document: Document) -> list[Record]:
@@ -56,30 +93,27 @@ def records(document: Document) -> list[Record]:
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
-    processes, hosts = document["processes"], document["hosts"]
-    size = format_size(document["size"], digits=3)
+    hosts, raw, residual = (document[name] for name in ("hosts", "raw", "clock_residual"))
+    size, raw_size = (format_size(document[name], digits=3) for name in ("size", "raw_size"))
+    seen = sorted(how for how in document["openmp"] if how in _OPENMP)
+    given = document["overhead"]
+    each = format_time(given["per_record"], digits=2)
+    cost = f"{plural(document['records'], 'record')} at about {each} each"
     facts = [
         ("trace", f"{document['trace']}, {size}"),
-        ("processes", f"{count(processes)} on {plural(hosts, 'host')}"),
+        ("processes", f"{count(document['processes'])} on {plural(hosts, 'host')}"),
         ("threads", describe_threads(document["threads"])),
         ("duration", format_time(document["duration"])),
         ("MPI", _mpi(document)),
-        ("OpenMP", _openmp(document)),
-        ("counters", _counters(document)),
-        ("overhead", _overhead(document)),
+        ("OpenMP", " and ".join(_OPENMP[how] for how in seen) or "not recorded"),
+        ("counters", "instructions and cycles" if document["counters"] else "none"),
+        ("overhead", f"{_percent(given['low'], given['high'])} of the runtime: {cost}"),
     ]
     if hosts > 1:
-        residual = document["clock_residual"]
-        known = (
-            "to an unknown degree"
-            if residual is None
-            else f"within {format_time(residual, digits=2)}"
-        )
+        unknown = "to an unknown degree"
+        known = unknown if residual is None else f"within {format_time(residual, digits=2)}"
         facts.append(("clocks", f"of the hosts agree {known}"))
-    if document["raw"] is not None:
-        raw_size = format_size(document["raw_size"], digits=3)
-        facts.append(("raw files", f"{document['raw']}, {raw_size}"))
-    return facts
+    return [*facts, *([("raw files", f"{raw}, {raw_size}")] if raw is not None else [])]
 
 
 def _mpi(document: Document) -> str:
@@ -91,25 +125,6 @@ def _mpi(document: Document) -> str:
     sent = f"{messages}, {size}" if document["messages"] else "no messages"
     make = document["library"].partition(",")[0]
     return f"{make}: {calls}, {sent}"
-
-
-def _openmp(document: Document) -> str:
-    seen = {how: number for how, number in document["openmp"].items() if how in _OPENMP}
-    if not seen:
-        return "not recorded"
-    return " and ".join(_OPENMP[how] for how in sorted(seen))
-
-
-def _counters(document: Document) -> str:
-    return "instructions and cycles" if document["counters"] else "none"
-
-
-def _overhead(document: Document) -> str:
-    given = document["overhead"]
-    number = plural(document["records"], "record")
-    each = format_time(given["per_record"], digits=2)
-    share = _percent(given["low"], given["high"])
-    return f"{share} of the runtime: {number} at about {each} each"
 
 
 def _percent(low: float, high: float) -> str:

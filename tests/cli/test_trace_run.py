@@ -374,8 +374,8 @@ def test_a_script_that_runs_mpi_several_times_gives_a_trace_of_each(
     script.chmod(0o755)
     done = traced("./script.sh", options=("--keep-raw", "-o", "x.prv.gz"))
     assert done.returncode == 0, done.stderr
-    assert "run 1 of 2\n" in done.stderr
-    assert "popmodel metrics x.run2.prv.gz" in done.stderr
+    assert "\nx.run2.prv.gz          2        2 " in done.stderr
+    assert "popmodel metrics x.run1.prv.gz" in done.stderr
     read = [package.inspect(f"x.run{run}.prv.gz").to_dict()["info"] for run in (1, 2)]
     assert [info["processes"] for info in read] == [1, 2]
     # Nor is one of several replaced unasked.
