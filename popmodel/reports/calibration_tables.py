@@ -69,11 +69,13 @@ def _brief(table: TableBlock | None) -> Section:
     """A table, of which a screen shows the first rows."""
     if table is None:
         return ()
-    hidden = len(table.rows) - _SHOWN
-    if hidden < 2:
+    if len(table.rows) <= _SHOWN:
         return (table,)
-    more = NoteBlock(f"and {plural(hidden, 'other row')}", Role.REMARK)
-    return (Brief(((table,),), ((replace(table, rows=table.rows[:_SHOWN]), more),)),)
+    shown = f"{_SHOWN} of {len(table.rows)}"
+    title = f"{table.title}: the worst {shown}" if table.title else ""
+    first = table.first if title else f"{table.first}, {shown}"
+    brief = replace(table, rows=table.rows[:_SHOWN], title=title, first=first)
+    return (Brief(((table,),), ((brief,),)),)
 
 
 def records(document: Document) -> list[Record]:
@@ -146,7 +148,7 @@ def _left_out(left_out: Sequence[Entry]) -> TableBlock:
         heads((*differing, "measured", "predicted", "90 %", "error", "before")),
         tuple(rows),
         "P x T",
-        title="each configuration, predicted from the others; the worst first",
+        title="each configuration, predicted from the others",
         keys=len(differing),
     )
 
@@ -192,7 +194,13 @@ def _next(fit: Entry) -> Section:
         "P x T",
         title=f"measure next, for the runtime of {asked}",
     )
-    return (Brief(((table,),), ((replace(table, rows=table.rows[:1]),),)),)
+    run = runs[0]
+    brief = (
+        f"measure next: {described(run, differing)} ({format_time(run['runtime'], digits=3)}, "
+        f"{plural(run['nodes'], 'node')}) narrows the runtime of {asked} by "
+        f"{percent(run['narrows'], 0)} %"
+    )
+    return (Brief(((table,),), ((NoteBlock(brief),),)),)
 
 
 def _go_on(fit: Entry, path: str | None) -> Section:
