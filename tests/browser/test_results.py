@@ -1,0 +1,59 @@
+"""Results in a browser: splits are there without scripts, commands are copied, nothing hinders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+import popmodel
+
+from .conftest import UNFOLD, Open, written
+
+COPY = "Copy: Command"
+
+
+@pytest.fixture(scope="session")
+def splits_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory, popmodel.predict("stencil3d", cores=64, draws=60))
+
+
+def test_a_launch_line_is_copied(splits_page: Path, open_page: Open) -> None:
+    page = open_page(splits_page, permissions=["clipboard-read", "clipboard-write"])
+    page.evaluate(UNFOLD)
+    page.get_by_role("button", name=COPY).last.focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("copied", exact=True).wait_for()
+    command = page.locator("pre.command").last.inner_text()
+    assert "mpirun" in command
+    assert page.evaluate("navigator.clipboard.readText()") == command
+
+
+def test_without_a_clipboard_a_launch_line_is_selected(splits_page: Path, open_page: Open) -> None:
+    page = open_page(splits_page)
+    page.evaluate(UNFOLD)
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    page.get_by_role("button", name=COPY).last.click()
+    page.get_by_text("selected: copy it with the keyboard").wait_for()
+    command = page.locator("pre.command").last.inner_text()
+    assert page.evaluate("getSelection().toString()") == command
+
+
+def test_splits_without_scripts_are_all_there(splits_page: Path, plain: Any) -> None:
+    plain.goto(splits_page.as_uri())
+    names = plain.locator("#splits tbody th").all_inner_texts()
+    for split in ("64 x 1", "32 x 2", "16 x 4", "8 x 8", "4 x 16"):
+        assert sum(split in name for name in names) == 1
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_splits_have_no_barriers(
+    scheme: str, width: int, splits_page: Path, open_page: Open
+) -> None:
+    page = open_page(splits_page, width=width, scheme=scheme)
+    page.evaluate(UNFOLD)
+    found = Axe().run(page, {"include": ["#splits"]})
+    assert found.violations_count == 0, found.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
