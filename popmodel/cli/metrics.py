@@ -296,7 +296,7 @@ def metrics(
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.efficiency.measure import analyse
     from popmodel.efficiency.scaling import Comparable, evaluate_all, scale
-    from popmodel.reports.names import run_names
+    from popmodel.reports.figures import run_names
     from popmodel.structure.part_of_run import part_of_run
     from popmodel.traces.info import as_data
     from popmodel.traces.selection import TracePart
@@ -422,7 +422,7 @@ def metrics_document(
 ) -> dict[str, Any]:
     """Put measured runs into a document."""
     from popmodel.efficiency.verdict import advice_data, advise
-    from popmodel.reports.names import run_names
+    from popmodel.reports.figures import run_names
 
     names = run_names([run.trace for run in runs])
     entries = [

@@ -649,7 +649,7 @@ def _project(runs: Sequence[Any], given: Mapping[str, Any]) -> Prediction:
     from popmodel.cli.inputs import whole_number as whole
     from popmodel.cli.measured_runs import read_runs
     from popmodel.prediction.projected_runs import AUTO, RunComparison, ask_run, ask_splits
-    from popmodel.reports.names import run_names
+    from popmodel.reports.figures import run_names
     from popmodel.traces.selection import TracePart
 
     law, mode, reference = given["law"], given["scaling"], given.get("reference")

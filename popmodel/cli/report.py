@@ -305,7 +305,7 @@ def _sorted_out(inputs: Sequence[Any]) -> _GivenInputs:
     from popmodel.machines.profile import presets
     from popmodel.model.signature.program import Signature
     from popmodel.model.signatures import bundled
-    from popmodel.reports.names import run_names
+    from popmodel.reports.figures import run_names
     from popmodel.reports.saved_reports import parsed
     from popmodel.traces import Trace
 

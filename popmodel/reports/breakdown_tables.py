@@ -24,11 +24,8 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.figures import percent
-from popmodel.reports.joint import joint_caveats, without_numbers
-from popmodel.reports.names import run_names
-from popmodel.reports.reasons import Reasons
-from popmodel.reports.trees import efficiency, tree_rows
+from popmodel.reports.figures import efficiency, percent, run_names, tree_rows
+from popmodel.reports.notes import Reasons, joint_caveats, without_numbers
 from popmodel.reports.views import Document, Record, Views
 
 if TYPE_CHECKING:

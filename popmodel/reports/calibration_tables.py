@@ -26,8 +26,7 @@ from popmodel.reports.blocks import (
     titled,
 )
 from popmodel.reports.figures import percent
-from popmodel.reports.heading import application, machine, omitted
-from popmodel.reports.splits import described, name, varied
+from popmodel.reports.prediction_words import application, described, machine, name, omitted, varied
 from popmodel.reports.views import Document, Record
 
 _SHOWN = 3

@@ -31,7 +31,7 @@ from popmodel.reports.blocks import (
     notes,
     texts,
 )
-from popmodel.reports.names import run_names
+from popmodel.reports.figures import run_names
 from popmodel.reports.views import Document
 
 if TYPE_CHECKING:

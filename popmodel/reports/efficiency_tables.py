@@ -26,14 +26,23 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.figures import describe_team, percent
-from popmodel.reports.joint import joint_caveats, joint_notes, joint_warnings
-from popmodel.reports.names import run_names
-from popmodel.reports.reasons import Reasons
-from popmodel.reports.trees import efficiency, lifted, tree_rows
-from popmodel.reports.verdict_blocks import verdict_section
+from popmodel.reports.figures import (
+    describe_team,
+    efficiency,
+    lifted,
+    percent,
+    run_names,
+    tree_rows,
+)
+from popmodel.reports.notes import (
+    Reasons,
+    joint_caveats,
+    joint_notes,
+    joint_warnings,
+    verdict_section,
+    warned,
+)
 from popmodel.reports.views import Document, Record, Views
-from popmodel.reports.warnings import warned
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family, FamilyLine

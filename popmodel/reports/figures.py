@@ -1,11 +1,15 @@
-"""Figures as reports write them."""
+"""Figures as reports write them, names of runs, and efficiencies as trees."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import PurePath
 
 from popmodel.base.units import format_time
+from popmodel.efficiency.family import Family, FamilyLine
+from popmodel.reports.blocks import TableCell, TableRow
 
 _TICKS = 6
 
@@ -49,3 +53,75 @@ def time_range(low: float, high: float) -> str:
     first, last = format_time(low, digits=3), format_time(high, digits=3)
     number, _, unit = first.partition(" ")
     return f"{number if last.endswith(f' {unit}') else first} .. {last}"
+
+
+_SUFFIXES = (".gz", ".prv")
+
+
+def run_names(paths: Sequence[str]) -> list[str]:
+    """A name per run: the file without its suffix, with as many folders as tell the runs apart.
+
+    Runs of one and the same path are numbered.
+
+    Examples
+    --------
+    >>> run_names(["a/run.prv", "b/run.prv.gz"])
+    ['a/run', 'b/run']
+    """
+    parts = [_stem(PurePath(path)) for path in paths]
+    names = [""] * len(paths)
+    for index, own in enumerate(parts):
+        others = [other for other in parts if other != own]
+        depth = 1
+        while depth < len(own) and any(other[-depth:] == own[-depth:] for other in others):
+            depth += 1
+        names[index] = "/".join(own[-depth:]).replace("//", "/")
+    repeated = {name for name in names if names.count(name) > 1}
+    seen: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if name in repeated:
+            seen[name] = seen.get(name, 0) + 1
+            names[index] = f"{name} #{seen[name]}"
+    return names
+
+
+def _stem(path: PurePath) -> tuple[str, ...]:
+    name = path.name
+    for suffix in _SUFFIXES:
+        if name.endswith(suffix) and len(name) > len(suffix):
+            name = name[: -len(suffix)]
+    return (*path.parts[:-1], name)
+
+
+Cells = Callable[[FamilyLine], Sequence[TableCell] | None]
+"""The figures of a metric at its place in a tree; None where it is left out."""
+
+
+def tree_rows(
+    family: Family, lines: Iterable[FamilyLine], cells: Cells, marked: str | None = None
+) -> tuple[TableRow, ...]:
+    """Rows of a tree of metrics; the name of one may have a mark."""
+    rows = []
+    for line in lines:
+        figures = cells(line)
+        if figures is not None:
+            sign = " <-" if line.metric == marked else ""
+            rows.append(TableRow(label(family, line, sign), tuple(figures), line.depth))
+    return tuple(rows)
+
+
+def label(family: Family, line: FamilyLine, sign: str = "") -> str:
+    """Name of a metric; that of another view of a loss stands in parentheses."""
+    name = family.metrics[line.metric].name + sign
+    return f"({name})" if line.view else name
+
+
+def lifted(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
+    """Rows of which the least deep has the depth 0: what is above may have no value."""
+    least = min((row.depth for row in rows), default=0)
+    return tuple(replace(row, depth=row.depth - least) for row in rows)
+
+
+def efficiency(value: float, *, ratio: bool = False) -> TableCell:
+    """A metric as a figure; a ratio to another run may be far above 1: it has no colour."""
+    return TableCell(f"{value:.3f}") if ratio else TableCell(percent(value), value)

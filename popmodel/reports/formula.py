@@ -22,8 +22,8 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.heading import application, machine, omitted
 from popmodel.reports.machine_values import interval_text, value_text
+from popmodel.reports.prediction_words import application, machine, omitted
 from popmodel.reports.views import Document, Record, Views
 
 NEGLIGIBLE = 0.005

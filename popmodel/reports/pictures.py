@@ -17,13 +17,10 @@ from popmodel.efficiency.evaluation import TERMS_FAMILY
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.network.network import describe
-from popmodel.reports.figures import describe_team, percent
-from popmodel.reports.heading import application
-from popmodel.reports.names import run_names
+from popmodel.reports.figures import describe_team, label, percent, run_names
 from popmodel.reports.palette import KIND_COLOURS, LEVELS, shade
-from popmodel.reports.splits import described, varied
-from popmodel.reports.splits import name as split_name
-from popmodel.reports.trees import label
+from popmodel.reports.prediction_words import application, described, varied
+from popmodel.reports.prediction_words import name as split_name
 from popmodel.reports.views import Document
 from popmodel.timeline.lanes import KINDS
 

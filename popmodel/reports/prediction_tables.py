@@ -33,20 +33,23 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.figures import loses, percent, time_range
-from popmodel.reports.heading import (
+from popmodel.reports.figures import efficiency, loses, percent, time_range, tree_rows
+from popmodel.reports.notes import Reasons
+from popmodel.reports.prediction_words import (
     BOUND,
+    INCLUDED,
+    about,
     application,
     assumed,
     calibrated,
     doubted,
     learnt_runs,
     machine,
+    main_inputs,
+    measuring,
+    named,
     omitted,
 )
-from popmodel.reports.reasons import Reasons
-from popmodel.reports.trees import efficiency, tree_rows
-from popmodel.reports.uncertainty import INCLUDED, about, main_inputs, measuring, named
 from popmodel.reports.views import Document, Record, Views
 
 REMEDIES_SHOWN = 8

@@ -28,12 +28,9 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.figures import loses, percent, time_range
-from popmodel.reports.joint import joint_caveats
-from popmodel.reports.names import run_names
-from popmodel.reports.reasons import Reasons
+from popmodel.reports.figures import efficiency, loses, percent, run_names, time_range, tree_rows
+from popmodel.reports.notes import Reasons, joint_caveats
 from popmodel.reports.split_tables import records as split_records
-from popmodel.reports.trees import efficiency, tree_rows
 from popmodel.reports.views import Document, Record, Views
 
 _BASELINES = {

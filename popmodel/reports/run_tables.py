@@ -42,6 +42,7 @@ from popmodel.reports.message_tables import (
     communication_records,
     message_sum,
 )
+from popmodel.reports.notes import warned
 from popmodel.reports.phase_tables import (
     left_out,
     longest_first,
@@ -51,7 +52,6 @@ from popmodel.reports.phase_tables import (
     phase_verdict,
 )
 from popmodel.reports.views import Document, Record, Views
-from popmodel.reports.warnings import warned
 from popmodel.structure.structure import ASKED, LIKELY, certainty
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
+from popmodel.reports.figures import efficiency, lifted, tree_rows
 from popmodel.reports.networks import (
     NetworkGrid,
     grid,
@@ -37,8 +38,7 @@ from popmodel.reports.networks import (
     words,
     written,
 )
-from popmodel.reports.reasons import Reasons
-from popmodel.reports.trees import efficiency, lifted, tree_rows
+from popmodel.reports.notes import Reasons
 from popmodel.reports.views import Document, Record, Views
 
 Run = Mapping[str, Any]

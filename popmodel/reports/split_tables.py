@@ -25,20 +25,25 @@ from popmodel.reports.blocks import (
     notes,
 )
 from popmodel.reports.figures import percent
-from popmodel.reports.heading import (
+from popmodel.reports.prediction_words import (
     BOUND,
+    INCLUDED,
+    Entry,
     application,
     assumed,
     calibrated,
     doubted,
     learnt_runs,
     machine,
+    main_inputs,
+    measuring,
+    named,
     omitted,
+    ordered,
+    runs,
 )
-from popmodel.reports.splits import Entry, ordered, runs
-from popmodel.reports.splits import cores as split_cores
-from popmodel.reports.splits import name as split_name
-from popmodel.reports.uncertainty import INCLUDED, main_inputs, measuring, named
+from popmodel.reports.prediction_words import cores as split_cores
+from popmodel.reports.prediction_words import name as split_name
 from popmodel.reports.views import Document, Record, Views
 
 _MARKS = {EXTRAPOLATED: "~", OUTSIDE: "!"}

@@ -29,7 +29,7 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.heading import application, omitted
+from popmodel.reports.prediction_words import application, omitted
 from popmodel.reports.views import Document, Record, Views
 
 Told = Mapping[str, Any]

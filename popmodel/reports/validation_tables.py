@@ -31,13 +31,10 @@ from popmodel.reports.blocks import (
     notes,
     texts,
 )
-from popmodel.reports.figures import loses, percent
-from popmodel.reports.joint import joint_caveats
-from popmodel.reports.names import run_names
-from popmodel.reports.splits import described, varied
-from popmodel.reports.splits import name as split_name
-from popmodel.reports.trees import lifted, tree_rows
-from popmodel.reports.uncertainty import INCLUDED
+from popmodel.reports.figures import lifted, loses, percent, run_names, tree_rows
+from popmodel.reports.notes import joint_caveats
+from popmodel.reports.prediction_words import INCLUDED, described, varied
+from popmodel.reports.prediction_words import name as split_name
 from popmodel.reports.views import Document, Record, Views
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.validation.comparison import BOUNDARY

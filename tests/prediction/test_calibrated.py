@@ -16,8 +16,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Array, drawn_only
 from popmodel.prediction.prediction import OUTSIDE, PredictedRun, predict
-from popmodel.reports.heading import calibrated
-from popmodel.reports.uncertainty import named
+from popmodel.reports.prediction_words import calibrated, named
 
 NOISE = 0.1
 LOG_P = "residual.log_processes"

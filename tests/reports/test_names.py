@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.reports.names import run_names
+from popmodel.reports.figures import run_names
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from popmodel.reports import run_tables
+from popmodel.reports.notes import warning_text
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
-from popmodel.reports.warnings import warning_text
 
 
 def document(**changes: Any) -> dict[str, Any]:

@@ -12,9 +12,8 @@ from popmodel.efficiency.evaluation import shares
 from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import COMPARABLE, SCALING
-from popmodel.reports.figures import describe_team
+from popmodel.reports.figures import describe_team, run_names
 from popmodel.reports.html.contents import Contents
-from popmodel.reports.names import run_names
 from popmodel.reports.views import Document
 
 _THREADED, _OF_MPI = "hybrid-additive", "mpi"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.units import count, format_size, plural
+from popmodel.reports.figures import run_names
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.section import Section
 from popmodel.reports.message_tables import (
@@ -21,7 +22,6 @@ from popmodel.reports.message_tables import (
     quantity_of,
     ranks,
 )
-from popmodel.reports.names import run_names
 from popmodel.reports.views import Document
 
 if TYPE_CHECKING:

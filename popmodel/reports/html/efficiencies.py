@@ -11,12 +11,11 @@ from popmodel.efficiency.family import Family, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.reports import palette
-from popmodel.reports.figures import percent
+from popmodel.reports.figures import label, percent
 from popmodel.reports.html.columns import PageColumn, PageValue, columns
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.section import Section
-from popmodel.reports.reasons import Reasons
-from popmodel.reports.trees import label
+from popmodel.reports.notes import Reasons
 from popmodel.reports.views import Document
 
 

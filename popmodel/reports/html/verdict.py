@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from popmodel.base.units import plural
 from popmodel.efficiency.verdict import verdict
 from popmodel.reports.blocks import NoteBlock, Role, flat
+from popmodel.reports.figures import run_names
 from popmodel.reports.html.contents import Contents, verb_of
 from popmodel.reports.html.section import Section
-from popmodel.reports.joint import joint_caveats, joint_warnings
-from popmodel.reports.names import run_names
+from popmodel.reports.notes import joint_caveats, joint_warnings, warning_text
 from popmodel.reports.registry import views_of
 from popmodel.reports.views import Document
-from popmodel.reports.warnings import warning_text
 from popmodel.simulator.program import unmodelled_calls
 
 _NOT_MEASURED = "preset, not measured"

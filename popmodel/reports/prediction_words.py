@@ -1,13 +1,29 @@
-"""What is predicted: the application on the left, how large on the right; and on which machine."""
+"""What screens of predictions say alike: the subject, the uncertainty, splits of cores."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any
 
 from popmodel.base.units import format_time, plural
-from popmodel.reports.blocks import Brief, Role, Section, TableBlock, TableRow, heads, notes, texts
+from popmodel.machines.profile import measured_file
+from popmodel.machines.register import part_of
+from popmodel.model.model_error import RESIDUALS
+from popmodel.model.symbols import LAWS, label
+from popmodel.reports.blocks import (
+    Brief,
+    CommandBlock,
+    NoteBlock,
+    Role,
+    Section,
+    TableBlock,
+    TableRow,
+    heads,
+    notes,
+    texts,
+)
+from popmodel.reports.figures import percent
 from popmodel.reports.views import Document
 from popmodel.simulator.program import unmodelled_calls
 
@@ -110,3 +126,110 @@ def machine(document: Document) -> str:
     origin = "preset, not measured" if one["preset"] else one["origin"]
     noisy = f"; noisy: {', '.join(one['noisy'])}" if one["noisy"] else ""
     return f"{one['name']} ({origin}{noisy})"
+
+
+INCLUDED = "intervals include the uncertainty of parameters and of the model's laws"
+TO_COMPARE = "no benchmark measures a law: compare with measured runs (popmodel validate)"
+
+
+def named(path: str, share: float, origins: Iterable[str] = ()) -> str:
+    """An uncertain input and its part: ``saturated memory bandwidth (memory.bsat, preset), 82
+    %``.
+    """
+    inside = ", ".join([path, *sorted(set(origins))])
+    name = f"{RESIDUALS[path].meaning} ({path})" if path in RESIDUALS else label(path)
+    text = f"{name} ({inside})" if name == path else name.replace(f"({path})", f"({inside})")
+    return f"{text}, {percent(share, 0)} % of the variance"
+
+
+def main_inputs(shares: Mapping[str, float]) -> tuple[str, str | None]:
+    """The input with the largest share, and the largest that a benchmark measures if that
+    differs.
+    """
+    first = next(iter(shares))
+    measured = next((path for path in shares if part_of(path)), first)
+    return first, measured if measured != first else None
+
+
+def about(path: str) -> list[str]:
+    """What can be done about a law; nothing for other inputs."""
+    return [TO_COMPARE] if path in LAWS else []
+
+
+def how_to(command: str, machine: Mapping[str, Any]) -> str:
+    """What stands above the command that measures an input of a machine."""
+    return (
+        f"measure, then add --machine {measured_file(command)}:"
+        if machine["preset"]
+        else "measure:"
+    )
+
+
+def measuring(command: str | None, machine: Mapping[str, Any]) -> Section:
+    """The command with what stands above it, or nothing without one."""
+    if command is None:
+        return ()
+    return (NoteBlock(how_to(command, machine), Role.REMARK), CommandBlock((command,), depth=1))
+
+
+LONG_RUN = 3  # so many splits refused for one reason are told together
+
+Entry = Mapping[str, Any]
+
+
+def name(split: Entry | Sequence[int]) -> str:
+    """Processes and threads: ``16 x 4``."""
+    if isinstance(split, Mapping):
+        return f"{split['processes']} x {split['threads']}"
+    processes, threads = split
+    return f"{processes} x {threads}"
+
+
+def varied(splits: Sequence[Entry]) -> list[str]:
+    """Parameters in which measured runs differ."""
+    first = splits[0]["parameters"]
+    return [key for key in first if any(one["parameters"][key] != first[key] for one in splits)]
+
+
+def described(split: Entry, differing: Sequence[str]) -> str:
+    """A split with the parameters that tell it apart: ``16 x 4 N=512``."""
+    return " ".join([name(split), *(f"{key}={split['parameters'][key]:g}" for key in differing)])
+
+
+def cores(one: Entry) -> int:
+    """Cores of a split."""
+    return int(one["processes"] * one["threads"])
+
+
+def ordered(document: Document) -> list[Entry]:
+    """Possible and refused splits, by cores and threads."""
+    return sorted(
+        [*document["candidates"], *document["refused"]],
+        key=lambda one: (cores(one), one["threads"]),
+    )
+
+
+def runs(splits: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
+    """First and last of splits that follow each other and are refused for one reason."""
+    groups: list[list[Entry]] = []
+    for one in splits:
+        if groups and _same_reason(groups[-1][-1], one):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    for group in groups:
+        if len(group) < LONG_RUN:
+            yield from ((one, one) for one in group)
+        else:
+            yield group[0], group[-1]
+
+
+def _same_reason(one: Entry, other: Entry) -> bool:
+    """Whether two splits are refused in the same words, their own numbers aside."""
+    if "why" not in one or "why" not in other:
+        return False
+    words, others = one["why"].split(), other["why"].split()
+    own = {(str(one[key]), str(other[key])) for key in ("processes", "threads")}
+    return len(words) == len(others) and all(
+        pair[0] == pair[1] or pair in own for pair in zip(words, others, strict=True)
+    )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.base.units import count
-from popmodel.reports.joint import join, joint_notes, joint_warnings
+from popmodel.reports.notes import join, joint_notes, joint_warnings
 
 
 def run(*notes: str, warnings: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Remarks on several runs, each given once.
+"""Remarks beside tables: on several runs each given once, warnings, reasons, and the verdict.
 
 The same remark on several runs mostly differs in its numbers only. It is given once then. One
 number that differs is given with the name of each run; several as ranges over the runs. Numbers
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from popmodel.base.units import count
+from popmodel.efficiency.verdict import Verdict
+from popmodel.reports.blocks import NoteBlock, Role, Section, notes, titled
 
 Run = Mapping[str, Any]
 Remark = TypeVar("Remark")
@@ -160,3 +162,61 @@ def _alike(
         seen[name, pattern] = turn + 1
         groups.setdefault((pattern, turn), []).append((name, remark))
     return list(groups.values())
+
+
+def warned(warnings: Sequence[Mapping[str, Any]]) -> Section:
+    """Warnings ``{"text", "count", "line"}`` about an input; empty for none."""
+    return titled("warnings", [warning_text(one) for one in warnings], Role.WARNING)
+
+
+def warning_text(warning: Mapping[str, Any]) -> str:
+    """One warning with how often it was met and where first."""
+    times, line = warning.get("count", 1), warning.get("line")
+    met = [f"{count(times)} times"] if times > 1 else []
+    if line is not None:
+        met.append(f"{'first on ' if met else ''}line {count(line)}")
+    return f"{warning['text']} ({', '.join(met)})" if met else str(warning["text"])
+
+
+class Reasons:
+    """Numbers the reasons for missing values in the order in which a screen meets them."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def mark(self, reason: str) -> str:
+        """What stands in place of a value."""
+        return f"-[{self._numbers.setdefault(reason, len(self._numbers) + 1)}]"
+
+    def texts(self) -> list[str]:
+        """The reasons, each behind its number."""
+        return [f"[{number}] {reason}" for reason, number in self._numbers.items()]
+
+    def section(self) -> Section:
+        """The reasons as notes; empty if no value was missing."""
+        return notes(self.texts(), Role.HANGING)
+
+
+_LONG = 250  # characters of a cause in brief
+
+
+def verdict_section(verdict: Verdict, *, brief: int = 0) -> Section:
+    """Doubts, how the runs did, the causes in the order of their cost, what else would help.
+
+    In brief the first doubt, or else so many causes, of which the first says why it is one.
+    """
+    causes = list(verdict.causes)
+    doubts, statements = verdict.doubts, verdict.statements
+    if brief:
+        costs = [re.split(r"(?<=core time\.) |(?<=x runtime\)\.) ", one)[0] for one in causes]
+        while brief == 1 and causes and len(causes[0]) > _LONG and ". " in causes[0][3:]:
+            causes[0] = causes[0].rpartition(". ")[0] + "."
+        causes = costs[:1] if doubts else [*causes[:1], *costs[1:brief]]
+        doubts, statements = doubts[:1], statements[:1]
+    first, *others = [*doubts, *statements]
+    return (
+        NoteBlock(first, Role.VERDICT),
+        *notes(others, Role.DOUBT),
+        *notes(causes, Role.STEP),
+        *notes(() if brief else verdict.steps, Role.DOUBT),
+    )
