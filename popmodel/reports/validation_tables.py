@@ -393,6 +393,8 @@ def _share(one: Quantity) -> tuple[TableCell, ...]:
 
 def _by_size(splits: Sequence[MeasuredSplit], families: Sequence[str]) -> list[TableRow]:
     """Efficiencies of the first family, the largest errors first."""
+    if not families:
+        return []
     names, several = load_families()[families[0]].metrics, len(splits) > 1
     differing = varied(splits)
     found = [

@@ -140,7 +140,7 @@ def test_messages_and_mean_sizes_have_legends_of_their_own(file: Path, open_page
     shown.get_by_role("button", name="messages").first.click()
     assert legend(shown) == ["messages, from:", "1", "2", "4", "8", "16", "32"]
     assert cells(shown) == 4
-    assert shown.url.endswith("#communication.show=messages")
+    assert shown.url.endswith("&communication.show=messages")
     shown.get_by_role("button", name="mean size").first.click()
     assert legend(shown)[0] == "mean size, from:"
     assert legend(shown)[1] == "64 B"

@@ -21,7 +21,7 @@ WIDE, NARROW = 1280, 400
 @pytest.mark.long
 def test_a_page_needs_no_network_and_says_nothing(whole_page: Path, open_page: Open) -> None:
     page = open_page(whole_page)
-    shown = page.locator("main > section")
+    shown = page.locator("main section")
     ids = [section.get_attribute("id") for section in shown.all()]
     assert ids[-1] == "provenance"
     assert all(section.is_visible() for section in shown.all())

@@ -65,8 +65,9 @@ def until(page: Any, condition: str) -> None:
 
 
 def middle(page: Any) -> tuple[float, float]:
+    """In the second row of the measured run."""
     box = bounds(page)
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 3
+    return box["x"] + box["width"] / 2, box["y"] + 0.42 * box["height"]
 
 
 def bounds(page: Any) -> dict[str, float]:

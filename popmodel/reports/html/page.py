@@ -116,7 +116,7 @@ def _page(contents: Contents) -> str:
 def _opened(shown: Sequence[Section]) -> str:
     """The section that is open at first: none below a picture of a run."""
     ids = [one.id for one in shown if one.id not in FIRST]
-    return "" if any(one.id == "efficiencies" for one in shown) else ids[0]
+    return "" if any(one.id == "efficiencies" for one in shown) else next(iter(ids), "")
 
 
 def fragment(*shown: Section) -> str:
