@@ -30,7 +30,7 @@ STATEMENTS = {
     "base": 1720,
     "runs": 1326,
     "network": 1155,
-    "sensitivity": 1275,
+    "sensitivity": 1290,
     "machines": 5260,
     "validation": 920,
     "timeline": 907,

@@ -538,6 +538,9 @@ def whatif(
     profiles = [] if machine is None else [profile_of(one) for one in several(machine)]
     if against is not None and against not in AGAINST:
         raise UsageError(f"against: unknown value {against!r}", f"one of {', '.join(AGAINST)}")
+    for name, is_given in (("metrics", metrics), ("against", against is not None)):
+        if alone and is_given:
+            raise UsageError(f"{name}: there is no scenario", "name one, such as --network ideal")
     wanted = WantedNetworks(base, asked, tuple(profiles))
     if save_trace is not None:
         save_trace = _target(save_trace, region_speed, force=force)

@@ -191,6 +191,8 @@ def test_the_network_is_that_of_a_scenario(
             "one network at a time, not 2",
         ),
         (("--machine", "sandybridge-fdr", "--network", "ideal"), "one network at a time, not 2"),
+        (("--metrics",), "metrics: there is no scenario"),
+        (("--against", "first"), "against: there is no scenario"),
         (("--mapping", "block:1"), "mapping block:1: changes nothing on alpha-beta"),
         (("--machine", "sandybridge-fdr", "--send-overhead", "1us"), "send overhead: already set"),
     ],
