@@ -45,9 +45,8 @@ if TYPE_CHECKING:
         Against,
         Efficiencies,
         ReplayedScenario,
-        SimulatedRun,
     )
-    from popmodel.traces.selection import Foa, Window
+    from popmodel.traces.selection import Foa, TraceFocus, Window
 
     RunLike: TypeAlias = TraceLike | SignatureLike
     Several: TypeAlias = float | str | Iterable[float | str] | None
@@ -88,7 +87,11 @@ _PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESET
 class WhatIf(Result):
     """What the runtime of a run depends on, or the run in scenarios, as returned by `whatif`."""
 
-    run: SimulatedRun
+    trace: str  # The trace, or the signature
+    kind: str  # What it is: ``trace`` or ``signature``
+    window: TraceFocus  # The part of it that was replayed
+    measured: float | None  # Its measured runtime, s; None where it has no measured times
+    processes: int
     nodes: int  # Nodes of the processes
     doubts: tuple[str, ...]  # Why nothing that is said of the run is reliable
     caveats: tuple[str, ...]  # What limits the numbers
@@ -105,17 +108,16 @@ class WhatIf(Result):
         from popmodel.reports.sensitivity_tables import conclusion
 
         if self.sensitivity is not None:
-            return cut(f"<WhatIf of {self.run.path}: {conclusion(self.to_dict())}>")
-        measured = self.run.measured
+            return cut(f"<WhatIf of {self.trace}: {conclusion(self.to_dict())}>")
         shown = [
             f"{name or one.network.name}: {one.outcome}"
             for name, one in zip(self.names[:_SHOWN], self.runs, strict=False)
         ]
         if len(self.runs) > _SHOWN:
             shown.append("...")
-        head = "" if measured is None else f"measured {format_time(measured)}, "
+        head = "" if self.measured is None else f"measured {format_time(self.measured)}, "
         size = plural(len(self.runs), "scenario")
-        return cut(f"<WhatIf of {self.run.path}: {head}{size}: {'; '.join(shown)}>")
+        return cut(f"<WhatIf of {self.trace}: {head}{size}: {'; '.join(shown)}>")
 
     @property
     def names(self) -> list[str]:
@@ -140,14 +142,14 @@ class WhatIf(Result):
             }
         whole = document(
             "popmodel/whatif/1",
-            kind=self.run.kind,
-            trace=self.run.path,
+            kind=self.kind,
+            trace=self.trace,
             doubts=self.doubts,
             caveats=self.caveats,
-            window=self.run.window,
-            processes=self.run.program.processes,
+            window=self.window,
+            processes=self.processes,
             nodes=self.nodes,
-            measured_runtime=self.run.measured,
+            measured_runtime=self.measured,
             written=self.written,
             notes=self.notes,
             **found,
@@ -617,7 +619,11 @@ def whatif(
     caveats = [*wanted.lacks(run.program), *unmodelled_calls(run.program.unmodelled), *run.caveats]
     files = [*run.files, *(one.path for one in profiles), *_files(network, topology, mapping)]
     return WhatIf(
-        run=run,
+        trace=run.path,
+        kind=run.kind,
+        window=run.window,
+        measured=run.measured,
+        processes=run.program.processes,
         nodes=len(set(placed.nodes.tolist())),
         caveats=(*network_limits(run.program, networks), *caveats),
         notes=(*_speeds(region_speed or {}), *assumed, *run.program.notes),

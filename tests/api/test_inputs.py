@@ -65,7 +65,7 @@ def test_families_that_were_asked_for_are_shown() -> None:
 def test_all_functions_take_the_same_part_of_a_trace(part: dict[str, Any]) -> None:
     (run,) = popmodel.metrics(CG, **part).runs
     assert run.window is not None
-    assert popmodel.whatif(CG, "ideal", **part).run.measured == run.observables.runtime
+    assert popmodel.whatif(CG, "ideal", **part).measured == run.observables.runtime
     assert popmodel.metrics(popmodel.read(CG), **part).runs[0].window == run.window
 
 

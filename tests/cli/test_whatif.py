@@ -484,7 +484,10 @@ def test_a_signature_has_sensitivities(ring: Path) -> None:
         ({"procs": 4, "window": "1s:2s"}, "window: a signature has no trace to take it from"),
         ({"procs": 4, "flop_rate": 1e9}, "flop rate: a signature has no trace to take it from"),
         ({"procs": 4, "save_trace": "x.prv"}, "save trace: a signature has no trace to take"),
-        ({"procs": 4, "against": "measured"}, "no measured times to compare with"),
+        (
+            {"procs": 4, "network": "ideal", "against": "measured"},
+            "no measured times to compare with",
+        ),
     ],
 )
 def test_what_only_traces_have_is_refused(

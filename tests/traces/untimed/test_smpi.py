@@ -327,7 +327,7 @@ def test_a_run_that_only_communicates_is_replayed(tmp_path: Path) -> None:
     lines = ("0 init", "1 init", "0 send 1 0 10 0", "1 recv 0 0 10 0", "0 finalize", "1 finalize")
     path = written(tmp_path, *lines)
     found = popmodel.whatif(path, latency="2us", bandwidth="1GB/s", flop_rate=1e9)
-    assert found.run.measured is None
+    assert found.measured is None
     assert found.against[0] == "ideal"
     assert found.runs[0].execution.runtime == pytest.approx(2e-6 + 80 / 1e9)
 
@@ -335,7 +335,7 @@ def test_a_run_that_only_communicates_is_replayed(tmp_path: Path) -> None:
 def test_a_replay_is_not_compared_with_times_that_were_not_measured() -> None:
     trace = DATA / "jac2048.4.ti.txt.gz"
     found = popmodel.whatif(trace, "ideal", flop_rate=1e9)
-    assert (found.run.measured, found.against[0]) == (None, "ideal")
+    assert (found.measured, found.against[0]) == (None, "ideal")
     with pytest.raises(UsageError, match="no measured times to compare with"):
         popmodel.whatif(trace, "ideal", against="measured", flop_rate=1e9)
 
