@@ -312,11 +312,10 @@ def _choices(document: Document) -> Section:
             *(_number(one[key]) for key in ("regret", "announced")),
             f"{len(one['tied'])} of {len(one['options'])}"
             + ("" if one["best"] in one["tied"] else _OUTSIDE),
-            "-" if one["rank_correlation"] is None else f"{one['rank_correlation']:+.2f}",
             *(_number(losses.get(name)) for name in usual),
         ]
         rows.append(TableRow(" ".join([str(one["cores"]), *told]), texts(cells)))
-    names = ("take", "fastest", "loss, %", "expected", "tied", "tau")
+    names = ("take", "fastest", "loss, %", "expected", "tied")
     columns = heads((*names, *(_DEFAULTS[name] for name in usual)))
     return (TableBlock(columns, tuple(rows), first="cores"),)
 

@@ -19,7 +19,7 @@ from popmodel.fit.baselines import BASELINES, baselines
 from popmodel.fit.samples import Sample
 from popmodel.machines.quantity import END
 from popmodel.prediction.prediction import MAIN_FAMILY
-from popmodel.prediction.split_choice import WITHIN, SplitChoice
+from popmodel.prediction.split_choice import SplitChoice
 from popmodel.validation.comparison import (
     CALIBRATION,
     EXTRAPOLATION,
@@ -416,10 +416,6 @@ class SplitDecision:
     regret: float  # Its loss as measured
     # Splits that are predicted to be equally good, the recommended one among them.
     tied: tuple[tuple[int, int], ...]
-    measured_tied: tuple[
-        tuple[int, int], ...
-    ]  # Splits that are no more than `WITHIN` slower than the best
-    rank_correlation: float | None  # `kendall` of predicted and measured runtimes
     defaults: tuple[DefaultSplit, ...]  # What the usual defaults would have cost
 
 
@@ -479,22 +475,8 @@ def _decision(
         made.taken.regret,
         losses[made.taken.split],
         tuple(option.split for option in made.tied),
-        tuple(pair for pair, loss in losses.items() if loss <= WITHIN),
-        kendall([option.predicted for option in options], [option.measured for option in options]),
         tuple(
             DefaultSplit(option.name, option.split, losses.get(option.split))
             for option in made.defaults
         ),
     )
-
-
-def kendall(some: Sequence[float], others: Sequence[float]) -> float | None:
-    """Return the rank correlation tau-b of M. G. Kendall (Biometrika 33 (1945) 239), -1 to 1.
-
-    Ties are those of either list; None if one of them has nothing else, or has fewer than two.
-    """
-    signs = [np.sign(np.subtract.outer(values, values)) for values in (some, others)]
-    untied = [np.count_nonzero(sign) for sign in signs]
-    if not all(untied):
-        return None
-    return float((signs[0] * signs[1]).sum()) / math.sqrt(untied[0] * untied[1])
