@@ -196,7 +196,7 @@ def _line(
             )
         )
     places = sorted(set(at.values()))
-    reach = min(max(places[-1] / places[0], _LEAST_REACH), _MOST_REACH)
+    reach = reach_of(places[-1] / places[0])
     blind = ""
     if places[-1] == 1:
         one = "process" if axis == "processes" else "thread"
@@ -211,6 +211,11 @@ def _line(
         blind,
         next(filter(None, map(_lost, fitted)), ""),
     )
+
+
+def reach_of(measured: float) -> float:
+    """How far intervals are given beyond measured sizes, by the ratio of largest and least."""
+    return min(max(measured, _LEAST_REACH), _MOST_REACH)
 
 
 def _lost(factor: FittedFactor) -> str:

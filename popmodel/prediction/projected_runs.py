@@ -20,7 +20,14 @@ from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.scaling import Comparable, Mode, Scaling, evaluate_all, scale
 from popmodel.fit.efficiency_factors import completed
 from popmodel.fit.efficiency_laws import TESTED, FittedFactor
-from popmodel.fit.projection import TIME, ProjectedLine, ProjectedRow, Projection, project
+from popmodel.fit.projection import (
+    TIME,
+    ProjectedLine,
+    ProjectedRow,
+    Projection,
+    project,
+    reach_of,
+)
 from popmodel.prediction import prediction, split_sweep
 from popmodel.prediction.prediction import trust
 from popmodel.prediction.split_choice import LIKELY, WITHIN, divisors
@@ -104,7 +111,12 @@ class ProjectedRuns:
         disturbed = [
             f"{run.place}: threads had no CPU of their own" for run in self.runs if run.disturbed
         ]
-        return [*disturbed, *([row.why] if row.why else []), *single]
+        found = [*disturbed, *([row.why] if row.why else []), *single]
+        place = dict(zip(("processes", "threads"), (processes, threads), strict=True))
+        if found and own and not own[0].lost:
+            p, t = own[0].configuration(_next_place(own[0], place[own[0].axis]))
+            found[-1] += f"; a run of {p} x {t} would tell most"
+        return found
 
     def facts(self) -> dict[str, Any]:
         """Return what the projection rests on, the laws, and other extrapolations."""
@@ -283,6 +295,14 @@ def _estimate(row: ProjectedRow) -> dict[str, Any]:
 def _launch(processes: int, threads: int) -> str:
     """How to start a program whose name nobody said."""
     return f"OMP_NUM_THREADS={threads} srun -n {processes} -c {threads} PROGRAM"
+
+
+def _next_place(line: ProjectedLine, target: int) -> int:
+    """The next size to measure: twice the largest, or as large as intervals for a target need."""
+    place = 2 * line.places[-1]
+    while reach_of(place / line.places[0]) * place < target:
+        place *= 2
+    return place
 
 
 def _reaches(line: ProjectedLine, processes: int, threads: int) -> bool:

@@ -241,7 +241,9 @@ def split_blocks(document: Document) -> list[Section]:
     """The splits that laws reach, the fastest, and what it rests on."""
     inner, refused = document["projection"], document["refused"]
     counts = list(dict.fromkeys(one["cores"] for one in document["candidates"]))
-    rows = tuple(_split_row(one, document) for one in document["candidates"])
+    several = len(document["candidates"]) > len(counts)
+    rows = tuple(_split_row(one, document, several=several) for one in document["candidates"])
+    columns = ("runtime", "90 %", "PE %", *(["best"] if several else []))
     whole = notes(f"{_size(one)}: not projected, {one['why']}" for one in refused)
     brief = f"{plural(len(refused), 'other split')}: not projected, no run has as many threads"
     return [
@@ -251,14 +253,14 @@ def split_blocks(document: Document) -> list[Section]:
             *notes(_answers(document, counts), Role.VERDICT),
         ),
         (
-            TableBlock(heads(("runtime", "90 %", "PE %", "best")), rows, first="  P x T"),
+            TableBlock(heads(columns), rows, first="  P x T"),
             *([Brief((whole,), (notes([brief]),))] if refused else []),
         ),
         (folded(further(inner)),),
     ]
 
 
-def _split_row(one: Mapping[str, Any], document: Document) -> TableRow:
+def _split_row(one: Mapping[str, Any], document: Document, *, several: bool) -> TableRow:
     runtime, low, chance = one["runtime"], one["runtime"]["low"], one["probability_best"]
     known = one["parallel_efficiency"]["value"]
     taken = [one["processes"], one["threads"]] in document["best"]
@@ -269,7 +271,7 @@ def _split_row(one: Mapping[str, Any], document: Document) -> TableRow:
         TableCell(format_time(runtime["value"])),
         TableCell("-" if low is None else time_range(low, runtime["high"])),
         TableCell("-") if known is None else efficiency(known),
-        TableCell("-" if chance is None else f"{100 * chance:.0f} %"),
+        *([TableCell("-" if chance is None else f"{100 * chance:.0f} %")] if several else []),
     )
     return TableRow(label, cells)
 
@@ -282,6 +284,16 @@ def _answers(document: Document, counts: Sequence[int]) -> Iterator[str]:
         yield f"{words} {100 * document['target']:g} %, the most within reach"
     if len(counts) == 1:
         yield f"fastest of {plural(counts[0], 'core')}: {_fastest(document)}"
+        return
+    times = {
+        one["cores"]: one["runtime"]["value"]
+        for one in reversed(document["candidates"])
+        if [one["processes"], one["threads"]] in document["best"]
+    }
+    fewer, more = sorted(times)[-2:] if len(times) > 1 else (0, 0)
+    if fewer and document["trust"]["ok"]:
+        ratio = times[fewer] / times[more]
+        yield f"{more} cores are {ratio:.2f} times as fast as {fewer}"
 
 
 def _fastest(document: Document) -> str:
