@@ -39,9 +39,14 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
         popmodel.whatif(TRACE, mapping="block:1", topology="tests/data/fat_tree.toml"),
     ],
     "whatif, sensitivity": lambda: [popmodel.whatif(TRACE)],
-    "project": lambda: [popmodel.project("tests/data/epoch.csv", 16)],
-    "predict": lambda: [popmodel.predict(procs=4, draws=0)],
-    "sweep": lambda: [popmodel.predict(cores=64, draws=0)],
+    "predict": lambda: [
+        popmodel.predict(procs=4, draws=0),
+        popmodel.predict("tests/data/epoch.csv", procs=16),
+    ],
+    "predict --cores": lambda: [
+        popmodel.predict(cores=64, draws=0),
+        popmodel.predict("tests/data/epoch.csv", cores=16),
+    ],
     "signature": lambda: [
         popmodel.signature(TRACE),
         popmodel.signature(
