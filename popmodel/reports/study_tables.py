@@ -46,7 +46,8 @@ _BUSY = (
 def blocks(document: Document) -> list[Section]:
     """Doubts, what to take, all splits, what to run next; whole, also what they rest on."""
     told, trusted = document["study"], document["trust"]["ok"]
-    doubts = [] if trusted else list(document["learnt"]["doubts"])
+    learnt = document.get("learnt", {"doubts": []})
+    doubts = [] if trusted else [*learnt["doubts"]] or [document["trust"]["why"]]
     doubts[:1] = [f"not to be trusted yet: {doubt}" for doubt in doubts[:1]]
     brief = first_notes(doubts)
     answer = [

@@ -83,7 +83,7 @@ def documents(found: StudySteps, request: StudyRequest, about: Prepared) -> dict
             "verdict": validated["verdict"],
         },
         "machine": {"path": there.file, "assumed": there.assumed},
-        "next": _next(content, found, request, about),
+        "next": _next(content, found, request, about, signature),
         "commands": commands,
     }
     documents[SPLITS] = _stamped({**content, "study": plain(told)}, request.again(folder))
@@ -149,7 +149,11 @@ def _larger(made: Iterable[PlannedRun], signature: Signature) -> dict[str, int]:
 
 
 def _next(
-    content: Mapping[str, Any], found: StudySteps, request: StudyRequest, about: Prepared
+    content: Mapping[str, Any],
+    found: StudySteps,
+    request: StudyRequest,
+    about: Prepared,
+    signature: Signature,
 ) -> dict[str, Any] | None:
     """What to run next: what makes the answer trustworthy, else what decides the choice."""
     if content["trust"]["ok"]:
@@ -167,7 +171,7 @@ def _next(
     if busy:
         again = request.again(folder, "--force", *_PATIENCE)
         return {"why": "run all again while nothing else runs on this machine", "command": again}
-    advised = content["learnt"]["next_run"]
+    advised = content["learnt"]["next_run"] if "learnt" in content else _larger(splits, signature)
     processes, threads = advised["processes"], advised["threads"]
     why = f"a run of {processes} x {threads} would tell most"
     if processes * threads > max(request.cores):

@@ -56,8 +56,11 @@ def document() -> dict[str, Any]:
 
 @pytest.fixture
 def drawn(document: dict[str, Any]) -> Drawn:
-    def draw(*, doubts: list[str] | None = None, whole: bool = True, **told: Any) -> str:
-        made = {**document, "study": {**TOLD, **told}, "trust": {"ok": not doubts, "why": ""}}
+    def draw(
+        *, doubts: list[str] | None = None, why: str = "", whole: bool = True, **told: Any
+    ) -> str:
+        trust = {"ok": not doubts and not why, "why": why}
+        made = {**document, "study": {**TOLD, **told}, "trust": trust}
         if doubts:
             made["learnt"] = {"doubts": doubts, "runs": [], "next_run": None}
         return screen_text(blocks(made), Style(width=80, whole=whole))
@@ -106,3 +109,7 @@ def test_the_check_says_whether_the_interval_held(drawn: Drawn) -> None:
     missed = drawn(validation={**TOLD["validation"], "runtime": time})
     assert "-9.1 %, outside the interval" in missed
     assert "check:" not in drawn(validation=None)
+
+
+def test_a_doubt_of_the_prediction_alone_comes_first_too(drawn: Drawn) -> None:
+    assert drawn(why="N is far outside").startswith(" ! not to be trusted yet: N is far outside\n")
