@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -10,8 +9,6 @@ from pathlib import PurePath
 from popmodel.base.units import format_time
 from popmodel.efficiency.family import Family, FamilyLine
 from popmodel.reports.blocks import TableCell, TableRow
-
-_TICKS = 6
 
 
 def percent(fraction: float, digits: int = 1) -> str:
@@ -30,22 +27,6 @@ def describe_team(threads: int | Sequence[int]) -> str:
         return str(threads)
     least, most = min(threads), max(threads)
     return str(least) if least == most else f"{least}..{most}"
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """Return round numbers, 1, 2 or 5 times a power of ten apart, from low to high.
-
-    Examples
-    --------
-    >>> ticks(1.13, 1.48)
-    [1.2, 1.3, 1.4]
-    """
-    rough = (high - low) / _TICKS
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-    digits = max(0, -math.floor(math.log10(step)))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [round(number * step, digits) for number in range(first, last + 1)]
 
 
 def time_range(low: float, high: float) -> str:

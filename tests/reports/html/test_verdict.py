@@ -11,6 +11,8 @@ import popmodel
 from popmodel.reports.html import verdict
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.page import fragment
+from popmodel.reports.renderers.tables import Style
+from popmodel.reports.renderers.terminal import screen_text
 
 from ..balanced import Node, parsed
 
@@ -56,3 +58,22 @@ def test_what_was_left_out_is_a_warning(measured: Contents) -> None:
     given = measured.with_({**measured.document, "left_out": left_out})
     found = [one for one in drawn(given).all("li") if one.has_class("warning")]
     assert [one.text for one in found] == ["left out: sensitivity of a.prv: it deadlocks"]
+
+
+@pytest.mark.parametrize("name", ["ft.S.4.prv.gz", "mg.S.4.prv.gz", "comd.4.prv.gz"])
+def test_screens_and_the_page_say_the_same_and_nothing_beside_a_doubt(name: str) -> None:
+    trace = ROOT / "tests" / "data" / name
+    run, other = popmodel.metrics(trace), popmodel.whatif(trace)
+    found = context(contents(run, other))
+    said = [found["lead"], *found["more"], *found["steps"]]
+    assert len(set(said)) == len(said)
+    doubts = run.to_dict()["advice"]["doubts"]
+    assert said[: len(doubts)] == doubts
+    screens = " ".join(
+        " ".join(screen_text(one.views.blocks(one._stamped()), Style(whole=True)).split())
+        for one in (run, other)
+    )
+    for sentence in said:
+        assert any(text in screens for text in (sentence, sentence[0].lower() + sentence[1:-1]))
+    if doubts:
+        assert not any(word in " ".join(said) for word in ("POP", "bound", "saves"))
