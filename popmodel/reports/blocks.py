@@ -8,7 +8,7 @@ is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, auto
 from itertools import chain
 from textwrap import wrap
@@ -234,13 +234,15 @@ Section: TypeAlias = tuple[Block, ...]
 """Blocks that stand together; an empty one shows nothing."""
 
 
+_COLUMNS, _NAME = 80, 24
+"""Of a screen, and those that a listing has for names beside its figures at least."""
 SCREEN = 25
 """Lines of a screen at 80 columns; what is beyond is `folded`."""
 
 
 def lines_of(lines: Iterable[str], indent: int = 0) -> int:
     """How many lines texts take at 80 columns, those that are continued behind an indent."""
-    return sum(max(1, len(wrap(text, 80 - indent, break_on_hyphens=False))) for text in lines)
+    return sum(max(1, len(wrap(text, _COLUMNS - indent, break_on_hyphens=False))) for text in lines)
 
 
 def first_notes(lines: Sequence[str], most: int = 4) -> list[str]:
@@ -250,13 +252,49 @@ def first_notes(lines: Sequence[str], most: int = 4) -> list[str]:
     return [*shown, f"and {plural(left, 'remark')} more"] if left else shown
 
 
-def rows_within(rows: Sequence[TableRow], room: int, beside: int) -> int:
-    """How many rows of a listing a screen has room for whose figures take so many columns."""
-    number = 0
-    while number < len(rows) and lines_of([rows[number].label], beside) <= room:
-        room -= lines_of([rows[number].label], beside)
-        number += 1
-    return max(number, 1)
+def fitted(make: Callable[[int], list[Section]], most: int, least: int = 1) -> list[Section]:
+    """Sections with as many rows as a screen has room for, from `most` down to `least`."""
+    tries = (make(rows) for rows in range(most, least, -1))
+    return next((made for made in tries if height(made) <= SCREEN - 2), None) or make(least)
+
+
+def height(sections: Iterable[Section]) -> int:
+    """Lines of sections on a screen of 80 columns, in brief, with an empty one between them."""
+    lines = [sum(map(_height, flat((section,), brief=True))) for section in _in_brief(sections)]
+    return sum(lines) + sum(map(bool, lines)) - 1
+
+
+def _in_brief(sections: Iterable[Section]) -> Iterator[Section]:
+    for section in sections:
+        if len(section) == 1 and isinstance(section[0], Brief):
+            yield from _in_brief(section[0].brief)
+        else:
+            yield section
+
+
+def _height(block: Block) -> int:
+    match block:
+        case NoteBlock(text, role):
+            return lines_of([text], {Role.PLAIN: 0, Role.REMARK: 1}.get(role, 3))
+        case Facts(rows):
+            return lines_of((value for _, value in rows), 2 + max(len(name) for name, _ in rows))
+        case TableBlock(heads, rows):
+            return len(rows) + len(heads[0])
+        case Listing(_, names, rows):
+            cells = ([getattr(cell, "text", "") for cell in row.cells] for row in rows)
+            widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+            labels = [row.label for row in rows]
+            beside = sum(widths) + 2 * len(widths) + 1
+            if beside + _NAME <= _COLUMNS:
+                return 2 + lines_of(labels, beside)
+            return 2 + len(rows) + lines_of(labels, 3)
+        case Title(left, rights):
+            return 1 + all(len(left) + len(right) + 2 > _COLUMNS for right in rights)
+        case Code(lines):
+            return len(lines)
+        case Strips(rows):
+            return len(rows) + 1
+    return 1
 
 
 def texts(cells: Iterable[str]) -> tuple[TableCell, ...]:

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.reports.blocks import (
-    SCREEN,
     BarBlock,
     Brief,
     Code,
@@ -23,11 +22,9 @@ from popmodel.reports.blocks import (
     TableCell,
     TableRow,
     Title,
-    first_notes,
+    fitted,
     folded,
     heads,
-    lines_of,
-    rows_within,
     texts,
     titled,
     told_title,
@@ -44,8 +41,6 @@ LEGEND = "# at least half of the largest, + a tenth, : a hundredth, . less"
 _SMALL = 6
 """Processes up to which a screen shows the matrix."""
 _CALLS = 4
-_FIGURES = 34
-"""Columns of the figures of a pattern."""
 _WIDE = 16
 """Processes up to which a cell has two characters, and every column its number."""
 _LEVELS = ((0.5, "#"), (0.1, "+"), (0.01, ":"), (0.0, "."))
@@ -60,24 +55,20 @@ def communication_blocks(trace: str, document: Document) -> list[Section]:
     """Facts, the matrix, sizes, calls, patterns, notes."""
     known = facts(document)
     matrix, calls = _matrix(document), _calls(document)
-    small = document["processes"] <= _SMALL
-    used = 7 + lines_of(first_notes(document["caveats"]))
-    used += lines_of((value for _, value in known), 15)
-    if small and matrix:
-        used += document["processes"] + 4
-    elif calls:
-        used += min(len(calls), _CALLS) + 2 + (len(calls) > _CALLS)
-    return [
-        told_title(
-            Title(f"communication of {trace}", (_processes(document),)), document["caveats"]
-        ),
-        (Facts(tuple(known)),),
-        matrix if small else _further(matrix),
-        _further(_sizes(document)),
-        _further(_call_table(calls)) if small and matrix else _call_table(calls, _CALLS),
-        (Brief((_patterns(document),), (_in_short(document, SCREEN - used),)),),
-        _further(titled("notes", document["notes"])),
-    ]
+    drawn = document["processes"] <= _SMALL and matrix
+    title = Title(f"communication of {trace}", (_processes(document),))
+    return fitted(
+        lambda rows: [
+            told_title(title, document["caveats"]),
+            (Facts(tuple(known)),),
+            matrix if drawn else _further(matrix),
+            _further(_sizes(document)),
+            _further(_call_table(calls)) if drawn else _call_table(calls, _CALLS),
+            (Brief((_patterns(document),), (_in_short(document, rows),)),),
+            _further(titled("notes", document["notes"])),
+        ],
+        SHOWN,
+    )
 
 
 def communication_records(document: Document) -> Iterator[Record]:
@@ -214,17 +205,14 @@ def _patterns(document: Document) -> Section:
     return _listing([_row(pattern_text(one), [one], _where(one)) for one in document["patterns"]])
 
 
-def _in_short(document: Document, room: int) -> Section:
-    """Patterns that are alike together, those with most bytes first, on so many lines."""
+def _in_short(document: Document, most: int) -> Section:
+    """Patterns that are alike together, those with most bytes first."""
     ordered = alike(document)
-    rows = [_row(text, same, "") for text, same in ordered]
-    shown = rows_within(rows, room, _FIGURES)
-    if shown < len(rows):
-        shown = rows_within(rows, room - 1, _FIGURES)
-    left = ordered[shown:]
+    rows = [_row(text, same, "") for text, same in ordered[:most]]
+    left = ordered[most:]
     size = sum(one["bytes"] for _, same in left for one in same)
     more = f"and {plural(len(left), 'pattern')} with {format_size(size, digits=3)}"
-    return (*_listing(rows[:shown]), *([NoteBlock(more, Role.REMARK)] if left else []))
+    return (*_listing(rows), *([NoteBlock(more, Role.REMARK)] if left else []))
 
 
 def alike(document: Document) -> list[tuple[str, list[Pattern]]]:

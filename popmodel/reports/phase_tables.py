@@ -9,7 +9,6 @@ from typing import Any
 
 from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.reports.blocks import (
-    SCREEN,
     Brief,
     FitBlock,
     Listing,
@@ -20,11 +19,9 @@ from popmodel.reports.blocks import (
     TableCell,
     TableRow,
     Title,
-    first_notes,
+    fitted,
     folded,
     heads,
-    lines_of,
-    rows_within,
     texts,
     titled,
     told_title,
@@ -57,20 +54,21 @@ Phase = Mapping[str, Any]
 def phase_blocks(trace: str, document: Document) -> list[Section]:
     """Phases by their time, why processes differ, threads, calls, a sentence."""
     found = longest_first(document)
-    verdict = phase_verdict(document)
     balance = _balance(document, found)
     even = not balance or balance[0][1]["value"] >= _EVEN
     told = sorted(document["caveats"], key=lambda note: note.startswith("analysed "))
-    used = 10 + lines_of(first_notes(told)) + lines_of([verdict], 3)
-    used += 0 if even else min(len(balance), _DIFFERING) + 4
     differing = _balance_table(balance, document)
-    return [
-        told_title(_title(trace, document), told),
-        *_phases(found, SCREEN - used),
-        (folded((differing,)),) if even else differing,
-        (folded((_teams(found), _calls(document), titled("notes", document["notes"]))),),
-        (NoteBlock(verdict, Role.VERDICT),),
-    ]
+    rest = folded((_teams(found), _calls(document), titled("notes", document["notes"])))
+    return fitted(
+        lambda rows: [
+            told_title(_title(trace, document), told),
+            _phases(found, rows),
+            (folded((differing,)),) if even else differing,
+            (rest,),
+            (NoteBlock(phase_verdict(document), Role.VERDICT),),
+        ],
+        _SHOWN,
+    )
 
 
 def phase_records(document: Document) -> Iterator[Record]:
@@ -134,17 +132,15 @@ def _title(trace: str, document: Document) -> Title:
     return Title(f"phases of {trace}", (f"{who}, {window}", who))
 
 
-def _phases(found: Sequence[Phase], most: int) -> list[Section]:
+def _phases(found: Sequence[Phase], most: int) -> Section:
     if not found:
-        return [(NoteBlock("no computing in the analysed part"),)]
+        return (NoteBlock("no computing in the analysed part"),)
     table, legend = _table(found), NoteBlock(_LEGEND, Role.REMARK)
-    large = [phase for phase in found if not phase["small"]][:_SHOWN] or found[:1]
-    few = _listing(large, _NARROW)
-    shown = large[: rows_within(few.rows, most, 43)]
+    shown = [phase for phase in found if not phase["small"]][:most] or found[:1]
     hidden = NoteBlock(left_out(found[len(shown) :]), Role.REMARK)
     if len(shown) == len(found):
-        return [(*table, legend)]
-    return [(Brief(((*table, legend),), ((_listing(shown, _NARROW), hidden, legend),)),)]
+        return (*table, legend)
+    return (Brief(((*table, legend),), ((_listing(shown, _NARROW), hidden, legend),)),)
 
 
 def left_out(rest: Sequence[Phase]) -> str:
@@ -235,8 +231,7 @@ def _balance_table(rows: Sequence[_BalanceRow], document: Document) -> Section:
         )
         return FitBlock(tuple(((listing,),) for listing in listings))
 
-    few = rows_within([TableRow(row[0]) for row in rows], _DIFFERING, 29)
-    brief = (table(rows[:few]), NoteBlock(short, Role.REMARK))
+    brief = (table(rows[:_DIFFERING]), NoteBlock(short, Role.REMARK))
     return (Brief(((table(rows), NoteBlock(legend, Role.REMARK)),), (brief,)),)
 
 

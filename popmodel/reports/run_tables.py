@@ -12,7 +12,6 @@ from popmodel.base import shell
 from popmodel.base.errors import UsageError
 from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.reports.blocks import (
-    SCREEN,
     Brief,
     Facts,
     Listing,
@@ -27,11 +26,10 @@ from popmodel.reports.blocks import (
     TableRow,
     Title,
     first_notes,
+    fitted,
     folded,
     heads,
-    lines_of,
     notes,
-    rows_within,
     texts,
     titled,
     told_title,
@@ -44,6 +42,7 @@ from popmodel.reports.message_tables import (
 )
 from popmodel.reports.notes import warned
 from popmodel.reports.phase_tables import (
+    Phase,
     left_out,
     longest_first,
     phase_blocks,
@@ -58,11 +57,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PARTS = ("info", "structure", "phases", "communication")
+_MOST_CALLS = 12
 _NAMED = 4
 """Names in a line."""
 _PATTERNS, _PHASES, _WARNINGS = 2, 6, 3
-_CALLS = 8
-"""Different calls of a leaf that are named."""
+_CALLS, _FEW_CALLS = 8, 3
+"""Different calls of a leaf that are named in a file and on a screen."""
 _LINES = 40
 """Lines of the loop nest in a file."""
 _SMALL = 5e-3
@@ -120,14 +120,17 @@ def _overview(document: Document) -> list[Section]:
     brief = first_notes(doubts)
     facts = [*_iteration_facts(document), *_call_facts(document), *_message_facts(document)]
     verdict = [phase_verdict(phases)] if phases else []
-    used = 9 + lines_of(brief) + lines_of((text for _, text in facts), 12) + lines_of(verdict, 3)
+    found = longest_first(phases) if phases else []
     title = _run_title(document)
-    return [
-        (Brief(((title, *notes(told)),), ((title, *notes(brief)),)),),
-        (Facts(tuple(facts)),),
-        _longest_phases(document, SCREEN - used),
-        notes(verdict, Role.VERDICT),
-    ]
+    return fitted(
+        lambda rows: [
+            (Brief(((title, *notes(told)),), ((title, *notes(brief)),)),),
+            (Facts(tuple(facts)),),
+            _longest_phases(document, found, rows),
+            notes(verdict, Role.VERDICT),
+        ],
+        _PHASES,
+    )
 
 
 def _run_title(document: Document) -> Title:
@@ -201,20 +204,19 @@ def _message_facts(document: Document) -> Iterator[tuple[str, str]]:
         yield "", f"and {plural(len(left), 'pattern')} with {format_size(size, digits=3)}"
 
 
-def _longest_phases(document: Document, most: int) -> Section:
+def _longest_phases(document: Document, found: Sequence[Phase], most: int) -> Section:
     """The phases that take most of the time."""
     if not document["phases"]:
         absent = document["absent"]
         known = absent.get("structure") == absent["phases"]
         return () if known else (NoteBlock(f"phases not known: {absent['phases']}"),)
-    found = longest_first(document["phases"])
     if not found:
         return ()
     several = document["phases"]["processes"] > 1
     counted = any(phase["ipc"] is not None for phase in found)
     columns = ("%", "times", "mean", *(("balance %",) if several else ()), *(("IPC",) * counted))
     rows = []
-    for phase in found:
+    for phase in found[:most]:
         cells = [
             TableCell(f"{100 * phase['share']:.1f}"),
             TableCell(count(phase["executions"])),
@@ -227,9 +229,8 @@ def _longest_phases(document: Document, most: int) -> Section:
         if counted:
             cells.append(TableCell("-" if phase["ipc"] is None else f"{phase['ipc']:.2f}"))
         rows.append(TableRow(phase_label(phase), tuple(cells)))
-    shown = rows_within(rows[:_PHASES], most, 34 + 6 * counted)
-    listing = Listing("computing (= parallel region)", columns, tuple(rows[:shown]))
-    rest = found[shown:]
+    listing = Listing("computing (= parallel region)", columns, tuple(rows))
+    rest = found[most:]
     return (listing, NoteBlock(left_out(rest), Role.REMARK)) if rest else (listing,)
 
 
@@ -252,19 +253,19 @@ def _info_blocks(trace: str, info: Document) -> list[Section]:
     if len(warnings) > _WARNINGS + 1:
         left = plural(len(warnings) - _WARNINGS - 1, "warning")
         few = (*warnings[: _WARNINGS + 1], NoteBlock(f"and {left} more", Role.REMARK))
-    used = 4 + lines_of(first_notes(info["caveats"]))
-    used += lines_of((text for _, text in facts), 13) + len(few) + bool(few)
-    tables = [
-        _numbers("MPI calls", info["calls"], SCREEN - used - 3),
-        _numbers("parallel regions", info["regions"], 0),
-        _marked(info["user_regions"]),
-    ]
-    return [
-        told_title(Title(f"contents of {trace}", (_runtime(info)[1],)), info["caveats"]),
-        (Facts(tuple(facts)),),
-        (Brief((warnings,), (few,)),) if warnings else (),
-        *tables,
-    ]
+    title = Title(f"contents of {trace}", (_runtime(info)[1],))
+    return fitted(
+        lambda rows: [
+            told_title(title, info["caveats"]),
+            (Facts(tuple(facts)),),
+            (Brief((warnings,), (few,)),) if warnings else (),
+            _numbers("MPI calls", info["calls"], rows),
+            _numbers("parallel regions", info["regions"], 0),
+            _marked(info["user_regions"]),
+        ],
+        _MOST_CALLS,
+        0,
+    )
 
 
 def _info_records(info: Document) -> Iterator[Record]:
@@ -338,8 +339,8 @@ def _sizes(sizes: Mapping[str, float]) -> str:
     return f"{each}; {total} in total"
 
 
-def _numbers(title: str, numbers: Mapping[str, int], room: int) -> Section:
-    """Names with how often they are met; as many as a screen has room for."""
+def _numbers(title: str, numbers: Mapping[str, int], most: int) -> Section:
+    """Names with how often they are met: so many on a screen."""
     rows = [TableRow(name, texts((count(number),)), depth=1) for name, number in numbers.items()]
     if not rows:
         return ()
@@ -347,10 +348,10 @@ def _numbers(title: str, numbers: Mapping[str, int], room: int) -> Section:
     def table(some: Sequence[TableRow]) -> TableBlock:
         return TableBlock(heads(["number"]), tuple(some), first=title)
 
-    if room <= 1:
+    if not most:
         return (folded(((table(rows),),)),)
-    more = NoteBlock(f"and {count(len(rows) - room + 1)} more", Role.REMARK)
-    brief = (table(rows),) if len(rows) <= room else (table(rows[: room - 1]), more)
+    more = NoteBlock(f"and {count(len(rows) - most)} more", Role.REMARK)
+    brief = (table(rows),) if len(rows) <= most else (table(rows[:most]), more)
     return (Brief(((table(rows),),), (brief,)),)
 
 
@@ -374,20 +375,21 @@ def _facts_of_region(facts: Mapping[str, Any]) -> list[str]:
 def _structure_blocks(trace: str, document: Document) -> list[Section]:
     """What was found, the run over time, its loops, what to do with it."""
     whole, brief = list(_structure_facts(document)), list(_structure_facts(document, short=True))
-    verdict = _next_step(trace, document)
-    used = 5 + lines_of(first_notes(document["caveats"]))
-    used += lines_of((text for _, text in brief), 16) + 1 + lines_of([verdict], 3)
     drawn = [_timeline(document, one) for one in document["timelines"]]
-    used += 7 * bool(drawn)
-    return [
-        told_title(_structure_title(trace, document), document["caveats"]),
-        (Brief(((Facts(tuple(whole)),),), ((Facts(tuple(brief)),),)),),
-        *drawn[:1],
-        *((folded((one,)),) for one in drawn[1:]),
-        _nest(document["nest"], SCREEN - used),
-        (folded((titled("notes", document["notes"]),)),),
-        (NoteBlock(verdict, Role.VERDICT),),
-    ]
+    tree = _tree(list(_nest_rows(document["nest"], _CALLS)), _LINES)
+    lines = list(_nest_rows(document["nest"], _FEW_CALLS))
+    return fitted(
+        lambda rows: [
+            told_title(_structure_title(trace, document), document["caveats"]),
+            (Brief(((Facts(tuple(whole)),),), ((Facts(tuple(brief)),),)),),
+            *drawn[:1],
+            *((folded((one,)),) for one in drawn[1:]),
+            (Brief((tree,), (_tree(lines, rows),)),) if lines else (),
+            (folded((titled("notes", document["notes"]),)),),
+            (NoteBlock(_next_step(trace, document), Role.VERDICT),),
+        ],
+        _CALLS,
+    )
 
 
 def _structure_records(document: Document) -> Iterator[Record]:
@@ -486,14 +488,6 @@ def _step(number: int) -> int:
 
 def _ordinal(number: int) -> str:
     return f"{number}{'nd' if number % 10 == 2 else 'th'}"
-
-
-def _nest(nest: Sequence[Node], room: int) -> Section:
-    """Loops and calls as a tree; nothing of a program that only computes."""
-    if not nest:
-        return ()
-    rows, brief = (list(_nest_rows(nest, named)) for named in (_CALLS, 3))
-    return (Brief((_tree(rows, _LINES),), (_tree(brief, max(room - 3, 1)),)),)
 
 
 def _tree(rows: Sequence[tuple[float, TableRow]], most: int) -> Section:
