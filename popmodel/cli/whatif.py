@@ -37,6 +37,7 @@ from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
     from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
+    from popmodel.network.network import Network
     from popmodel.network.scenario_networks import NetworkLike
     from popmodel.network.topology import Topology
     from popmodel.reports.views import Record, Views
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         Against,
         Efficiencies,
         ReplayedScenario,
+        SimulatedRun,
     )
     from popmodel.traces.selection import Foa, TraceFocus, Window
 
@@ -501,19 +503,14 @@ def whatif(
         trace_of,
     )
     from popmodel.cli.inputs import whole_number as count_of
-    from popmodel.sensitivity.critical_path import write_path
-    from popmodel.sensitivity.runtime_sensitivity import critical_path, runtime_sensitivity
     from popmodel.sensitivity.scenarios import (
         WantedNetworks,
         described_run,
-        doubts,
         network_limits,
         replay_scenarios,
         traced_run,
     )
     from popmodel.simulator.program import unmodelled_calls
-    from popmodel.simulator.replayer import Replayer
-    from popmodel.simulator.trace_output import write_replay
     from popmodel.structure.part_of_run import part_of_run
     from popmodel.traces.selection import TracePart
 
@@ -601,19 +598,15 @@ def whatif(
             f"--save-trace {save_trace}: one replay makes a trace, not {len(networks)} replays",
             "give one value to each option of the network",
         )
-    found: dict[str, Any] = {}
     assumed: tuple[str, ...] = ()
     if alone:
-        known = runtime_sensitivity(run.program, networks[0], run.source)
-        once = Replayer(run.program).run
-        found = {"sensitivity": known, "doubts": tuple(doubts(run, once))}
-        assumed = known.notes
-        if save_trace is not None and run.source is not None:
-            path = critical_path(run.program, networks[0])
-            write_path(path, run.program, run.source, Path(save_trace), describe(networks[0]))
+        found = _sensitivity(run, networks[0], save_trace)
+        assumed = found["sensitivity"].notes
     else:
         found = replay_scenarios(run, networks, against, metrics=metrics)._asdict()
         if save_trace is not None and run.source is not None:
+            from popmodel.simulator.trace_output import write_replay
+
             write_replay(run.source, run.program, networks[0], save_trace)
     placed = run.program.on(networks[0].mapping) if alone else run.program
     caveats = [*wanted.lacks(run.program), *unmodelled_calls(run.program.unmodelled), *run.caveats]
@@ -631,6 +624,22 @@ def whatif(
         written=None if save_trace is None else os.fspath(save_trace),
         **found,
     )
+
+
+def _sensitivity(
+    run: SimulatedRun, network: Network, target: str | os.PathLike[str] | None
+) -> dict[str, Any]:
+    """What the runtime depends on; the critical path is written into the trace."""
+    from popmodel.sensitivity.critical_path import write_path
+    from popmodel.sensitivity.runtime_sensitivity import critical_path, runtime_sensitivity
+    from popmodel.sensitivity.scenarios import doubts
+    from popmodel.simulator.replayer import Replayer
+
+    found = runtime_sensitivity(run.program, network, run.source)
+    if target is not None and run.source is not None:
+        path = critical_path(run.program, network)
+        write_path(path, run.program, run.source, Path(target), describe(network))
+    return {"sensitivity": found, "doubts": tuple(doubts(run, Replayer(run.program).run))}
 
 
 def _files(*given: Any) -> list[str]:

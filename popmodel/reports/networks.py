@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 from popmodel.base.units import format_bandwidth, format_size, format_time
-from popmodel.base.values import dataclass
 from popmodel.network.network import PRESETS
 from popmodel.network.placement import TRACED
 from popmodel.reports.views import Document
@@ -36,7 +34,6 @@ _USUAL = {
     **dict.fromkeys(_COUNTS, 0),
 }
 _RULES = ("rules", "eager_threshold", "collectives", "collective_cost")
-_MOST_LINES = 8  # of a table with a replay in each, before a grid is shorter
 _TIERS = {"within": "within a node", "between": "between nodes"}
 
 
@@ -111,28 +108,6 @@ def written(network: Mapping[str, Any], name: str) -> str:
     if "tiers" in network and name in _OF_TIERS:
         return "-"
     return write(name, _known(network, name))
-
-
-@dataclass(frozen=True)
-class NetworkGrid:
-    """Replays of every combination of the values of two parameters."""
-
-    names: tuple[str, str]  # The parameters; the runs of one value of the first follow one another
-    # Their values, as they are written.
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-
-
-def grid(runs: Sequence[Run]) -> NetworkGrid | None:
-    """Return the grid that replays make, if they are too many for a line each."""
-    varied = varying(runs)
-    if len(varied) != 2 or len(runs) <= _MOST_LINES:
-        return None
-    pairs = [tuple(written(run["network"], name) for name in varied) for run in runs]
-    rows, columns = (tuple(dict.fromkeys(values)) for values in zip(*pairs, strict=True))
-    if pairs != list(product(rows, columns)):
-        return None
-    return NetworkGrid((varied[0], varied[1]), rows, columns)
 
 
 def properties(network: Mapping[str, Any], varied: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -29,8 +30,6 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.figures import efficiency, lifted, tree_rows
 from popmodel.reports.networks import (
-    NetworkGrid,
-    grid,
     parameters,
     properties,
     unusual,
@@ -45,6 +44,9 @@ Run = Mapping[str, Any]
 
 _APART = 0.01  # of the runtime: ranks that end closer together are not worth a column
 _ROWS, _ROWS_WITH_TREE = 11, 3  # of scenarios on a screen
+
+
+_MOST_LINES = 8  # of scenarios in a line each, before a grid is shorter
 
 
 class _OutcomeColumn(NamedTuple):
@@ -158,8 +160,8 @@ def _results(document: Document, reasons: Reasons) -> list[Section]:
     runs, varied = document["runs"], varying(document["runs"])
     if _without_mpi(document):
         return []
-    if (found := grid(runs)) is not None:
-        return [_grid(found, document, reasons)]
+    if len(varied) == 2 and len(runs) > _MOST_LINES and (grid := _grid(document, varied, reasons)):
+        return [grid]
     results = _columns(document, varied)
     rows = []
     for number, run in enumerate(runs, start=1):
@@ -188,10 +190,13 @@ def _cut(table: TableBlock, most: int, *above: NoteBlock) -> Section:
     return (Brief((whole,), (brief,)),)
 
 
-def _grid(found: NetworkGrid, document: Document, reasons: Reasons) -> Section:
-    """Runtimes over two parameters."""
+def _grid(document: Document, names: Sequence[str], reasons: Reasons) -> Section:
+    """Runtimes over two parameters; nothing where the scenarios are not all combinations."""
     runs = document["runs"]
-    down, across = map(words, found.names)
+    pairs = [tuple(written(run["network"], name) for name in names) for run in runs]
+    down, across = (tuple(dict.fromkeys(values)) for values in zip(*pairs, strict=True))
+    if pairs != list(product(down, across)):
+        return ()
     times = [format_time(run["runtime"]) if run["ranks"] else "" for run in runs]
     units = {time.split(" ")[1] for time in times if time}
     unit = units.pop() if len(units) == 1 else ""  # said once, where it is the same for all
@@ -199,10 +204,11 @@ def _grid(found: NetworkGrid, document: Document, reasons: Reasons) -> Section:
         time.removesuffix(f" {unit}") if time else reasons.mark(run["error"])
         for time, run in zip(times, runs, strict=True)
     )
-    rows = tuple(TableRow(name, texts([next(cells) for _ in found.columns])) for name in found.rows)
+    rows = tuple(TableRow(name, texts([next(cells) for _ in across])) for name in down)
     said = f"runtime, {unit}," if unit else "runtime"
-    table = TableBlock(tuple(map(_two_lines, found.columns)), rows, first=down)
-    above = NoteBlock(f"{said} by {down} (down) and {across} (across)")
+    first, second = map(words, names)
+    table = TableBlock(tuple(map(_two_lines, across)), rows, first=first)
+    above = NoteBlock(f"{said} by {first} (down) and {second} (across)")
     return _cut(table, _most(document), above)
 
 
