@@ -62,18 +62,22 @@ def documents(found: StudySteps, request: StudyRequest, about: Prepared) -> dict
     content = swept.to_dict()
     if doubts:
         learnt = content.get("learnt") or {"next_run": _larger(made, signature), "runs": []}
-        # what says of each run that its threads waited is said of all of them
-        others = [one for one in learnt.get("doubts", ()) if "waited for CPUs" not in one]
-        every = [*doubts, *others]
+        # what says of each run that its threads waited is said of all of them, and what says how
+        # far off repeats are predicted, of the worst
+        others: dict[str, str] = {}
+        for doubt in learnt.get("doubts", ()):
+            if "waited for CPUs" not in doubt:
+                others.setdefault(doubt.partition(", is ")[0], doubt)
+        every = [*doubts, *others.values()]
         content |= {"learnt": {**learnt, "doubts": every}, "trust": trust(every)}
     predicting = ["popmodel", "predict", str(folder / learning.SIGNATURE), "--machine", there.file]
     predicting += ["--cores", ",".join(map(str, request.cores)), *_set(request.target)]
     commands = [*_commands(state, made), {"step": "splits", "command": shell.join(predicting)}]
-    documents: dict[str, Any] = {}
+    checks: dict[str, Any] = {}
     if validated is not None:
         validating = _validate_command(found, request, here)
         commands.append({"step": "validation", "command": validating})
-        documents[VALIDATION] = _stamped(validated, validating)
+        checks[VALIDATION] = _stamped(validated, validating)
     told = {
         **_told(found, request, about),
         "validation": None
@@ -86,8 +90,8 @@ def documents(found: StudySteps, request: StudyRequest, about: Prepared) -> dict
         "next": _next(content, found, request, about, signature),
         "commands": commands,
     }
-    documents[SPLITS] = _stamped({**content, "study": plain(told)}, request.again(folder))
-    return documents
+    splits = _stamped({**content, "study": plain(told)}, request.again(folder))
+    return {SPLITS: splits, **checks}
 
 
 def _stamped(content: Mapping[str, Any], command: str) -> dict[str, Any]:
