@@ -481,3 +481,39 @@ def measured_file(command: str) -> str:
 def _argument(path: PurePath) -> str:
     """The path in a form that is not read as an option."""
     return f"./{path}" if str(path).startswith("-") else str(path)
+
+
+# rows of lists by what they are about: two measurements need not have the same ones
+_ROW = re.compile(r"^(coll\.\w+|net\.\w+\.(?:table|pairs))\[(\d+)\](.*)$")
+_OVERHEAD = re.compile(r"^openmp\.(\w+)\.seconds\[(\d+)\]$")
+
+
+def named_quantities(profile: Profile) -> dict[str, Quantity]:
+    """Quantities by paths that name rows by their size rather than by their number."""
+    return {_name(path, profile): quantity for path, quantity in profile.quantities.items()}
+
+
+def _name(path: str, profile: Profile) -> str:
+    document = profile.document
+    if match := _OVERHEAD.match(path):
+        construct, index = match.groups()
+        threads = document["openmp"][construct]["T"][int(index)]
+        return f"openmp.{construct}.seconds[T={threads}]"
+    if match := _ROW.match(path):
+        table, index, rest = match.groups()
+        rows: Any = document
+        for key in table.split("."):
+            rows = rows[key]
+        return f"{table}[{_about(rows[int(index)])}]{rest}"
+    return path
+
+
+def _about(row: Mapping[str, Any]) -> str:
+    """What a row is about: ranks, ranks per node, pairs, bytes."""
+    parts = [f"{row['bytes']} B"]
+    if "pairs" in row:
+        parts.insert(0, f"{row['pairs']} pairs")
+    if "P" in row:
+        ranks = f"{row['P']} ranks"
+        parts.insert(0, ranks if row["ppn"] == row["P"] else f"{ranks}, {row['ppn']} per node")
+    return ", ".join(parts)

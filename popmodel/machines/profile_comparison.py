@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.base.values import dataclass
-from popmodel.machines.profile import Profile, in_unit
+from popmodel.machines.profile import Profile, in_unit, named_quantities
 from popmodel.machines.quantity import Quantity
 from popmodel.network.network import Network
 from popmodel.network.point_to_point import SizeClass, Tier, Tiers, eager_threshold
@@ -61,42 +59,6 @@ def diff(first: Profile, second: Profile) -> list[ProfileDifference]:
         ProfileDifference(path, ours.get(path), theirs.get(path))
         for path in dict.fromkeys([*ours, *theirs])
     ]
-
-
-# rows of lists by what they are about: two measurements need not have the same ones
-_ROW = re.compile(r"^(coll\.\w+|net\.\w+\.(?:table|pairs))\[(\d+)\](.*)$")
-_OVERHEAD = re.compile(r"^openmp\.(\w+)\.seconds\[(\d+)\]$")
-
-
-def named_quantities(profile: Profile) -> dict[str, Quantity]:
-    """Quantities by paths that name rows by their size rather than by their number."""
-    return {_name(path, profile): quantity for path, quantity in profile.quantities.items()}
-
-
-def _name(path: str, profile: Profile) -> str:
-    document = profile.document
-    if match := _OVERHEAD.match(path):
-        construct, index = match.groups()
-        threads = document["openmp"][construct]["T"][int(index)]
-        return f"openmp.{construct}.seconds[T={threads}]"
-    if match := _ROW.match(path):
-        table, index, rest = match.groups()
-        rows: Any = document
-        for key in table.split("."):
-            rows = rows[key]
-        return f"{table}[{_about(rows[int(index)])}]{rest}"
-    return path
-
-
-def _about(row: Mapping[str, Any]) -> str:
-    """What a row is about: ranks, ranks per node, pairs, bytes."""
-    parts = [f"{row['bytes']} B"]
-    if "pairs" in row:
-        parts.insert(0, f"{row['pairs']} pairs")
-    if "P" in row:
-        ranks = f"{row['P']} ranks"
-        parts.insert(0, ranks if row["ppn"] == row["P"] else f"{ranks}, {row['ppn']} per node")
-    return ", ".join(parts)
 
 
 # A machine profile as the network of a replay.

@@ -9,8 +9,7 @@ from typing import Any
 from popmodel.base import shell
 from popmodel.base.units import format_size, plural
 from popmodel.machines import profile_findings as findings
-from popmodel.machines.profile import Profile
-from popmodel.machines.profile_comparison import named_quantities
+from popmodel.machines.profile import Profile, named_quantities
 from popmodel.machines.quantity import Quantity
 from popmodel.reports.blocks import (
     Brief,

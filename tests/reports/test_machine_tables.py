@@ -12,7 +12,7 @@ import popmodel
 from popmodel.cli.machine import check
 from popmodel.cli.progress import progress_line
 from popmodel.machines import profile as profiles
-from popmodel.machines.profile_comparison import named_quantities
+from popmodel.machines.profile import named_quantities
 from popmodel.machines.quantity import Quantity
 from popmodel.reports.machine_tables import views
 from popmodel.reports.machine_values import figure, interval_text, inverse, unit_of, value_text
