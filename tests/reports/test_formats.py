@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from popmodel.base.errors import PopmodelError
+from popmodel.base.errors import UsageError
 from popmodel.reports.blocks import Facts, Section
 from popmodel.reports.formats import FORMATS, NAMES, SVG
 from popmodel.reports.renderers.tables import Style
@@ -36,5 +36,5 @@ def test_names_and_suffixes_are_told_apart() -> None:
 
 
 def test_only_some_results_are_drawn() -> None:
-    with pytest.raises(PopmodelError, match="popmodel/verb/1: this result has no picture"):
+    with pytest.raises(UsageError, match="this result has no picture"):
         SVG.render(DOCUMENT, VIEWS, Style())

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from popmodel.base.errors import PopmodelError
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.reports.renderers.text import clean
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ _STYLE: Mapping[Any, Any] = {
 def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (no lines)
     """The picture of a document that has one."""
     if views.picture is None:
-        raise PopmodelError(
-            f"{document['schema']}: this result has no picture",
-            "pictures are of metrics, inspect, predict --cores, validate, convert and report",
+        raise UsageError(
+            "this result has no picture",
+            "metrics, inspect, predict --cores, validate and convert draw; others: -o x.html",
         )
     picture = views.picture
     if isinstance(picture, str):
