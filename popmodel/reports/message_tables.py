@@ -273,7 +273,6 @@ class MatrixCell(NamedTuple):
     row: int
     column: int
     shade: int  # From 1 to `SHADES`, higher for more
-    told: str  # What is in it
 
 
 @dataclass(frozen=True)
@@ -310,12 +309,6 @@ def ranks(row: int, each: int, processes: int) -> str:
     """Ranks of a row: ``8`` or ``8-11``."""
     first, last = row * each, min((row + 1) * each, processes) - 1
     return str(first) if first == last else f"{first}-{last}"
-
-
-def cell_text(sender: str, receiver: str, messages: int, size: int) -> str:
-    """Some messages in words."""
-    text = f"{sender} to {receiver}: {plural(messages, 'message')}"
-    return f"{text}, {format_size(size, digits=3)}" if size else text
 
 
 @dataclass(frozen=True)
@@ -395,13 +388,13 @@ def _character(value: int, largest: int) -> str:
 
 
 def drawn(
-    found: Binned, names: Sequence[str], quantity: Quantity
+    found: Binned, quantity: Quantity
 ) -> tuple[tuple[MatrixCell, ...], tuple[tuple[int, str], ...]]:
     """Shaded cells, and what the shades mean."""
     index = _index(quantity)
     made = scale(values[index] for values in found.cells.values())
     cells = tuple(
-        MatrixCell(row, column, shade, cell_text(names[row], names[column], *values))
+        MatrixCell(row, column, shade)
         for (row, column), values in sorted(found.cells.items())
         if (shade := made.shade(values[index]))
     )

@@ -52,6 +52,7 @@ _AROUND = 0.25
 _LEVELS = 9
 _MOST_PHASES = 5000
 """Phases from which on small ones are summed up."""
+_COUNTERS = ("instructions", "cycles")
 _QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 
 
@@ -249,8 +250,9 @@ def phase_facts(trace: Trace, asked: TracePart) -> dict[str, Any]:
     limits = on_sequences(asked, trace) if asked.region is None else None
     found = phases(structure, whole, part, limits, _MOST_PHASES)
     owner = structure.program.owner.astype(np.int64)
-    sums = _Sums(found, owner)
-    balance = causes(sums.useful, sums.instructions, sums.cycles)
+    useful, *counted = (_summed(found, name, owner) for name in ("useful", *_COUNTERS))
+    useful = np.zeros(found.processes) if useful is None else useful
+    balance = causes(useful, *counted)
     broken = interruptions(found)
     told = [text for text in (remark(broken), idle_regions(found)) if text]
     iterations = _iterations_inside(structure, found)
@@ -262,7 +264,7 @@ def phase_facts(trace: Trace, asked: TracePart) -> dict[str, Any]:
         "notes": [*found.notes, *structure.notes],
         "iterations": iterations,
         "computing": found.seconds,
-        "useful": float(sums.useful.sum()),
+        "useful": float(useful.sum()),
         "load_balance": _balance(balance),
         "interrupted": {"bursts": broken.bursts, "time": broken.lost, "share": broken.share},
         "phases": [_of_phase(found, phase, owner, balance) for phase in found.phases],
@@ -281,18 +283,8 @@ def phase_facts(trace: Trace, asked: TracePart) -> dict[str, Any]:
     }
 
 
-class _Sums:
-    """Sums over phases by process; None where a phase lacks the counter."""
-
-    def __init__(self, found: Phases, owner: NDArray[np.int64]) -> None:
-        self.useful = np.zeros(found.processes)
-        for phase in found.phases:
-            self.useful += _by_process(phase, phase.useful, owner, found.processes)
-        self.instructions = _summed(found, "instructions", owner)
-        self.cycles = _summed(found, "cycles", owner)
-
-
 def _summed(found: Phases, name: str, owner: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """Sum over phases by process; None where a phase lacks the counter."""
     columns = [getattr(phase, name) for phase in found.phases]
     if not columns or any(column is None for column in columns):
         return None

@@ -69,9 +69,8 @@ def _matrix(document: Document) -> dict[str, Any]:
     """The matrix as it is without script: paths, and where its labels are."""
     found = binned(document, _MOST_ROWS)
     processes = document["processes"]
-    names = [ranks(row, found.each, processes) for row in range(found.rows)]
     quantity = quantity_of(document)
-    cells, legend = drawn(found, names, quantity)
+    cells, legend = drawn(found, quantity)
     cell = min(_CELL, _SIDE / found.rows)
     side = found.rows * cell
     step = math.ceil((_DIGIT * len(str(processes)) + 6) / cell)
