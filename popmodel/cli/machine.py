@@ -78,51 +78,39 @@ class MachineProfile(Result):
 
 
 @dataclass(frozen=True)
-class MachineCheck(Result):
-    """What is doubtful in a profile, or whether this machine can be measured."""
+class MachineFindings(Result):
+    """What is doubtful in a profile, how two differ, or whether this machine can be measured."""
 
     found: Mapping[str, Any]  # The document
-    files: tuple[str, ...]
-    problem: PopmodelError | None  # Why the profile, or the machine, is of no use
+    files: tuple[str, ...] = ()
+    problem: PopmodelError | None = None  # Why the profile, or the machine, is of no use
+
+    def __repr__(self) -> str:
+        return f"<MachineFindings of {', '.join(self.files) or 'this machine'}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/machine-check/1`` or ``popmodel/host-check/1``."""
+        """Return the document: of ``machine-check``, ``machine-compare`` or ``host-check``."""
         return dict(self.found)
 
     @property
     def views(self) -> Views:
         """How the document is shown."""
-        from popmodel.reports.profile_tables import CHECKED, HOST
+        from popmodel.reports.registry import views_of
 
-        return HOST if "checks" in self.found else CHECKED
+        return views_of(self.found)
 
     def values(self) -> list[ResultValue]:
-        """How many findings there are."""
-        found = self.found.get("findings", ())
-        return [ResultValue("findings", sum(one["kind"] != "unused" for one in found))]
+        """How many findings there are, or what part of two profiles is equal within intervals."""
+        if "summary" in self.found:
+            summary = self.found["summary"]
+            equal = summary["within"] / summary["compared"] if summary["compared"] else None
+            return [ResultValue("equal", equal, why="no common parameters")]
+        findings = self.found.get("findings", ())
+        return [ResultValue("findings", sum(one["kind"] != "unused" for one in findings))]
 
     def failure(self) -> PopmodelError | None:
         """Why the profile, or the machine, is of no use."""
         return self.problem
-
-
-@dataclass(frozen=True)
-class MachineComparison(Result):
-    """How two profiles differ."""
-
-    found: Mapping[str, Any]  # The document
-    files: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/machine-compare/1``, without provenance."""
-        return dict(self.found)
-
-    @property
-    def views(self) -> Views:
-        """How the document is shown."""
-        from popmodel.reports.profile_tables import COMPARED
-
-        return COMPARED
 
 
 # -- measure
@@ -426,7 +414,7 @@ def show(profile: Annotated[ProfileLike | None, _GIVEN] = None) -> MachineProfil
 def compare(
     first: Annotated[ProfileLike, argument("A", _PROFILE, complete=(machine_presets, ".json"))],
     second: Annotated[ProfileLike, argument("B", "Another.", complete=(machine_presets, ".json"))],
-) -> MachineComparison:
+) -> MachineFindings:
     """Compare two profiles, taking their intervals into account.
 
     What differs most comes first. What differs in hardware and software may explain the rest.
@@ -468,7 +456,7 @@ def compare(
             "within": sum(row.within is True for row in differences),
         },
     )
-    return MachineComparison(found, tuple(each.path for each in profiles))
+    return MachineFindings(found, tuple(each.path for each in profiles))
 
 
 _OF_THE_MOMENT = frozenset({"load", "measured"})  # differs from run to run
@@ -509,7 +497,7 @@ def check(
             "automatically.",
         ),
     ] = None,
-) -> MachineCheck:
+) -> MachineFindings:
     """Check a profile, or whether this machine can be measured.
 
     Of a profile: what is missing, uncertain or unused. Without a profile: compiler, OpenMP, MPI,
@@ -539,10 +527,10 @@ def check(
     problem = ProfileError(
         given.path, "contains no parameters", hint="measure them: popmodel machine measure"
     )
-    return MachineCheck(found, (given.path,), None if usable else problem)
+    return MachineFindings(found, (given.path,), None if usable else problem)
 
 
-def _check_host(launcher: str | None) -> MachineCheck:
+def _check_host(launcher: str | None) -> MachineFindings:
     from popmodel.machines.bench.doctor_checks import examine, measurable
     from popmodel.machines.host import hardware
 
@@ -562,7 +550,7 @@ def _check_host(launcher: str | None) -> MachineCheck:
     if failed == ["MPI"]:
         without = "popmodel machine measure --only core,memory,loops,openmp,noise"
         problem = PopmodelError("only a part can be measured without MPI", without)
-    return MachineCheck(found, (), None if measurable(checks) else problem)
+    return MachineFindings(found, (), None if measurable(checks) else problem)
 
 
 ACTIONS = {"measure": machine, "show": show, "compare": compare, "check": check}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.base.plain import document
+from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.cli.app import Verb
 from popmodel.cli.command import argument, flag, option
@@ -73,8 +75,8 @@ class Recording(Result):
     exit_status: int = 0  # The program's
 
     def __repr__(self) -> str:
-        processes, name = self.found["processes"], self.found["trace"]
-        return f"<Recording {name}: {processes} processes, {self.found['records']} records>"
+        processes = plural(self.found["processes"], "process", "processes")
+        return f"<Recording {self.found['trace']}: {processes}, {self.found['records']:,} records>"
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -135,7 +137,7 @@ def _kinds(name: str, text: str) -> tuple[str, ...]:
 
 def trace(
     command: Annotated[
-        Sequence[str],
+        Sequence[str] | str,
         argument(
             "[[--] COMMAND... | merge DIR]",
             "The command to run, as without popmodel; everything after it is passed on. merge: "
@@ -254,8 +256,8 @@ def trace(
 
     Parameters
     ----------
-    command : sequence of str
-        The command to run, as without popmodel.
+    command : sequence of str, or str
+        The command to run, as without popmodel; a text is split as by a shell.
     counters : bool
         Also record hardware counters, where permitted.
     openmp : {"auto", "ompt", "gomp", "off"}
@@ -304,9 +306,9 @@ def trace(
 
     settings = Settings(
         counters=counters,
-        openmp=OPENMP[openmp],
+        openmp=OPENMP[choice("--openmp", openmp, tuple(OPENMP))],
         call_sites=not no_call_sites,
-        locks=LOCKS[locks],
+        locks=LOCKS[choice("--locks", locks, tuple(LOCKS))],
         window=window,
         max_size=max_size,
         max_rate=max_rate,
@@ -327,20 +329,21 @@ def trace(
             "popmodel trace merge DIR -o app.prv.gz",
         )
     path = None if output is None else os.fspath(output)
+    words = shlex.split(command) if isinstance(command, str) else command
     if merge is not None:
         return _merge(Path(merge), path, force=force)
     if print_env:
-        if command:
+        if words:
             raise UsageError(
-                f"--print-env: takes no command, not '{command[0]}'",
+                f"--print-env: takes no command, not '{words[0]}'",
                 "leave the command out; run it in your script with the printed variables",
             )
         _print_environment(arguments, path, settings, force=force)
         return None
     if script is not None:
-        _write_script(command, sizes, path, settings, force=force)
+        _write_script(words, sizes, path, settings, force=force)
         return None
-    return _run(command, path, settings, keep_raw=keep_raw, force=force)
+    return _run(words, path, settings, keep_raw=keep_raw, force=force)
 
 
 # -- where a trace goes, and what records it

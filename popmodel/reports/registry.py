@@ -62,6 +62,8 @@ def _splits(document: Document) -> Views:
 
 SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "host-check": "profile_tables.HOST",
+    "machine-check": "profile_tables.CHECKED",
+    "machine-compare": "profile_tables.COMPARED",
     "docs": "explanations.VIEWS",
     "formula": "formula.VIEWS",
     "inspect": "run_tables.VIEWS",
