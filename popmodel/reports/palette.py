@@ -13,7 +13,7 @@ from enum import IntEnum
 
 from popmodel.base.values import dataclass
 
-LEVELS = range(0, 101, 2)
+LEVELS = range(0, 101, 4)
 """Efficiencies that have a colour of their own, in per cent."""
 _LOW, _HIGH = "#0b2a5c", "#fff1b8"
 _DARK_LOW, _DARK_HIGH = "#ffd75e", "#262b33"  # on a dark page: what is lost shines

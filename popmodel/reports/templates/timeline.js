@@ -6,13 +6,14 @@ popmodel.section("timeline", async (root, data) => {
   const find = name => root.querySelector(`.timeline-${name}`);
   const canvas = find("picture");
   const picture = new TimelinePicture(canvas);
+  const first = data.run ?? 0; // the run that is shown first
   const runs = new Map(); // unpacked when they are first looked at
   const now = {view: null, run: 0, family: null, options: null, selecting: false};
 
   // --- The address ------------------------------------------------------------------------------------
   // What is chosen as text, by key; null where it is what one sees at first.
   const STATE = {
-    "t-run": () => (now.run === data.run ? null : now.run + 1),
+    "t-run": () => (now.run === first ? null : now.run + 1),
     t: ({view}) => (view.all ? null : view.text([view.from, view.to])),
     "t-window": ({view}) => view.text(view.selected),
     "t-rows": ({view}) => (view.rows < view.run.rows ? `${view.first}..${view.last - 1}` : null),
@@ -31,7 +32,7 @@ popmodel.section("timeline", async (root, data) => {
     }
   }
 
-  const chosen = () => timelineClamp(Math.trunc(popmodel.state.get("t-run")) || data.run + 1, 1, data.runs.length) - 1;
+  const chosen = () => timelineClamp(Math.trunc(popmodel.state.get("t-run")) || first + 1, 1, data.runs.length) - 1;
 
   async function read() {
     const get = key => popmodel.state.get(key) ?? "";

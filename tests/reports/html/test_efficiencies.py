@@ -98,7 +98,7 @@ def test_colours_only_repeat_what_is_printed(measured: Contents) -> None:
         heat = [name for name in classes if name.startswith("heat-")]
         if heat:
             shown = min(float(cell.text.split(": ")[-1]), 100)
-            assert abs(shown - int(heat[0].removeprefix("heat-"))) <= 1.1
+            assert abs(shown - int(heat[0].removeprefix("heat-"))) <= 2.1
 
 
 def test_every_metric_is_explained(measured: Contents) -> None:

@@ -131,7 +131,7 @@ def test_a_table_has_heads_for_rows_and_columns() -> None:
     assert found.all("th", scope="row")[1].attributes["style"] == "--depth: 1"
     number, bar, instead = found.all("td")[1:]  # the first one stands above the bars
     assert number.text == "81.2"
-    assert number.has_class("heat-82")
+    assert number.has_class("heat-80")
     assert bar.children[0].attributes["style"] == "--part: 0.250"
     assert instead.attributes["colspan"] == "2"
     assert found.all("div")[0].attributes["aria-label"] == "MPI, %"

@@ -191,7 +191,7 @@ def test_a_heat_map_sets_both_colours() -> None:
     rows = (TableRow("PE", (TableCell("50.0", 0.5), TableCell("100.0", 1.0), TableCell("-[1]"))),)
     lines = table_lines(TableBlock(heads("abc"), rows), Style(60, Depth.TRUE), Least())
     assert lines[1] == (
-        "PE  \x1b[38;2;255;255;255;48;2;67;90;119m50.0\x1b[0m"
+        "PE  \x1b[38;2;255;255;255;48;2;62;86;117m50.0\x1b[0m"
         "  \x1b[38;2;0;0;0;48;2;255;241;184m100.0\x1b[0m  -[1]"
     )
 
