@@ -16,7 +16,7 @@ from popmodel.base.files import expect_writable, refuse_planted, write_bytes
 from popmodel.base.provenance import stamped
 from popmodel.base.values import dataclass
 from popmodel.cli.fail_if import FailCondition, check
-from popmodel.cli.options import FORMATS, choice
+from popmodel.cli.options import choice
 from popmodel.cli.streams import discard_out, flush_out, write_err, write_out
 from popmodel.reports import formats
 from popmodel.reports.formats import OutputFormat
@@ -141,7 +141,7 @@ def target(
     format_name: str | None,
     *,
     force: bool,
-    names: Sequence[str] = FORMATS,
+    names: Sequence[str] = formats.NAMES,
     whole: bool = False,
 ) -> OutputTarget:
     """What ``-o``, ``--format`` and ``--force`` ask for together."""
