@@ -13,16 +13,8 @@ from popmodel.reports.efficiency_tables import VIEWS
 from popmodel.reports.registry import SHOWN, views_of
 
 ROOT = Path(__file__).parent.parent.parent
-ELSEWHERE = {  # shown by their own verbs only
-    "machine",
-    "runs",
-    "study-plan",
-    "trace",
-    "convert",
-    "signatures",
-    "signature-check",
-    "report",
-}
+ELSEWHERE = {"machine", "runs", "study-plan", "study", "trace", "convert", "signatures", "report"}
+"""Shown by their own verbs only."""
 
 
 def test_metrics_are_shown_as_they_were_asked_for() -> None:
