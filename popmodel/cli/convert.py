@@ -85,13 +85,13 @@ class Converted(Result):
         return super().to_dataframe() if self.table is None else self.table
 
 
-_NOTES = 8  # on a screen
+_NOTES = 6  # on a screen
 
 
 def _blocks(found: Document) -> list[Section]:
     from popmodel.reports.blocks import Brief, Code, NoteBlock, Role, notes
 
-    said = notes((*found["caveats"], *found["notes"]), Role.WARNING)
+    said = notes((*found["notes"], *found["caveats"]), Role.WARNING)
     line = Code((_line(found),))
     if len(said) <= _NOTES:
         return [(line, *said)]
