@@ -16,14 +16,13 @@ import popmodel
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "popmodel" / "docs" / "report.png"
 STENCIL = ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz"
-SIZE = (900, 515)
+SIZE = (1200, 780)
 """Width and height, pixels."""
 
 
 def drawn(page: Any) -> bytes:
-    """The timeline and what stands below it."""
+    """The first view: verdict, efficiencies, timeline."""
     width, height = SIZE
-    page.evaluate("document.getElementById('timeline').scrollIntoView()")
     picture: bytes = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": height})
     return picture
 

@@ -71,7 +71,7 @@ def test_terminals_have_the_same_colours() -> None:
     assert heat("x", 0.1, Depth.TRUE) == "\x1b[38;2;255;255;255;48;2;13;43;93mx\x1b[0m"
     assert heat("x", 1.2, Depth.TRUE) == "\x1b[38;2;0;0;0;48;2;255;241;184mx\x1b[0m"
     assert heat("x", 0.1, Depth.PALETTE) == "\x1b[38;5;231;48;5;24mx\x1b[0m"
-    assert heat("x", 0.98, Depth.PALETTE) == "\x1b[38;5;16;48;5;230mx\x1b[0m"
+    assert heat("x", 0.98, Depth.PALETTE) == "\x1b[38;5;16;48;5;223mx\x1b[0m"
     assert [heat("x", value, Depth.SIXTEEN) for value in (0.1, 0.7, 1.2)] == [
         f"\x1b[{code}mx\x1b[0m" for code in ("97;44", "30;46", "30;43")
     ]
