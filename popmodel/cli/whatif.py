@@ -74,6 +74,7 @@ RENAMED = {
     "--async-small-thresh": "--eager-threshold",
     "--send-is-detached-thresh": "popmodel.Network(send_is_detached_thresh=...) in Python",
     "--collective-cost": "popmodel.Network(collective_cost=...) in Python, or a .cfg of Dimemas",
+    "--slowdown": "in JSON: the tolerance for 1, 2 and 5 %",
     "--latency-range": "--latency with --sensitivity: the curve goes to twice that",
     "--bandwidth-range": "--bandwidth with --sensitivity: the curve goes from half of that",
 }

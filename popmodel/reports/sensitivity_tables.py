@@ -271,9 +271,8 @@ def _at(gains: Sequence[Mapping[str, float]], faster: float) -> float:
 
 
 def _made_faster(one: Entry) -> str:
-    if one["kind"] == "phase":
-        return f"10 % less computing {one['name']}"
-    return f"making {one['name']} 10 % faster"
+    what = "computing" if one["kind"] == "phase" else "in"
+    return f"10 % less time {what} {one['name']}"
 
 
 # The critical path: what it is spent on, and where.

@@ -232,8 +232,8 @@ def scenarios(program: Program, network: Network, run: RunOn) -> tuple[Scenario,
         "no transfer": ("no latency, infinite bandwidth", run(program, ideal)),
         "balanced": ("equal computing on all ranks", run(even, network)),
         "balanced, no transfer": ("equal computing, ideal network", run(even, ideal)),
-        "no waiting": ("no rank ever waits: the longest computing", compute.max(initial=0.0)),
-        "all ideal": ("no transfer, no waiting, balanced: the mean computing", _mean(compute)),
+        "no waiting": ("only the longest computing of a rank is left", compute.max(initial=0.0)),
+        "all ideal": ("only the mean computing of the ranks is left", _mean(compute)),
     }
     if (exchanging := at_once(program)) is not None:
         meaning = "no blocking send holds up the receives beside it (MPI_Sendrecv)"
