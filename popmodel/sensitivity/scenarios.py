@@ -66,7 +66,8 @@ class SimulatedRun:
     kind: str  # ``trace`` or ``signature``
     path: str  # Where it comes from
     files: tuple[str, ...]  # What was read
-    program: Program  # What every process does
+    program: Program  # What every process does, with other speeds of regions where some are given
+    unchanged: Program  # The same without these
     source: Trace | None  # The analysed part of the trace
     window: TraceFocus  # What part that is
     measured: float | None  # Its measured runtime, s; None where it has no measured times
@@ -77,9 +78,8 @@ class SimulatedRun:
 def traced_run(whole: Trace, part: TracePart, speeds: Mapping[str, float]) -> SimulatedRun:
     """A traced run, with regions of other speeds."""
     source, focus = focused(whole, part)
-    program = from_trace(source)
-    if speeds:
-        program = at_speeds(program, source, speeds)
+    unchanged = from_trace(source)
+    program = at_speeds(unchanged, source, speeds) if speeds else unchanged
 
     def observe() -> Observables:
         return analyse(whole, part=part).observables if whole.timed else before_replay(source)
@@ -87,7 +87,10 @@ def traced_run(whole: Trace, part: TracePart, speeds: Mapping[str, float]) -> Si
     measured = runtime(source) if source.timed else None
     told = caveats(source, focus)
     path = whole.path
-    return SimulatedRun("trace", path, (path,), program, source, focus, measured, told, observe)
+    files = (path,)
+    return SimulatedRun(
+        "trace", path, files, program, unchanged, source, focus, measured, told, observe
+    )
 
 
 def described_run(
@@ -108,6 +111,7 @@ def described_run(
         "signature",
         signature.path,
         (signature.path, profile.path),
+        made.program,
         made.program,
         None,
         TraceFocus(0, end, 0, 0, "every step of the signature"),
@@ -290,6 +294,8 @@ def doubts(run: SimulatedRun, once: Replay) -> Iterator[str]:
     if run.measured is None or not run.program.operations:
         return
     network = _slow(run.program)
+    if run.unchanged is not run.program:
+        once = Replayer(run.unchanged).run
     try:
         yield from slow_network_doubt(network, once(network).runtime, run.measured)
     except ReplayError:

@@ -416,6 +416,12 @@ def test_ranks_and_regions_of_other_speeds(popmodel: Call) -> None:
     assert "taken as 2 times as fast as in the run" in faster["notes"][0]
 
 
+def test_a_faster_region_makes_no_run_doubtful(trace: str) -> None:
+    found = package.whatif(trace, region_speed={"before MPI_Barrier": 100})
+    assert found.runs[0].runtime == pytest.approx(8e-5)
+    assert found.doubts == ()
+
+
 # Signatures.
 
 
