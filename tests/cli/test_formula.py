@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable
@@ -20,33 +18,6 @@ RUN = ("predict", "--procs", "16", "--threads", "4")
 @pytest.fixture(autouse=True)
 def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-
-
-def test_the_screen_goes_from_the_runtime_down_to_the_symbols(shown: Call) -> None:
-    status, out, err = shown(*RUN, "--formula", "runtime", "--all")
-    assert (status, err) == (0, "")
-    lines = out.splitlines()
-    assert max(map(len, lines)) <= 60
-    assert lines[0].startswith("stencil3d (bundled)  N=512 steps=100 ")
-    assert lines[2] == "formula  runtime"
-    headings = [
-        "Runtime",
-        "of the run",
-        "of an average process, whole run",
-        "of each part of the program, once",
-        "of the application",
-        "of the machine",
-        "symbols",
-        "notes",
-    ]
-    positions = [lines.index(heading) for heading in headings]
-    assert positions == sorted(positions)
-    assert any(line.startswith(" runtime = delay_") for line in lines)
-    assert any(re.match(r" b_sat = [\d.]+ GB/s \([\d.]+ \.\. [\d.]+, preset\): ", x) for x in lines)
-    (bandwidth,) = [line for line in lines if "1 % more memory bandwidth" in line]
-    assert re.search(r" -0\.\d\d %$", bandwidth)
-    assert any(re.match(r" \d+ other inputs: below 0\.005 %$", line) for line in lines)
-    assert "valid near P = 16, T = 4: " in " ".join(out.split())
 
 
 def test_a_side_that_differs_is_told(shown: Call) -> None:
@@ -87,25 +58,6 @@ def test_markdown_has_equations_in_latex(popmodel: Call) -> None:
     assert r"\left\lceil{\frac{\mathrm{nb}}{T}}\right\rceil" in out
     assert "\n- $b_{\\mathrm{sat}}$ = 39.4 GB/s (38.2 .. 44, preset): saturated" in out
     assert "| 1 % more memory bandwidth | -0." in out
-
-
-def test_csv_has_equations_symbols_and_elasticities(shown: Call) -> None:
-    out = shown(*RUN, "--formula", "runtime", "--format", "csv")[1]
-    rows = list(csv.DictReader(io.StringIO(out)))
-    kinds = {row["kind"] for row in rows}
-    assert kinds == {
-        "metric",
-        "run",
-        "process",
-        "item",
-        "signature",
-        "machine",
-        "symbol",
-        "elasticity",
-    }
-    assert float(rows[0]["value"]) > 0
-    (n,) = [row for row in rows if row["kind"] == "elasticity" and row["name"] == "params.N"]
-    assert float(n["low"]) <= float(n["value"]) <= float(n["high"])
 
 
 def test_a_constant_has_neither_symbols_nor_effects(popmodel: Call) -> None:

@@ -21,7 +21,7 @@ def test_a_command_prints_what_is_shown(step: Step) -> None:
 
 def test_the_readme_shows_what_analysts_ask_for() -> None:
     verbs = {step.command.split()[1] for step in STEPS if step.document.name == "README.md"}
-    assert verbs >= {"metrics", "sweep", "validate"}
+    assert verbs >= {"metrics", "predict", "validate"}
 
 
 def test_words_have_to_agree() -> None:

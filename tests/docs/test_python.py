@@ -59,4 +59,4 @@ def test_the_python_of_the_readme_runs(
         pytest.approx(2.15, rel=0.02),
         "s",
     )
-    assert Path("sweep.svg").read_text().endswith("</svg>\n")
+    assert Path("splits.svg").read_text().endswith("</svg>\n")

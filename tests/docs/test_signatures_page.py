@@ -7,7 +7,7 @@ import re
 import pytest
 from console import ROOT
 
-from popmodel import load_machine, load_signature, predict
+from popmodel import load_machine, predict
 
 PAGE = (ROOT / "popmodel" / "docs" / "signatures.md").read_text()
 EXAMPLE = ROOT / "examples" / "axpy" / "axpy.toml"
@@ -26,7 +26,7 @@ def test_the_arithmetic_is_right(left: str, right: str) -> None:
 
 
 def test_the_sum_by_hand_is_the_prediction() -> None:
-    predicted = predict(load_signature(str(EXAMPLE)), load_machine("sandybridge-fdr"), 4, 4)
+    predicted = predict(str(EXAMPLE), procs=4, threads=4)
     assert float(LINES[-1][2].split()[0]) == pytest.approx(predicted.runtime.value, rel=1e-3)
 
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from pasted import parsed
 
-from popmodel.base.units import format_time
 from popmodel.machines import profile
 from popmodel.model import signatures as signature
-from popmodel.prediction.prediction import ReferenceRun, predict
+from popmodel.prediction.prediction import predict
 from popmodel.reports.prediction_tables import blocks
 from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.tables import Style
@@ -82,13 +81,6 @@ def test_a_law_is_compared_with_runs_and_the_next_input_is_measured(document: Do
     assert not any("largest that" in line for line in alone)
 
 
-def test_what_intervals_include_is_told(document: Document) -> None:
-    told = " - intervals include the uncertainty of parameters and of the model's laws"
-    assert told not in shown(document, width=120)
-    runtime = document["runtime"] | {"low": 1.0, "high": 2.0}
-    assert told in shown({**document, "runtime": runtime}, width=120)
-
-
 @pytest.mark.parametrize("width", [40, 60, 120])
 def test_the_command_that_measures_can_be_pasted(document: Document, width: int) -> None:
     lines = shown({**document, "doubtful": {"memory.bsat": 0.5}, "measure": MEASURE}, width=width)
@@ -112,42 +104,11 @@ def test_sections_measured_in_noise_are_named_beside_the_machine(document: Docum
     )
 
 
-def test_overlap_is_told_where_it_matters(document: Document) -> None:
-    assert any(line.startswith("overlap ") for line in shown(document))
-    alike = {**document, "model_form": {"full_overlap": 2.0, "no_overlap": 2.0001}}
-    assert not any(line.startswith("overlap ") for line in shown(alike))
-
-
 def test_a_change_that_rounds_to_nothing_has_no_minus(document: Document) -> None:
     same = {"runtime": 1.0}, {"runtime": 1.0 - 1e-6}
     replay = {**document["replay"], "closed_form": same[1], "replay": same[0]}
     text = " ".join(" ".join(shown({**document, "replay": replay})).split())
     assert "closed form: 1.000 s (+0.0 %)" in text
-
-
-def test_one_thread_is_not_compared_with_itself() -> None:
-    run = predict(
-        signature.load("stencil3d"), profile.load(profile.DEFAULT_PRESET), 8, 1, draws=0
-    ).to_dict()
-    assert not any("e_mt" in line or "e_mp" in line for line in shown(run))
-
-
-def test_the_run_can_be_launched_by_slurm_or_by_mpirun(document: Document) -> None:
-    for text in (markdown(document), shown(document)):
-        assert any(line.startswith("srun -N ") for line in text)
-        assert any(line.startswith("mpirun -np 64 ") for line in text)
-
-
-def test_no_benchmark_measures_the_application(document: Document) -> None:
-    inputs = document["inputs"] | {"imbalance.persistent_cv": {"value": 0.1, "origin": "user"}}
-    lines = shown(
-        {**document, "inputs": inputs, "doubtful": {"imbalance.persistent_cv": 0.5}}, width=100
-    )
-    assert (
-        "main uncertainty: persistent imbalance (imbalance.persistent_cv, user), 50 % of the "
-        "variance"
-    ) in lines
-    assert not any("popmodel machine measure" in line for line in lines)
 
 
 def test_few_remedies_are_shown_and_the_others_counted(document: Document) -> None:
@@ -203,40 +164,6 @@ def test_what_the_largest_loss_comes_from_is_told(document: Document) -> None:
     assert lines.index(row) < lines.index("<- 401 ms lost: shift B 300 ms; shift A 100 ms")
     text = markdown({**document, "limits": metric, "causes": causes})
     assert "\\<- 401 ms lost: shift B 300 ms; shift A 100 ms" in text
-
-
-def test_scaling_is_told_as_ratios_with_its_reference(document: Document) -> None:
-    lines = shown(document, "scaling")
-    (row,) = [line for line in lines if line.startswith("Speed-up ")]
-    speedup = document["metrics"]["scaling"]["speedup"]["value"]
-    assert row.split()[1] == f"{speedup:.3f}"
-    words = " ".join(" ".join(lines).split())
-    seconds = document["reference"]["runtime"]["value"]
-    assert f"reference 1 x 1, predicted {format_time(seconds)}, strong scaling" in words
-    assert not any("reference " in line for line in shown(document))
-    assert any("**reference**: 1 x 1, " in line for line in markdown(document, "scaling"))
-
-
-def test_another_problem_of_the_reference_is_told() -> None:
-    run = predict(
-        signature.load("stencil3d"),
-        profile.load(profile.DEFAULT_PRESET),
-        8,
-        1,
-        reference=ReferenceRun(1, 1, {"N": 256.0}),
-        draws=10,
-    )
-    words = " ".join(" ".join(shown(run.to_dict(), "scaling")).split())
-    seconds, ratio = run.reference.runtime.value, run.reference.work_ratio.value
-    assert f"reference 1 x 1 with N=256, predicted {format_time(seconds)}, weak scaling," in words
-    assert f"{ratio:.4g} times its work (asked for; work in operations)" in words
-
-
-def test_masters_tell_the_reference_of_their_global_efficiency() -> None:
-    alone = predict(
-        signature.load("stencil3d"), profile.load(profile.DEFAULT_PRESET), 8, 1, draws=10
-    )
-    assert any(line.startswith("reference  1 x 1, ") for line in shown(alone.to_dict(), "mpi"))
 
 
 @pytest.mark.parametrize("width", [20, 30, 80])
