@@ -35,7 +35,7 @@ STATEMENTS = {
     "validation": 920,
     "timeline": 907,
     "studies": 1345,
-    "prediction": 1630,
+    "prediction": 1880,
     "kernel": 20,
 }
 MOST_FILES = 390
