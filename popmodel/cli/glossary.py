@@ -24,9 +24,9 @@ FILE = Path(__file__).with_name("glossary.toml")
 
 TOPICS: Mapping[str, str] = {
     "runs": "measured runs",
-    "replay": "replays",
+    "replay": "what-if runs",
     "prediction": "predictions",
-    "splits": "sweeps over splits",
+    "splits": "splits",
     "validation": "validation",
     "calibration": "calibration",
     "machine": "parameters of a machine profile",

@@ -119,17 +119,6 @@ def test_contents_and_metrics_of_it(popmodel: Call, tmp_path: Path) -> None:
     ("options", "problem", "hint"),
     [
         (
-            (),
-            "-o FILE is missing",
-            "try -o program.ti.gz, -o program.goal, -o timeline.svg or -o runs.csv",
-        ),
-        (
-            ("-o", "x.prv"),
-            "x.prv: cannot tell the format from the suffix",
-            "use .ti or .ti.txt for SimGrid SMPI, .goal for GOAL, or with .gz; .perfetto.json, "
-            ".svg for timelines; .csv, .json, .jsonl for tables of runs",
-        ),
-        (
             ("-o", "x.ti", "--flop-rate", "fast"),
             "--flop-rate: 'fast' is not a flop rate",
             "give a number with flop/s, Mflop/s, Gflop/s or Gf, for example 1Gflop/s",
