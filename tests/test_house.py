@@ -24,7 +24,7 @@ STATEMENTS = {
     "cli": 4160,
     "efficiency": 2131,
     "source": 2440,
-    "structure": 3853,
+    "structure": 4011,
     "fit": 3100,
     "(top)": 70,
     "base": 1720,

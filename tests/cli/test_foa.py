@@ -104,7 +104,7 @@ def test_every_command_that_reads_a_trace_takes_it(
 def test_a_program_is_written_of_iterations(steps: str, popmodel: Call) -> None:
     status, out, err = popmodel("convert", steps, "-o", "step.goal", "--foa", "iterations=3:5")
     assert status == 0, err
-    assert "iterations 3 to 5 of 10" in err
+    assert "iterations 3 to 5 of 10" in out
     assert "6 MPI operations" in out
 
 
