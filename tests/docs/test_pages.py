@@ -61,7 +61,7 @@ def test_the_tutorial_uses_the_verbs_that_it_promises() -> None:
     commands = [shlex.split(line) for line in tutorial.script().replace("\\\n", " ").splitlines()]
     verbs = {words[words.index("popmodel") + 1] for words in commands if "popmodel" in words}
     assert verbs >= {
-        *("trace", "metrics", "whatif", "signature"),
+        *("trace", "inspect", "metrics", "whatif", "signature"),
         *("machine", "predict", "validate"),
     }
 
