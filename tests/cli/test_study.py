@@ -290,7 +290,9 @@ def test_what_rests_on_a_run_that_was_lost_is_made_anew(
         assert status == 0, err
         assert f"run {name}: its files were changed or lost: it is made again\n" in err
         is_learnt = name in learnt_before | learnt()
-        assert ("finding the signature in" in err) == (not given and is_learnt)
+        # on a busy machine the new time of one repeat may have others chosen
+        is_found = "finding the signature in" in err
+        assert not is_found if given else is_found or not is_learnt
         runs = {run["name"]: run for run in json.loads(again)["study"]["runs"]}
         steps = {step["name"]: step for step in manifest("here")["steps"]}
         assert runs[name]["seconds"] == steps[f"run {name}"]["facts"]["seconds"]

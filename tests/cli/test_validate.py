@@ -265,7 +265,7 @@ def test_a_calibrated_file_knows_its_runs(popmodel: Call, tmp_path: Path) -> Non
     one.write_text(HEAD + rows[2] + "\n")
     popmodel("predict", made, "--procs", "4", "--set", "N=256", "-o", saved)
     warnings = document(one, application=saved)["warnings"]
-    assert warnings[0].startswith("the prediction was calibrated by 4 runs that its file does not")
+    assert warnings[0].startswith("the prediction rests on 4 runs that its file does not")
     told = document(one, application=saved, trained_on=few)
     assert told["warnings"] == []
     assert told["verdict"][0] == "1 run used in the fit: no test"
