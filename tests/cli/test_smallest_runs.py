@@ -34,7 +34,8 @@ def check(popmodel: Call, words: Sequence[str], form: str) -> None:
     assert (status, err) == (0, "")
     assert not re.search(r"\bnan\b", out, re.IGNORECASE)
     if form == "json":
-        assert json.loads(out)["schema"].startswith(f"popmodel/{words[0]}")
+        kind = "splits" if "--cores" in words else words[0]
+        assert json.loads(out)["schema"].startswith(f"popmodel/{kind}")
     elif form == "csv":
         rows = csv.DictReader(io.StringIO(out))
         assert rows.fieldnames
