@@ -16,7 +16,7 @@ import popmodel
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "popmodel" / "docs" / "report.png"
 STENCIL = ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz"
-SIZE = (1200, 780)
+SIZE = (1000, 760)
 """Width and height, pixels."""
 
 

@@ -114,9 +114,9 @@ def _page(contents: Contents) -> str:
 
 
 def _opened(shown: Sequence[Section]) -> str:
-    """The section that is open at first: none below a picture of a run."""
+    """The section that is open at first: none below a timeline."""
     ids = [one.id for one in shown if one.id not in FIRST]
-    return "" if any(one.id == "efficiencies" for one in shown) else next(iter(ids), "")
+    return "" if any(one.id == "timeline" for one in shown) else next(iter(ids), "")
 
 
 def fragment(*shown: Section) -> str:

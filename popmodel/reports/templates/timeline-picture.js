@@ -7,7 +7,7 @@ class TimelinePicture {
   static AXIS = 30;
   static CAPTION = 18;
   static ROWS = {low: [14, 76], high: [26, 300]}; // of a row and a panel, at most
-  static LINE = 8; // width for each line over the lanes: more of them would hide these
+  static LINE = {low: 16, high: 8}; // width for each line over the lanes: more would hide these
 
   constructor(canvas) {
     this.canvas = canvas;
@@ -39,7 +39,7 @@ class TimelinePicture {
     this.boxes = {width, height: y, left, plot: Math.max(width - left, 1), panels};
   }
 
-  get mostLines() { return Math.floor(this.boxes.plot / TimelinePicture.LINE); }
+  get mostLines() { return Math.floor(this.boxes.plot / TimelinePicture.LINE[this.tall ? "high" : "low"]); }
   wide(text) { return this.context.measureText(text).width; }
   x(view, column) { return this.boxes.left + (column - view.from) / view.span * this.boxes.plot; }
   y(view, box, row) { return box.top + (row + .5 - view.first) / view.rows * box.height; }
