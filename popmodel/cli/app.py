@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -158,9 +159,7 @@ _HELP = ("-h", "--help")
 def _command(verb: str, width: int, completing: bool) -> Any:
     """A verb as typer's command; to make it takes several times as long as a short call."""
     module = import_module(f"popmodel.cli.{verb}")
-    # \b keeps the lines of the examples as they are. They stand four columns in.
-    lines = [line for example in module.EXAMPLES for line in _wrapped(example, width - 4)]
-    examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+    examples = _examples(module.EXAMPLES, width)
     actions: dict[str, Any] = module.ACTIONS if hasattr(module, "SUMMARY") else {}
     single = typer.Typer(
         cls=ActionGroup, name=verb, add_completion=False, rich_markup_mode=None, epilog=examples
@@ -172,8 +171,10 @@ def _command(verb: str, width: int, completing: bool) -> Any:
             lambda: None
         )
         for name, function in actions.items():
-            made = single.command(name, cls=cls)(command_of(function, _settings(module, name)))
-            marks[name] = made.marks
+            own = [one for one in module.EXAMPLES if one.startswith(f"popmodel {verb} {name}")]
+            made = command_of(function, _settings(module, name))
+            single.command(name, cls=cls, epilog=_examples(own, width))(made)
+            marks[name] = made.marks  # type: ignore[attr-defined]
     else:
         function = getattr(module, verb, None)
         made = module.command if function is None else command_of(function, vars(module))
@@ -217,11 +218,19 @@ def _once(option: Any) -> str:
     return "leave one of them out"
 
 
+def _examples(examples: Sequence[str], width: int) -> str | None:
+    """Examples below a help; None where there are none."""
+    # \b keeps the lines of the examples as they are. They stand four columns in.
+    lines = [line for example in examples for line in _wrapped(example, width - 4)]
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)]) if lines else None
+
+
 def _wrapped(example: str, width: int) -> list[str]:
     """An example, in several lines of a shell command where it is too long for one."""
     from popmodel.reports.renderers.text import shell_lines
 
-    return [example] if len(example) <= width else shell_lines(example.split(), width)
+    words = re.findall(r"(?:'[^']*'|\S)+", example)  # what stands in quotes is one
+    return [example] if len(example) <= width else shell_lines(words, width)
 
 
 def _print_version(wanted: bool) -> None:

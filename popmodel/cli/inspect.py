@@ -95,10 +95,11 @@ def inspect(
     show: Annotated[
         str | None,
         option(
-            "|".join(PARTS),
-            "Show one part whole: what the trace holds, its iterations, where it computes, who "
-            "talks to whom. Default: what matters of all.",
+            "PART",
+            "Show one part whole: what the trace holds (info), its iterations (structure), where it "
+            "computes (phases), who talks to whom (communication). Default: what matters of all.",
             one_of(PARTS),
+            complete=PARTS,
         ),
     ] = None,
     window: Annotated[Window | None, WINDOW] = None,

@@ -59,7 +59,7 @@ EXAMPLES = (
     "popmodel signature from app.toml runs.csv --machine m.json -o fitted.toml",
     "popmodel signature show stencil3d -o my_app.toml",
     "popmodel signature check my_app.toml --set N=1024",
-    "popmodel signature check app.toml --against run.prv.gz --fail-if 'error > 2%'",
+    "popmodel signature check app.toml --against run.prv --fail-if 'error > 2%'",
 )
 DEFAULT = True
 OF_ACTION: Mapping[str, Mapping[str, Any]] = {
