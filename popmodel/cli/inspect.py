@@ -96,8 +96,8 @@ def inspect(
         str | None,
         option(
             "PART",
-            "Show one part whole: what the trace holds (info), its iterations (structure), where it "
-            "computes (phases), who talks to whom (communication). Default: what matters of all.",
+            "Show one part whole: what the trace holds (info), its iterations (structure), where "
+            "it computes (phases), who talks to whom (communication). Default: what matters of all.",
             one_of(PARTS),
             complete=PARTS,
         ),
