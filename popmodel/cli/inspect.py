@@ -97,7 +97,8 @@ def inspect(
         option(
             "PART",
             "Show one part whole: what the trace holds (info), its iterations (structure), where "
-            "it computes (phases), who talks to whom (communication). Default: what matters of all.",
+            "it computes (phases), who talks to whom (communication). Default: what "
+            "matters of all.",
             one_of(PARTS),
             complete=PARTS,
         ),
