@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from popmodel.base.units import format_time, plural
+from popmodel.base.units import format_bandwidth, format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import AdviceCost, costs, efficiency
 from popmodel.efficiency.loss_causes import (
@@ -373,8 +373,8 @@ def verdict(
     for one in sensitivities:
         if one["trace"] not in doubtful and one["trace"] in costs:
             of = f"{PurePath(one['trace']).name}: " if len(sensitivities) > 1 else ""
-            statements.append(_sentence(of + network_sentence(one)))
-            steps.append(_sentence(of + region_sentence(one)))
+            statements.append(of + _sentence(network_sentence(one)))
+            steps.append(of + _sentence(region_sentence(one)))
     return Verdict(tuple(doubts), tuple(statements), tuple(causes), tuple(steps))
 
 
@@ -417,7 +417,11 @@ def network_costs(sensitivity: Mapping[str, Any]) -> NetworkCosts:
     """What the network of a sensitivity costs the run."""
     runtime, parts = sensitivity["runtime"], sensitivity["shares"]
     latency, bandwidth = (parts[name] / runtime for name in ("latency", "bandwidth"))
-    return NetworkCosts(sensitivity["network"]["name"], latency, bandwidth)
+    network = sensitivity["network"]
+    known = [format_time(network["latency"], trim=True)]
+    if network["bandwidth"] is not None:
+        known.append(format_bandwidth(network["bandwidth"]))
+    return NetworkCosts(f"{network['name']} ({', '.join(known)})", latency, bandwidth)
 
 
 def network_sentence(sensitivity: Mapping[str, Any]) -> str:
@@ -481,5 +485,5 @@ def hides(region: Mapping[str, Any], runtime: float) -> bool:
 
 
 def _share(fraction: float) -> str:
-    percent = 100 * fraction
-    return f"{percent:.1f} %" if percent >= 0.05 or percent == 0 else "below 0.1 %"
+    value = 100 * fraction
+    return f"{value:.1f} %" if value >= 0.05 or value == 0 else "below 0.1 %"

@@ -450,7 +450,7 @@ def test_all_sentences_of_one_result_rest_on_the_same_facts(
                 "runtime": 1.0,
                 "operations": 9,
                 "shares": shares,
-                "network": {"name": "fast"},
+                "network": {"name": "fast", "latency": 1e-6, "bandwidth": None},
                 "regions": [region],
             }
         )
