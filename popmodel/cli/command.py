@@ -187,7 +187,8 @@ def _common(names: Sequence[str], *, writes: bool, conditions: bool) -> dict[str
     choices = "|".join(names) if len("|".join(names)) <= _LONGEST else "FORMAT"
     words = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
     screen = formats.TABLE.name in names
-    help = f"Output format: {words}. Default: by the suffix of -o{', else table' * screen}."
+    default = f"by the suffix of -o{', else table' * screen}" if writes else "table"
+    help = f"Output format: {words}. Default: {default}."
     found = {"format": option(choices, help, complete=names)}
     if writes:
         default = " Default: standard output (-)." if screen else ""

@@ -59,11 +59,17 @@ def blocks(document: Document) -> list[Section]:
         answer.append(NoteBlock(f"check: {_checked(told)}", Role.DOUBT))
     size = split_tables.cores(document)
     kept = f"{size}, {plural(len(told['runs']), 'run')} in {told['folder']}"
-    last = (*_next(told), *([split_tables.short_launch(document)] if trusted else []))
-    commands = [text for block in last if isinstance(block, CommandBlock) for text in block.texts]
+    launch: Section = (split_tables.short_launch(document),) if trusted else ()
+    to_run = _next(told)
+    commands = [
+        text
+        for block in (*launch, *to_run)
+        if isinstance(block, CommandBlock)
+        for text in block.texts
+    ]
     above = [*brief, *(block.text for block in (*omitted(document), *answer))]
     # title, head of the table, its remarks, footer and empty lines take the rest
-    room = SCREEN - lines_of(above, 3) - lines_of(commands, 12) - 11
+    room = SCREEN - lines_of(above, 3) - lines_of(commands, 12) - 11 - trusted
     short = split_tables.split_table(document, brief=True, most=max(room, _LEAST_ROWS))
     return [
         (
@@ -73,7 +79,8 @@ def blocks(document: Document) -> list[Section]:
         ),
         (Title(application(document, brief=True), (kept, size)), *answer),
         (Brief(((split_tables.split_table(document),),), ((short,),)),),
-        last,
+        launch,
+        to_run,
         (folded((*split_tables.further(document), *_runs(told), _commands(told))),),
     ]
 

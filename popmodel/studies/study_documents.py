@@ -20,6 +20,7 @@ from popmodel.machines.profile import MissingQuantity, Profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import WHOLE
 from popmodel.model.signature.program import Signature
+from popmodel.model.symbols import label
 from popmodel.prediction.prediction import trust
 from popmodel.prediction.split_sweep import sweep
 from popmodel.runs.measurement import MeasuredRow, checked, from_run
@@ -164,8 +165,8 @@ def _next(
         doubt = content["choices"][-1]["doubt"]
         if doubt is None or doubt["command"] is None:
             return None
-        name = next(iter(doubt["inputs"]))
-        return {"why": f"measure what the choice depends on ({name})", "command": doubt["command"]}
+        name = label(next(iter(doubt["inputs"])))
+        return {"why": f"measure what the choice depends on, {name}", "command": doubt["command"]}
     folder, splits = found.state.folder, executor.by_configuration(found.made)
     busy = [
         run.name
