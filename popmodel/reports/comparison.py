@@ -302,7 +302,7 @@ def comparison_blocks(
     other = max(others, key=lambda number: runs[number].threads)
     pair = runs[base], runs[other]
     columns = [one.name for one in pair]
-    sections = [(NoteBlock(comparison_sentence(*pair), Role.VERDICT),)]
+    sections: list[Section] = [(NoteBlock(comparison_sentence(*pair), Role.VERDICT),)]
     if rows := tuple(_causes(*pair)):
         names = heads([*columns, "effect on the runtime", "%", ""])
         words = (
@@ -315,20 +315,30 @@ def comparison_blocks(
         sections.append((_against(runs, base, others),))
     rows = tuple(_changes(amounts(runs), base, other))
     sections.append((TableBlock(heads([*columns, "change"]), rows, first="work"),))
-    for title, one, two, in_full in (
-        ("computing, mean of ranks", *(run.computing for run in pair), _in_full(pair)),
-        ("MPI calls, mean of threads", *(run.calls for run in pair), True),
-    ):
-        if one is not None and two is not None and (one or two):
-            rows = tuple(_places(one, two, in_full=in_full))
-            table = TableBlock(heads([*columns, "difference"]), rows, first=title)
-            unlisted = "-: not among the largest of that run, which are listed"
-            sections.append((table, *notes([] if in_full else [unlisted], Role.REMARK)))
+    in_full = all(one.listed_in_full for one in pair)
+    computing, calls = ([one.computing for one in pair], [one.calls for one in pair])
+    sections += [
+        _place_section("computing, mean of ranks", columns, computing, in_full=in_full),
+        _place_section("MPI calls, mean of threads", columns, calls, in_full=True),
+    ]
     return sections
 
 
-def _in_full(pair: Sequence[ComparedMeasurement]) -> bool:
-    return all(one.listed_in_full for one in pair)
+def _place_section(
+    title: str,
+    columns: Sequence[str],
+    times: Sequence[Mapping[str, float] | None],
+    *,
+    in_full: bool,
+) -> Section:
+    """Times in places of two runs, where both tell; empty without any."""
+    one, two = times
+    if one is None or two is None or not (one or two):
+        return ()
+    rows = tuple(_places(one, two, in_full=in_full))
+    table = TableBlock(heads([*columns, "difference"]), rows, first=title)
+    unlisted = "-: not among the largest of that run, which are listed"
+    return (table, *notes([] if in_full else [unlisted], Role.REMARK))
 
 
 def comparison_sentence(base: ComparedMeasurement, other: ComparedMeasurement) -> str:
@@ -402,9 +412,9 @@ def _places(
         yield TableRow(name, texts(cells))
     if left := names[_SHOWN:]:
         before, after = (math.fsum(each.get(name, 0.0) for name in left) for each in (one, two))
-        apart = _signed(after - before) if in_full else "-"
+        change = _signed(after - before) if in_full else "-"
         label = plural(len(left), "more place")
-        yield TableRow(label, texts([_time(before), _time(after), apart]))
+        yield TableRow(label, texts([_time(before), _time(after), change]))
 
 
 def _against(runs: Sequence[ComparedMeasurement], base: int, others: Sequence[int]) -> TableBlock:

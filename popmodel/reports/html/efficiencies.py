@@ -54,9 +54,8 @@ def _is_shown(family: Family, runs: Sequence[PageColumn]) -> bool:
 
 def _chosen(contents: Contents, runs: Sequence[PageColumn], families: Sequence[Family]) -> str:
     """The family that is shown first: the one that is advised by, or fits the largest run."""
-    causes = [
-        cause["family"] for one in contents.of("metrics") for cause in one["advice"]["causes"]
-    ]
+    documents = contents.of("metrics")
+    causes: list[str] = [cause["family"] for one in documents for cause in one["advice"]["causes"]]
     fitting = [run.family for run in sorted(runs, key=lambda run: -run.threads)]
     known = [family.id for family in families]
     wanted = [*(one for one in causes if one != SCALING), *fitting, *known]
