@@ -195,13 +195,13 @@ def _message_facts(document: Document) -> Iterator[tuple[str, str]]:
     often = f"; {each['messages']:.4g} per iteration" if each and each["messages"] else ""
     yield "messages", message_sum(found) + often
     ordered = alike(found)
-    for text, same in ordered[:_PATTERNS]:
+    for at, (text, same) in enumerate(ordered[:_PATTERNS]):
         number = sum(one["executions"] for one in same)
         inexact = " (not exact)" if any(one["why"] for one in same) else ""
-        yield "", f"{count(number)} x {text}{inexact}"
+        yield "" if at else "patterns", f"{count(number)} x {text}{inexact}"
     if left := ordered[_PATTERNS:]:
         size = sum(one["bytes"] for _, same in left for one in same)
-        yield "", f"and {plural(len(left), 'pattern')} with {format_size(size, digits=3)}"
+        yield "", f"and {count(len(left))} more with {format_size(size, digits=3)}"
 
 
 def _longest_phases(document: Document, found: Sequence[Phase], most: int) -> Section:
