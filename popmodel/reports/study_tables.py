@@ -67,9 +67,10 @@ def blocks(document: Document) -> list[Section]:
         if isinstance(block, CommandBlock)
         for text in block.texts
     ]
-    above = [*brief, *(block.text for block in (*omitted(document), *answer))]
+    notes_above = [block for block in (*omitted(document), *answer) if isinstance(block, NoteBlock)]
+    above = [*brief, *(block.text for block in notes_above)]
     # title, head of the table, its remarks, footer and empty lines take the rest
-    room = SCREEN - lines_of(above, 3) - lines_of(commands, 12) - 11 - trusted
+    room = SCREEN - lines_of(above, 3) - lines_of(commands, 12) - 10 - trusted
     short = split_tables.split_table(document, brief=True, most=max(room, _LEAST_ROWS))
     return [
         (
