@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.source import c_family
-from popmodel.source.draft import mean_trips
+from popmodel.source.computing_items import mean_trips
 from popmodel.source.interpreter import Interpreter
 from popmodel.source.loop_costs import loop_costs
 from popmodel.source.source_events import Work

@@ -1,0 +1,193 @@
+"""From loops of a program to the items of a signature that compute."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from popmodel.signatures.document import Noted, TomlItem
+from popmodel.source.loop_costs import LoopCost, WorkingSet, loop_costs
+from popmodel.source.source_events import Work
+from popmodel.source.symbolic_memory import RANK
+
+if TYPE_CHECKING:
+    from popmodel.source.draft import Draft
+
+_LEVELS = ("L2", "L3", "MEM")
+_BEFORE = {"L2": "L1", "L3": "L2", "MEM": "last"}
+"""The cache that decides what passes from a level."""
+
+
+def computing_items(
+    draft: Draft, work: Sequence[tuple[Work, tuple[sympy.Basic, ...]]], is_repeated: bool
+) -> Iterator[TomlItem]:
+    alike: dict[Any, list[tuple[LoopCost, Work, tuple[sympy.Basic, ...]]]] = {}
+    for one, conditions in work:
+        guards = [draft.neighbour(condition) for condition in conditions]
+        if any(guard is None for guard in guards):
+            if any(condition.has(RANK) for condition in conditions):
+                draft.note(f"{one.nest.place}: done by some processes only, left out")
+                continue
+            for condition in conditions:
+                if draft.neighbour(condition) is None:
+                    draft.note_condition(one.nest.place, condition)
+        for cost in loop_costs(one.nest, is_repeated):
+            if cost.flops == cost.loads == cost.stores == 0:
+                continue  # counts something, which costs next to nothing
+            cost = _plain_cost(draft, cost)
+            key = (
+                one.function,
+                one.directive,
+                cost.levels[-1].place,
+                cost.flops,
+                cost.loads,
+                cost.stores,
+                cost.layers[-1][1:],
+            )
+            alike.setdefault(key, []).append((cost, one, conditions))
+    for members in alike.values():
+        yield _work_item(draft, members)
+
+
+def _plain_cost(draft: Draft, cost: LoopCost) -> LoopCost:
+    layers = tuple(
+        (
+            None if size is None else WorkingSet(*map(draft.plain, size)),
+            draft.plain(read),
+            draft.plain(written),
+        )
+        for size, read, written in cost.layers
+    )
+    return cost._replace(layers=layers)
+
+
+def _times(
+    draft: Draft, members: Sequence[tuple[LoopCost, Work, tuple[sympy.Basic, ...]]]
+) -> sympy.Expr:
+    """Iterations of all executions, of the process with the most neighbours, or walls."""
+    total = sympy.Integer(0)
+    by_guard: dict[tuple[tuple[int, bool] | None, sympy.Expr], int] = {}
+    for cost, _, conditions in members:
+        guard = next(iter(filter(None, map(draft.neighbour, conditions))), None)
+        trips = sympy.Integer(1)
+        for trip in map(draft.plain, mean_trips(cost)):
+            trips *= trip
+        by_guard[guard, sympy.expand(trips)] = by_guard.get((guard, sympy.expand(trips)), 0) + 1
+    for (guard, trips), times in by_guard.items():
+        total += times * trips if guard is None else _sides(draft, guard, times) * trips
+    return sympy.factor_terms(sympy.expand(total)) if not total.has(sympy.Piecewise) else total
+
+
+def _sides(draft: Draft, guard: tuple[int, bool], times: int) -> sympy.Expr:
+    """Of two directions, how many have a neighbour, or none, at most; times how often."""
+    dim, has_neighbour = guard
+    extent = draft.extent(dim)
+    if draft.periodic(dim):
+        return sympy.Integer(times if has_neighbour else 0)
+    rounds, rest = divmod(times, 2)
+    if has_neighbour:
+        return rounds * sympy.Min(extent - 1, 2) + rest * sympy.Min(extent - 1, 1)
+    return rounds * sympy.Piecewise((2, sympy.Eq(extent, 1)), (1, True)) + rest
+
+
+def _work_item(
+    draft: Draft, members: Sequence[tuple[LoopCost, Work, tuple[sympy.Basic, ...]]]
+) -> TomlItem:
+    cost, work, _ = members[0]
+    place = cost.levels[-1].place
+    entries: dict[str, Any] = {"name": draft.called(work.function, cost.levels[0].place)}
+    is_parallel = bool(work.directive)
+    trips = [draft.plain(trip) for trip in mean_trips(cost)]
+    if is_parallel:
+        entries["trip"] = draft.quantity(trips[0], cost.levels[0].place)
+        inner = sympy.Integer(1)
+        for trip in trips[1:]:
+            inner *= trip
+        if inner != 1:
+            entries["inner"] = draft.quantity(sympy.expand(inner))
+        entries |= _clauses(work.directive)
+    else:
+        entries["trip"] = draft.quantity(_times(draft, members), place)
+    for name in ("flops", "loads", "stores"):
+        value = getattr(cost, name)
+        if value != 0:
+            entries[name] = draft.quantity(value)
+    threads = sympy.Symbol("T", integer=True, positive=True) if is_parallel else sympy.Integer(1)
+    names = [
+        (
+            _set(draft, f"{entries['name']}_set{number}", size.of_thread(threads)),
+            _set(draft, f"{entries['name']}_last{number}", size.in_common(threads)),
+        )
+        for number, (size, *_) in enumerate(cost.layers[:-1], start=1)
+        if size is not None
+    ]
+    for number, key in ((0, "bytes"), (1, "written")):
+        traffic = {
+            level: text
+            for level in _LEVELS
+            if (text := _traffic(draft, cost, number, level, names)) != 0
+        }
+        if traffic:
+            entries[key] = traffic
+    instructions = cost.loads + cost.stores + cost.flops + 3
+    entries["instructions"] = Noted(
+        draft.quantity(instructions), "operations, loads, stores, and three of the loop"
+    )
+    return TomlItem("parallel" if is_parallel else "serial", entries)
+
+
+def _set(draft: Draft, name: str, size: sympy.Expr) -> str:
+    """The name of a working set."""
+    text = str(draft.quantity(size))
+    known = next((key for key, other in draft.sets.items() if other == text), None)
+    name = known or re.sub(r"\W+", "_", name)
+    draft.sets[name] = text
+    return name
+
+
+def _traffic(
+    draft: Draft, cost: LoopCost, number: int, level: str, names: Sequence[tuple[str, str]]
+) -> Any:
+    """Bytes of an iteration through a level, by the working sets that a cache holds."""
+    *sets, (_, *last) = cost.layers
+    text: Any = draft.quantity(last[number])
+    for (own, common), (_, *passed) in reversed(list(zip(names, sets, strict=True))):
+        here = draft.quantity(passed[number])
+        if here != text:
+            name = common if level == "MEM" else own
+            text = f"if_fits({name}, {here}, {text}, '{_BEFORE[level]}')"
+    return text
+
+
+def mean_trips(cost: LoopCost) -> list[sympy.Expr]:
+    """Turns of each loop for each turn of those outside of it, in the mean."""
+    means: list[sympy.Expr] = []
+    before = sympy.Integer(1)
+    for number, level in enumerate(cost.levels):
+        total = level.trip
+        for outer in reversed(cost.levels[:number]):
+            if total.has(outer.variable):
+                total = sympy.summation(sympy.expand(total), (outer.variable, 0, outer.trip - 1))
+            else:
+                total = total * outer.trip
+        means.append(sympy.cancel(total / before))
+        before = total
+    return means
+
+
+def _clauses(directive: str) -> dict[str, Any]:
+    """Keys of a parallel item by the clauses of its directive."""
+    entries: dict[str, Any] = {}
+    schedule = re.search(r"schedule\s*\(\s*(\w+)\s*(?:,\s*(\w+))?", directive)
+    if schedule and schedule[1] in ("static", "dynamic", "guided"):
+        entries["schedule"] = schedule[1]
+        if schedule[2] and schedule[2].isdigit():
+            entries["chunk"] = int(schedule[2])
+    constructs = {"parallel_for" if directive.startswith("parallel") else "for": 1}
+    if "reduction" in directive:
+        constructs = {"for": 1, "reduction": 1}
+    entries["constructs"] = constructs
+    return entries

@@ -1,0 +1,187 @@
+"""From calls of MPI to the items of a signature that communicate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from popmodel.signatures.document import TomlItem
+from popmodel.source.source_events import MessageCall
+from popmodel.source.symbolic_memory import PROCESSES, RANK
+
+if TYPE_CHECKING:
+    from popmodel.source.draft import Draft
+
+COLLECTIVES = {
+    "barrier": "barrier",
+    "ibarrier": "barrier",
+    "bcast": "bcast",
+    "ibcast": "bcast",
+    "reduce": "reduce",
+    "allreduce": "allreduce",
+    "iallreduce": "allreduce",
+    "scan": "scan",
+    "exscan": "scan",
+    "reduce_scatter": "reduce_scatter",
+    "reduce_scatter_block": "reduce_scatter",
+    "gather": "gather",
+    "gatherv": "gather",
+    "scatter": "scatter",
+    "scatterv": "scatter",
+    "allgather": "allgather",
+    "allgatherv": "allgather",
+    "alltoall": "alltoall",
+    "alltoallv": "alltoall",
+}
+"""Collective calls, with what they are in a signature."""
+SENDS = ("send", "ssend", "bsend", "rsend", "isend", "issend", "irsend", "send_init")
+RECEIVES = ("recv", "irecv", "recv_init")
+WAITS = ("wait", "waitall", "waitany", "waitsome")
+_IN_LISTS = {
+    **dict.fromkeys(("ssend", "bsend", "rsend"), "send"),
+    **dict.fromkeys(("issend", "irsend", "send_init"), "isend"),
+    "recv_init": "irecv",
+    "sendrecv_replace": "sendrecv",
+    "waitany": "wait",
+    "waitsome": "waitall",
+}
+"""What calls are in lists of them, where they are not called so."""
+
+
+def collective_item(draft: Draft, call: MessageCall) -> TomlItem:
+    op = COLLECTIVES[call.name]
+    entries: dict[str, Any] = {"name": draft.called(call.name, call.place), "op": op}
+    if op != "barrier":
+        entries["bytes"] = "?" if call.bytes is None else draft.quantity(call.bytes, call.place)
+    if call.communicator not in ("world",) and not call.communicator.startswith("grid"):
+        if call.communicator == "node":
+            entries["comm"] = "node"
+        elif call.communicator.startswith("dims"):
+            entries["comm"] = [f"dim{dim}" for dim in call.communicator.split()[1:]]
+        else:
+            draft.note(f"{call.place}: a communicator of its own, taken as all processes")
+    if call.root is not None and call.root.is_Integer and call.root != 0:
+        entries["root"] = int(call.root)
+    return TomlItem("collective", entries)
+
+
+def message_items(
+    draft: Draft, calls: Sequence[tuple[MessageCall, tuple[sympy.Basic, ...]]]
+) -> Iterator[TomlItem]:
+    sends = [call for call, _ in calls if call.name in SENDS or call.name.startswith("sendrecv")]
+    if not sends:
+        if any(call.name in RECEIVES for call, _ in calls):
+            draft.note(f"{calls[0][0].place}: receives without sends, left out")
+        return
+    steps = [_step(draft, call, on) for call, on in calls if call in sends]
+    if all(step is not None for step in steps):
+        yield from _along_grid(draft, sends, [step for step in steps if step is not None])
+        return
+    yield _list(draft, calls)
+
+
+def _step(draft: Draft, call: MessageCall, on: Sequence[sympy.Basic]) -> tuple[int, int] | None:
+    """Dimension and steps along it to the partner of a call; None if it is no neighbour.
+
+    Without a grid of MPI, by trying all ranks of six: those that carry out the call have to be
+    those that have such a neighbour.
+    """
+    partner = call.partner
+    if partner in draft.interpreter.mpi.neighbours:
+        _, dim, by = draft.interpreter.mpi.neighbours[partner]
+        return (dim, int(by)) if all(map(draft.neighbour, on)) else None
+    if partner is None or not partner.has(RANK):
+        return None
+    if (partner.free_symbols | sympy.And(*on).free_symbols) - {RANK, PROCESSES}:
+        return None
+    processes, partners = 6, []
+    try:
+        for rank in range(processes):
+            here = {PROCESSES: processes, RANK: rank}
+            acts = sympy.And(*on).subs(here) == sympy.true
+            to = int(partner.subs(here)) if acts else -1
+            partners.append(to if 0 <= to < processes else None)
+    except TypeError:
+        return None
+    for by in (-2, -1, 1, 2):
+        line = [rank + by if 0 <= rank + by < processes else None for rank in range(processes)]
+        ring = [(rank + by) % processes for rank in range(processes)]
+        if partners in (line, ring):
+            draft.implicit = True
+            draft.is_periodic |= partners == ring
+            return 0, by
+    return None
+
+
+def _along_grid(
+    draft: Draft, sends: Sequence[MessageCall], steps: Sequence[tuple[int, int]]
+) -> Iterator[TomlItem]:
+    sizes = [draft.plain(call.bytes) for call in sends]
+    known = dict(zip(steps, sizes, strict=True))
+    dims = sorted({dim for dim, _ in steps})
+    per_cell = set()
+    for (dim, by), size in known.items():
+        face = sympy.Integer(1)
+        for other in draft.blocks:
+            if other != dim:
+                face *= sympy.Symbol(f"n{other}", positive=True, integer=True)
+        per_cell.add(sympy.cancel(size / face) if abs(by) == 1 else None)
+    both = all({(dim, 1), (dim, -1)} <= known.keys() for dim in dims)
+    if (
+        both
+        and draft.blocks
+        and dims == sorted(draft.blocks)
+        and len(per_cell) == 1
+        and None not in per_cell
+    ):
+        (cell,) = per_cell
+        mode = (
+            "blocking"
+            if all(call.name in ("send", "ssend", "recv", "sendrecv") for call in sends)
+            else "nonblocking"
+        )
+        yield TomlItem(
+            "halo",
+            {
+                "name": draft.called("halo", sends[0].place),
+                "width": 1,
+                "bytes_per_cell": draft.quantity(cell, sends[0].place),
+                "mode": mode,
+                "pack": "none",
+            },
+        )
+        return
+    for call, (dim, by), size in zip(sends, steps, sizes, strict=True):
+        yield TomlItem(
+            "shift",
+            {
+                "name": draft.called("shift", call.place),
+                "dim": dim,
+                "by": by,
+                "bytes": draft.quantity(size, call.place),
+            },
+        )
+
+
+def _list(draft: Draft, calls: Sequence[tuple[MessageCall, tuple[sympy.Basic, ...]]]) -> TomlItem:
+    """Calls as they stand, with partners as formulas of rank."""
+    rows: list[dict[str, Any]] = []
+    for call, conditions in calls:
+        row: dict[str, Any] = {}
+        on = [draft.plain(condition) for condition in conditions]
+        if on:
+            row["on"] = draft.quantity(sympy.And(*on))
+        row["do"] = _IN_LISTS.get(call.name, call.name)
+        if call.name in SENDS or call.name.startswith("sendrecv"):
+            row["to"] = draft.quantity(call.partner)
+            row["bytes"] = draft.quantity(call.bytes)
+        if call.name in RECEIVES:
+            row["from"] = draft.quantity(call.partner)
+        if call.name.startswith("sendrecv"):
+            row["from"] = draft.quantity(call.source)
+        rows.append(row)
+    return TomlItem(
+        "messages", {"name": draft.called("messages", calls[0][0].place), "calls": rows}
+    )
