@@ -540,7 +540,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         found: sympy.Expr
         if operator in "+-*":
             found = {"+": a + b, "-": a - b, "*": a * b}[operator]
-            found = sympy.expand(found) if _parts(found) < LARGEST else found
+            found = sympy.expand(found) if _parts(found) < _MOST_PARTS else found
         elif operator == "/":
             if b == 0:
                 return self.symbol("division by zero", SourcePlace("?", 0))
@@ -563,7 +563,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             )
         else:
             return self.symbol("bits", SourcePlace("?", 0), self.dependence(a) | self.dependence(b))
-        if _parts(found) > LARGEST:
+        if _parts(found) > _MOST_PARTS:
             return self.symbol("long formula", SourcePlace("?", 0), self.dependence(found))
         return found
 
@@ -639,6 +639,10 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         if isinstance(place, SourcePlace):
             return place
         return self.frames[-1].function.place if self.frames else SourcePlace("?", 0)
+
+
+_MOST_PARTS = 2 * LARGEST
+"""A formula of so many operations has about twice as many parts: operations and what they join."""
 
 
 @lru_cache(200_000)
