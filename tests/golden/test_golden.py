@@ -10,6 +10,7 @@ from golden.transcript import differences, names, run, stored
 
 BRIEF: tuple[str, ...] = (
     "docs",
+    "inspect",
     "machine",
     "metrics",
     "predict",
