@@ -6,10 +6,12 @@ loops around places, which place and execution each event is, and iterations wit
 sequence, `common_nest` makes one nest of all sequences, `steps` makes steps of iterations, and
 `time_steps` tells calls by site where nothing repeats exactly.
 
-`phases` tells what is computed where: `bursts` and regions, how their times vary
-(`phase_variation`), and what processes do over time (`activities`).
+`phases` tells what is computed where: `bursts` and regions, and how their times vary
+(`phase_variation`).
 
 `patterns` reads messages as grids, halos, pipelines: `message_groups` are places that belong
 together, `pattern_kinds` what their messages may be. `message_rows` lists calls as signatures write
 them, with `rank_formulas`; `traffic` sums up messages and calls.
+
+`descriptions` gives all of it as plain data; `part_of_run` finds the iterations that are asked for.
 """
