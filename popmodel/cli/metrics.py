@@ -159,8 +159,13 @@ class Metrics(Result):
 
 def _rows(names: Sequence[str], document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Rows of the wide table."""
+    from popmodel.reports.figures import describe_team
+
     for name, run in zip(names, document["runs"], strict=True):
-        head = {one: run[one] for one in ("trace", "processes", "threads")}
+        threads = (
+            run["threads"] if isinstance(run["threads"], int) else describe_team(run["threads"])
+        )
+        head = {"trace": run["trace"], "processes": run["processes"], "threads": threads}
         if "by_process" in run:
             yield from ({"run": name, **row} for row in run["by_process"])
             continue

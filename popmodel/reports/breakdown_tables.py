@@ -15,6 +15,7 @@ from popmodel.efficiency.measure import UNITS
 from popmodel.reports.blocks import (
     Brief,
     NoteBlock,
+    Role,
     Section,
     TableBlock,
     TableCell,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_MOST_REGIONS = 3  # columns on a screen
 SHOWN = 10
 """Processes in a table; of more, those that differ most from the average."""
 _TIMES = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
@@ -198,16 +200,33 @@ def region_blocks(document: Document) -> list[Section]:
     """Caveats, then for each run its tables: size, one tree for each family."""
     runs = document["runs"]
     names = run_names([run["trace"] for run in runs])
-    sections = [notes(joint_caveats(runs, names))]
+    whole: list[Section] = [notes(joint_caveats(runs, names))]
+    brief: list[Section] = []
     for run, name in zip(runs, names, strict=True):
         reasons = Reasons()
         columns = heads([name, *(column["region"] for column in run["by_region"])])
-        sections += [
+        whole += [
             (TableBlock(columns, rows, first=title),)
             for title, rows in _region_tables(run, reasons)
         ]
-        sections += [reasons.section(), titled("notes", _region_notes(run))]
-    return sections
+        whole += [reasons.section(), titled("notes", _region_notes(run))]
+        brief += _largest_regions(run, name)
+    return [(Brief(tuple(whole), tuple(brief)),)]
+
+
+def _largest_regions(run: Run, name: str) -> Iterator[Section]:
+    """The regions with most time in one table: their sizes and the first tree without its views."""
+    longest = sorted(run["by_region"], key=lambda one: one["runtime"] or 0.0, reverse=True)
+    kept = [one for one in run["by_region"] if one in longest[:_MOST_REGIONS]]
+    reasons = Reasons()
+    tables = _region_tables({**run, "by_region": kept}, reasons)
+    _, sizes = next(tables)
+    title, tree = next(tables, ("", ()))
+    rows = (*sizes, *(row for row in tree if not row.label.startswith("(")))
+    table = TableBlock(heads([name, *(one["region"] for one in kept)]), rows, first=title)
+    left_out = len(longest) - len(kept)
+    more = [f"{plural(left_out, 'more region')}: --all"] if left_out else []
+    yield (table, *notes(more, Role.REMARK), *reasons.section())
 
 
 def region_records(document: Document) -> list[Record]:
