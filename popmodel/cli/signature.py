@@ -359,10 +359,10 @@ def signature(
         argument(
             "[INPUT...]",
             "Traces of runs, with the problem size where it differs (run.prv.gz:N=128); source "
-            "files in C or C++; a signature (.toml or a bundled name) whose uncertain numbers are "
-            "fitted to runs: traces, or tables (.csv, .json, .jsonl, .txt).",
+            "files in C, C++ or Fortran; a signature (.toml or a bundled name) whose uncertain "
+            "numbers are fitted to runs: traces, or tables (.csv, .json, .jsonl, .txt).",
             several=True,
-            complete=(bundled_signatures, ".toml", *TRACES, *TABLES, ".c", ".cc", ".cpp"),
+            complete=(bundled_signatures, ".toml", *TRACES, *TABLES, ".c", ".cc", ".cpp", ".f90"),
         ),
     ] = (),
     *,
@@ -481,32 +481,33 @@ def signature(
     runs = [*given.traces, *given.tables] if given.sources or given.signatures else given.tables
     if cflags and not given.sources:
         raise UsageError("--cflags: no source file is given", "leave it out")
-    if given.signatures:
-        if name is not None:
-            raise UsageError("--name: the signature has a name", "leave it out")
-        found: FoundSignature | SignatureLike = given.signatures[0]
-    elif given.sources:
-        found = _from_source(given.sources, name, shlex.split(cflags))
-        if not runs and settings:
-            raise UsageError(
-                "--set: parameters of a signature from source are set when it is used",
-                "popmodel predict app.toml --set NAME=VALUE",
-            )
-    else:
-        found = _from_traces(
-            given.traces, name, settings or {}, scaling, part, application, flop_rate
+    if name is not None and given.signatures:
+        raise UsageError("--name: the signature has a name", "leave it out")
+    if settings and given.sources and not runs:
+        raise UsageError(
+            "--set: parameters of a signature from source are set when it is used",
+            "popmodel predict app.toml --set NAME=VALUE",
         )
     if not given.traces:
         of_traces = {"window": window, "region": region, "from_start": from_start, "foa": foa}
         _refuse_without("a trace", "leave it out", {**of_traces, "flop_rate": flop_rate})
-    if runs:
-        asked = [] if cores is None else several(cores)
-        places = (nodes, cores_per_node, bind)
-        return _fitted(found, runs, machine, settings, places, asked, part, application)
-    placed = {"machine": machine, "nodes": nodes, "cores_per_node": cores_per_node, "cores": cores}
-    _refuse_without("runs to fit a signature to", "popmodel signature from app.toml RUN...", placed)
-    assert isinstance(found, FoundSignature)
-    return found
+    if not runs:
+        of_fits = {"machine": machine, "nodes": nodes, "cores_per_node": cores_per_node}
+        hint = "popmodel signature from app.toml RUN..."
+        _refuse_without("runs to fit a signature to", hint, {**of_fits, "cores": cores})
+    found: FoundSignature | SignatureLike
+    if given.signatures:
+        (found,) = given.signatures
+    elif given.sources:
+        found = _from_source(given.sources, name, shlex.split(cflags))
+    else:
+        values = settings or {}
+        found = _from_traces(given.traces, name, values, scaling, part, application, flop_rate)
+    if isinstance(found, FoundSignature) and not runs:
+        return found
+    asked = [] if cores is None else several(cores)
+    places = (nodes, cores_per_node, bind)
+    return _fitted(found, runs, machine, settings, places, asked, part, application)
 
 
 ACTIONS = {
@@ -529,29 +530,29 @@ def _by_kind(given: Sequence[Any]) -> SignatureInputs:
         raise UsageError(
             "signature from: no input", "name a trace, such as run.prv.gz, or the source files"
         )
-    found = SignatureInputs([], [], [], [])
+    kinds = SignatureInputs([], [], [], [])
     names = bundled()
-    for one in given:
-        if isinstance(one, Signature):
-            found.signatures.append(one)
+    for thing in given:
+        if isinstance(thing, Signature):
+            kinds.signatures.append(thing)
             continue
-        if isinstance(one, Trace):
-            found.traces.append(one)
+        if isinstance(thing, Trace):
+            kinds.traces.append(thing)
             continue
-        if not isinstance(one, str | os.PathLike):
-            kind = type(one).__name__
+        if not isinstance(thing, str | os.PathLike):
+            kind = type(thing).__name__
             raise UsageError(f"input: must be a path, a trace or a signature, not {kind}")
-        path = os.fspath(one)
+        path = os.fspath(thing)
         bare = path if Path(path).exists() else split(path)[0]
         if bare.endswith(".toml") or (bare in names and not Path(bare).exists()):
-            found.signatures.append(path)
+            kinds.signatures.append(path)
         elif is_source(bare):
-            found.sources.append(path)
+            kinds.sources.append(path)
         elif is_table(bare):
-            found.tables.append(path)
+            kinds.tables.append(path)
         else:
-            found.traces.append(path)
-    return found
+            kinds.traces.append(path)
+    return kinds
 
 
 def _refuse_mixes(given: SignatureInputs) -> None:
@@ -604,7 +605,7 @@ def _from_traces(
     from popmodel.traces import Trace
     from popmodel.traces.selection import PROGRAM, focused
 
-    given = [named(one) for one in traces]
+    given = [named(trace) for trace in traces]
     values = [{**settings, **numbers_of(path, said)} for _, path, said in given]
     for (_, path, _), own in zip(given, values, strict=True):
         if own.keys() != values[0].keys():
@@ -614,8 +615,8 @@ def _from_traces(
                 "give the same parameters to every trace, such as run.prv.gz:N=128",
             )
     runs = []
-    for (one, path, _), own in zip(given, values, strict=True):
-        source = one if isinstance(one, Trace) else path
+    for (trace, path, _), own in zip(given, values, strict=True):
+        source = trace if isinstance(trace, Trace) else path
         read = trace_of(source, application=application, flop_rate=flop_rate, rated=True)
         part, focus = focused(read, part_of_run(asked, read))
         runs.append(Run(part, own, focus.why if asked != PROGRAM else None))
@@ -719,16 +720,17 @@ def _fitted(
         as_written = signatures.from_text(original, before.path)
         text = text_of(original, as_written, after, values, date.today())
     said = summary(fitted, values, subject(before, profile, fitted.settings))
+    earlier = found.facts if isinstance(found, FoundSignature) else {}
     facts = {
-        **(found.facts if isinstance(found, FoundSignature) else {}),
+        **earlier,
         "values": said.values,
         "fidelity": [_left_out_run(row) for row in said.facts["left_out"]],
-        "caveats": fitted.warnings,
-        "notes": said.verdict,
+        "caveats": [*earlier.get("caveats", ()), *fitted.warnings],
+        "notes": [*said.verdict, *earlier.get("notes", ())],
         "unknown": [
-            {"name": one["name"], "source": "constant", "place": one["why"]}
-            for one in said.values
-            if one["value"] is None
+            {"name": value["name"], "source": "constant", "place": value["why"]}
+            for value in said.values
+            if value["value"] is None
         ],
         "calibration": said.facts,
     }
