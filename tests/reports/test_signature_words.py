@@ -17,7 +17,7 @@ from popmodel.model.signatures import bundled
 from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
-from popmodel.reports.signature_words import blocks, records
+from popmodel.reports.signature_words import blocks
 
 
 def screen(document: dict[str, Any], style: Style) -> list[str]:
@@ -234,67 +234,9 @@ def test_sentences(kind: str, entries: dict[str, str], words: str, tmp_path: Pat
 @pytest.mark.parametrize("name", bundled())
 def test_the_screen_fits(name: str, width: int) -> None:
     document = check(name).to_dict()
-    lines = [line for line in screen(document, Style(width)) if document["path"] not in line]
-    assert max(map(len, lines)) <= width
-
-
-def test_the_screen_of_cannon() -> None:
-    document = check("cannon").to_dict() | {"path": "cannon.toml"}
-    assert screen(document, Style(60)) == [
-        "signature  cannon",
-        "about      Cannon's matrix multiplication, MPI + OpenMP",
-        "file       cannon.toml",
-        "check      no mistakes",
-        "",
-        "parameters",
-        " N = 8,192",
-        " w = 8",
-        "",
-        "derived",
-        " s = sqrt(P)",
-        " nb = N/s",
-        " lanes = 2",
-        " issue = 6",
-        " line = 64",
-        " ends = 17",
-        "",
-        "decomposition",
-        " grid: s x s processes",
-        " periodic boundaries: yes",
-        "",
-        "limits",
-        " requires is_square(P)",
-        " possible P: 1, 4, 9, 16, 25, 36, 49, 64, ...",
-        " memory per process: 5*w*nb**2 bytes",
-        "",
-        "program",
-        " step: repeat s times:",
-        "  matmul: the threads share nb iterations of nb**2 inner",
-        "    iterations, static; each: 2 flop, 2 loads, 1 store,",
-        "    if_fits(w*nb**2, 3*w/nb, if_fits(2*w*nb, w, 3*w, 'L1'),",
-        "    'L1') bytes through L2 (if_fits(w*nb**2, w/nb,",
-        "    if_fits(2*w*nb, 0, w, 'L1'), 'L1') bytes of it written",
-        "    back), if_fits(w*nb**2, 3*w/nb, if_fits(2*w*nb, w, 3*w,",
-        "    'L2'), 'L2') bytes through L3 (if_fits(w*nb**2, w/nb,",
-        "    if_fits(2*w*nb, 0, w, 'L2'), 'L2') bytes of it written",
-        "    back), if_fits(5*w*nb**2, 0, if_fits(w*nb**2, 3*w/nb,",
-        "    w)) bytes of memory traffic, a dependency chain of",
-        "    5/lanes/issue = 0.416667 cycles, 8/lanes + ends/nb +",
-        "    (machine.core.branch_miss*issue/nb if nb/lanes >",
-        "    machine.core.predicted_trip else 0) instructions,",
-        "    if_fits(2*w*nb**2, (T + 1)*w/(line*nb), 0, 'L2') cache",
-        "    lines of other threads, transfers overlap with the issue",
-        "    of instructions as measured; plus the overhead of",
-        "    parallel_for",
-        "  shift A: send w*nb**2 bytes to the process -1 step along",
-        "    grid dimension 1, and receive as much",
-        "  shift B: send w*nb**2 bytes to the process -1 step along",
-        "    grid dimension 0, and receive as much",
-        "",
-        "what changes with P and T",
-        " P: step; matmul; shift A; shift B",
-        " T: matmul",
-    ]
+    for style in (Style(width), Style(width, whole=True)):
+        lines = [line for line in screen(document, style) if document["path"] not in line]
+        assert max(map(len, lines)) <= width
 
 
 def test_what_stands_before_the_program(tmp_path: Path) -> None:
@@ -309,7 +251,7 @@ def test_what_stands_before_the_program(tmp_path: Path) -> None:
         "[imbalance]\npersistent_cv = 0.02\nreference_processes = 16\ngrowth_exponent = 0.5\n"
         "[[program]]\nserial = { trip = 'a*o*x*y*t/t' }\n"
     )
-    lines = screen(check(path).to_dict(), Style(80))
+    lines = screen(check(path).to_dict(), Style(80, whole=True))
     for words in (
         " x = 0.5, 90 %: 0.4 .. 0.6",
         " z = 2 rows (from trace)",
@@ -344,22 +286,6 @@ def _with_findings(path: str) -> dict[str, Any]:
     }
 
 
-def test_findings_have_the_form_of_compilers() -> None:
-    assert screen(_with_findings("a.toml"), Style(60)) == [
-        "signature  unreadable",
-        "file       a.toml",
-        "check      2 mistakes, 1 remark",
-        "",
-        "a.toml:5: trip: a clash",
-        " hint: w is bytes",
-        "",
-        "a.toml: trip: a clash",
-        "",
-        "a.toml:5:7: remark: N is never used",
-        " hint: w is bytes",
-    ]
-
-
 def test_a_long_path_stands_alone_and_whole() -> None:
     path = "/a/very/long/path/to/a/directory/with/the/signature/in/it/app.toml"
     lines = screen(_with_findings(path), Style(60))
@@ -375,7 +301,10 @@ def test_names_cannot_move_the_cursor(tmp_path: Path) -> None:
     path.write_text(
         HEAD + PARAMS + '[[program]]\nserial = { trip = "n*x*y", name = "a\\u001b[2J" }\n'
     )
-    for lines in (screen(check(path).to_dict(), Style(60)), markdown(check(path).to_dict())):
+    for lines in (
+        screen(check(path).to_dict(), Style(60, whole=True)),
+        markdown(check(path).to_dict()),
+    ):
         assert all(line.isprintable() for line in lines)
 
 
@@ -388,23 +317,6 @@ def test_markdown_says_the_same() -> None:
     assert "### program" in lines
     assert "- step: repeat s times:" in lines
     shown = {re.sub(r"^ *(- |### )", "", line).replace("\\", "") for line in lines}
-    on_screen = {line.strip() for line in screen(document, Style(1000))}
+    on_screen = {line.strip() for line in screen(document, Style(1000, whole=True))}
     facts = {line for line in on_screen if re.match(r"signature|about|file|check", line)}
     assert on_screen - facts - {""} <= shown
-
-
-def test_records_are_findings_names_and_formulas() -> None:
-    rows = records(_with_findings("a.toml"))
-    assert [(row["section"], row["line"], row["message"]) for row in rows] == [
-        ("mistake", 5, "trip: a clash"),
-        ("mistake", None, "trip: a clash"),
-        ("remark", 5, "N is never used"),
-    ]
-    rows = records(check("cannon").to_dict())
-    found = {(row["section"], row["name"], row.get("key", "")): row for row in rows}
-    assert found["params", "w", ""]["unit"] is None
-    assert found["let", "nb", ""]["formula"] == "N/s"
-    assert found["parallel", "matmul", "bytes.MEM"]["formula"] == (
-        "if_fits(5*w*nb**2, 0, if_fits(w*nb**2, 3*w/nb, w))"
-    )
-    assert found["shift", "shift A", "by"]["value"] == -1
