@@ -116,10 +116,13 @@ class Metrics(Result):
     @property
     def views(self) -> Views:
         """How the document is shown: with processes or regions if requested."""
-        from popmodel.reports.breakdown_tables import BY_PROCESS, BY_REGION
-        from popmodel.reports.efficiency_tables import VIEWS
+        if self.by is None:
+            from popmodel.reports.efficiency_tables import VIEWS
 
-        return VIEWS if self.by is None else BY_PROCESS if self.by == "process" else BY_REGION
+            return VIEWS
+        from popmodel.reports.breakdown_tables import BY_PROCESS, BY_REGION
+
+        return BY_PROCESS if self.by == "process" else BY_REGION
 
     def shown_document(self) -> dict[str, Any]:
         """The document with the families that the screen shows."""
