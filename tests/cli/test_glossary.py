@@ -60,14 +60,9 @@ def test_there_are_parameters() -> None:
     assert {"memory.bsat", "net.inter.classes[0].alpha", "openmp.barrier.seconds[0]"} <= {*PATHS}
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_every_parameter_of_a_machine_is_explained(path: str) -> None:
-    assert meanings(path)
-
-
-@pytest.mark.parametrize("name", [*SYMBOLS, *SHORT.values()])
-def test_every_symbol_is_explained(name: str) -> None:
-    assert meanings(name)
+def test_every_parameter_and_symbol_is_explained() -> None:
+    for name in (*PATHS, *SYMBOLS, *SHORT.values()):
+        assert meanings(name), name
 
 
 def test_every_quantity_of_a_run_is_explained() -> None:
