@@ -187,7 +187,7 @@ def _command(verb: str, width: int, completing: bool) -> Any:
         click = ClickUsageError.__module__.rpartition(".")[0]
         item = import_module(f"{click}.shell_completion").CompletionItem
         for each in command.commands.values() if actions else [command]:  # type: ignore[attr-defined]
-            attach(each, marks[each.name], item)
+            attach(each, marks[str(each.name)], item)
     return command
 
 
