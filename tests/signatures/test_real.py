@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel import replay
+from popmodel import whatif
 from popmodel.model.signatures import from_text
 from popmodel.signatures import signature_from
 from popmodel.signatures.compare_replay import against
@@ -63,7 +63,7 @@ def test_a_signature_takes_as_long_as_its_trace(name, compared):
 @pytest.mark.parametrize("name", ["cg.W.4", "cg.W.16", "mg.W.8", "bt-mz.W.16"])
 def test_so_does_one_of_calls_that_a_network_gives_times(name, tmp_path):
     path = str(tmp_path / f"{name}.prv.gz")
-    replay(str(DATA / f"{name}.ti.txt.gz"), "smpi", flop_rate=1e9, output=path)
+    whatif(str(DATA / f"{name}.ti.txt.gz"), "smpi", flop_rate=1e9, save_trace=path)
     trace, _ = focused(read(path), PROGRAM)
     assert against(from_text(signature_from([trace]).text), trace).worst <= 0.02
 
