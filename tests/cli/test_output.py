@@ -285,4 +285,4 @@ def test_a_log_behind_standard_error_is_written_to(trace: str) -> None:
     assert finished.returncode == 0
     first, second, *_ = Path("log").read_text().splitlines()
     assert first == "before"
-    assert second.startswith("trace,group,")
+    assert second.startswith("trace,part,group,")
