@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from popmodel.base.units import count, format_size, format_time, plural
-from popmodel.efficiency.family import AGGREGATES, Family, FamilyLine
+from popmodel.efficiency.family import Family, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.symbols import OF_MODEL, not_modelled
 from popmodel.model.uncertainty import group
@@ -28,6 +28,7 @@ from popmodel.reports.blocks import (
     TableCell,
     TableRow,
     Title,
+    folded,
     heads,
     notes,
     texts,
@@ -52,7 +53,6 @@ from popmodel.reports.prediction_words import (
 )
 from popmodel.reports.views import Document, Record, Views
 
-REMEDIES_SHOWN = 8
 _LACKING = "the profile lacks "  # begins a note on what is assumed
 _LONGEST = 100  # characters of what a screen says of an uncertain input
 _NAMED = 2  # remedies that a sentence names
@@ -72,10 +72,10 @@ def blocks(document: Document, families: Sequence[str], *, fitting: bool = False
     A screen has the first family, what would help most, and one way to launch the run.
     """
     reasons = Reasons()
-    title = Title(application(document), sizes(document))
+    facts = setting(document)
     whole: list[Section] = [
         *trees(document, families, reasons, fitting=fitting),
-        (Facts((("reference", _reference(document)),)),) if _compares(document, families) else (),
+        (Facts((("reference", _reference(document)),)),),
         reasons.section(),
         (_time(document),),
         learnt_runs(document),
@@ -92,19 +92,18 @@ def blocks(document: Document, families: Sequence[str], *, fitting: bool = False
             *assumed([text for text in document["notes"] if text.startswith(_LACKING)]),
         ),
         (
-            Brief(
-                ((title, Facts(setting(document))), (Facts(results(document)),)),
-                (
-                    (
-                        Title(application(document, brief=True), title.rights),
-                        Facts((*calibrated(document), *_machine_and_place(document))[:2]),
-                        answer(document),
-                    ),
-                ),
-            ),
+            _title(document),
+            Brief(((Facts(facts),),), ((Facts(facts[:2]),),)),
+            answer(document),
+            folded(((Facts(basis(document)),),)),
         ),
         (Brief(tuple(whole), tuple(_in_brief(document, families))),),
     ]
+
+
+def _title(document: Document) -> Brief:
+    forms = (Title(application(document, brief=brief), sizes(document)) for brief in (False, True))
+    return Brief(*(((form,),) for form in forms))
 
 
 def _in_brief(document: Document, families: Sequence[str]) -> Iterator[Section]:
@@ -127,12 +126,14 @@ def _outside(document: Document) -> Section:
 
 
 def answer(document: Document) -> NoteBlock:
-    """How long the run takes, and how efficient it is."""
-    runtime, efficiency = document["runtime"], document["metrics"][MAIN_FAMILY]
+    """How long the run takes, how sure that is, and how efficient it is."""
+    runtime, efficiencies = document["runtime"], document["metrics"][MAIN_FAMILY]
     text = f"{sizes(document)[-1]} takes {format_time(runtime['value'])}"
     if runtime["low"] is not None:
         text += f" (90 %: {time_range(runtime['low'], runtime['high'])})"
-    top = efficiency[load_families()[MAIN_FAMILY].top]["value"]
+    elif document["validity"]["status"] != OUTSIDE:
+        text += f" (no interval: {runtime.get('why', 'not known')})"
+    top = efficiencies[load_families()[MAIN_FAMILY].top]["value"]
     return NoteBlock(f"{text}, parallel efficiency {percent(top)} %", Role.VERDICT)
 
 
@@ -188,17 +189,7 @@ def sizes(document: Document) -> tuple[str, ...]:
 
 
 def setting(document: Document) -> tuple[tuple[str, str], ...]:
-    """The machine and how the run lies on it."""
-    facts = [*calibrated(document), *_machine_and_place(document)]
-    memory = document["memory_per_process"]
-    if memory is not None:
-        facts.append(("memory", f"{format_size(memory, digits=3)} per process"))
-    if not document["application"]["bundled"]:
-        facts.insert(0, ("signature", PurePath(document["application"]["path"]).name))
-    return tuple(facts)
-
-
-def _machine_and_place(document: Document) -> tuple[tuple[str, str], ...]:
+    """What it rests on, the machine, and how the run lies on it."""
     placement = document["placement"]
     place = (
         f"{plural(placement['nodes'], 'node')} x "
@@ -208,27 +199,23 @@ def _machine_and_place(document: Document) -> tuple[tuple[str, str], ...]:
     if placement["grid"]:
         place += f", grid {'x'.join(str(extent) for extent in placement['grid'])}"
     place += BOUND[placement["bind"]]
-    return ("machine", machine(document)), ("place", place)
+    facts = [*calibrated(document), ("machine", machine(document)), ("place", place)]
+    memory = document["memory_per_process"]
+    if memory is not None:
+        facts.append(("memory", f"{format_size(memory, digits=3)} per process"))
+    if not document["application"]["bundled"]:
+        facts.append(("signature", PurePath(document["application"]["path"]).name))
+    return tuple(facts)
 
 
-def results(document: Document) -> tuple[tuple[str, str], ...]:
-    """How long the run takes, how sure that is, and what it comes from."""
-    runtime = document["runtime"]
-    text = format_time(runtime["value"])
-    validity = document["validity"]
-    if validity["status"] == OUTSIDE:
-        text += ", no interval: too far outside the measured range"
-    elif runtime["low"] is None:
-        text += f", no interval: {runtime.get('why', 'not known')}"
-    else:
-        text += f", 90 %: {time_range(runtime['low'], runtime['high'])}"
-    form = document["model_form"]
+def basis(document: Document) -> tuple[tuple[str, str], ...]:
+    """What the runtime comes from, and how far it reaches."""
+    validity, form = document["validity"], document["model_form"]
     full, none = (format_time(form[name], digits=3) for name in ("full_overlap", "no_overlap"))
     bracket = f"{full} if computation and memory traffic overlap fully, {none} if not at all"
     reach = Validity(validity["status"], validity["factor"], tuple(validity["reasons"])).text
     return (
-        ("runtime", text),
-        *_new_run(runtime),
+        *_new_run(document["runtime"]),
         ("validity", reach),
         *([("overlap", bracket)] if full != none else []),
         ("method", _method(document["replay"], document["processes"])),
@@ -256,16 +243,6 @@ def _method(found: Mapping[str, Any], processes: int) -> str:
     return (
         f"replay{part}, {count(found['operations'])} MPI operations; closed form: "
         f"{format_time(closed)} ({change(closed / replay - 1)})"
-    )
-
-
-def _compares(document: Document, families: Sequence[str]) -> bool:
-    """Whether a metric that is shown rests on the reference."""
-    return any(
-        "reference" in AGGREGATES[name].needs
-        for family in families
-        for metric in document["metrics"][family]
-        for name in load_families()[family].needs(metric)
     )
 
 
@@ -299,17 +276,11 @@ def _time(document: Document) -> TableBlock:
 
 
 def _remedies(document: Document) -> Section:
-    """The remedies that bring most, and how many more there are."""
     rows = tuple(
         TableRow(label, texts([change(one)]), depth=1)
         for label, one in document["remedies"].items()
     )
-    if not rows:
-        return ()
-    table = TableBlock(heads(("runtime",)), rows[:REMEDIES_SHOWN], first="what would help")
-    more = len(rows) - REMEDIES_SHOWN
-    smaller = [f"and {more} smaller (all: --format json)"] if more > 0 else []
-    return (table, *notes(smaller, Role.REMARK))
+    return (TableBlock(heads(("runtime",)), rows, first="what would help"),) if rows else ()
 
 
 def change(fraction: float) -> str:
