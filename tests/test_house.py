@@ -22,7 +22,7 @@ STATEMENTS = {
     "tracer": 2765,
     "simulator": 2560,
     "cli": 4160,
-    "efficiency": 2131,
+    "efficiency": 2132,
     "source": 2440,
     "structure": 4011,
     "fit": 3100,

@@ -11,6 +11,7 @@ little was measured. POP takes efficiencies below `POP` for worth attention.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -298,8 +299,8 @@ def _verdict(total: float, name: str | None, compared: bool, *, judged: bool) ->
     where = f"is lowest in {name}: {100 * total:.1f} %" if name else f"is {100 * total:.1f} %"
     if not judged:
         return f"{what} {where}."
-    side = "below" if total < POP else "above"
-    return f"{what} {where}, {side} the {percent(POP)} that POP considers good."
+    side = f"{'below' if total < POP else 'above'} the {percent(POP)} that POP considers good"
+    return f"{what} {where}, {side}."
 
 
 def advice_data(
@@ -352,9 +353,7 @@ def verdict(
     that says nothing adds nothing.
     """
     costs = {one["trace"]: network_costs(one) for one in sensitivities if one["runtime"]}
-    doubts: list[str] = []
-    statements: list[str] = []
-    causes: list[str] = []
+    doubts, statements, causes, steps = [list[str]() for _ in Verdict._fields]
     doubtful: set[str] = set()
     for document in metrics:
         advice = document["advice"]
@@ -369,7 +368,6 @@ def verdict(
         if one.get("doubts"):
             doubtful.add(one["trace"])
             doubts += [text for text in one["doubts"] if text not in doubts]
-    steps: list[str] = []
     for one in sensitivities:
         if one["trace"] not in doubtful and one["trace"] in costs:
             of = f"{PurePath(one['trace']).name}: " if len(sensitivities) > 1 else ""
@@ -418,10 +416,10 @@ def network_costs(sensitivity: Mapping[str, Any]) -> NetworkCosts:
     runtime, parts = sensitivity["runtime"], sensitivity["shares"]
     latency, bandwidth = (parts[name] / runtime for name in ("latency", "bandwidth"))
     network = sensitivity["network"]
-    known = [format_time(network["latency"], trim=True)]
-    if network["bandwidth"] is not None:
-        known.append(format_bandwidth(network["bandwidth"]))
-    return NetworkCosts(f"{network['name']} ({', '.join(known)})", latency, bandwidth)
+    most = network["bandwidth"]
+    known = format_bandwidth(math.inf if most is None else most)
+    name = f"{network['name']} ({format_time(network['latency'], trim=True)}, {known})"
+    return NetworkCosts(name, latency, bandwidth)
 
 
 def network_sentence(sensitivity: Mapping[str, Any]) -> str:
@@ -451,8 +449,7 @@ def region_sentence(sensitivity: Mapping[str, Any]) -> str:
     else:
         what = "computing" if best["kind"] == "phase" else "in"
         text = f"10 % less time {what} {best['name']} saves {100 * gain:.1f} % of the runtime"
-    hidden = hidden_region_sentence(sensitivity)
-    return f"{text}; {hidden}" if hidden else text
+    return "; ".join(filter(None, [text, hidden_region_sentence(sensitivity)]))
 
 
 def hidden_region_sentence(sensitivity: Mapping[str, Any]) -> str:
