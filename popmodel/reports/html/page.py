@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from popmodel.base.errors import FileError
-from popmodel.base.units import count, format_bandwidth, format_size, format_time
+from popmodel.base.units import format_time
 from popmodel.reports import palette
 from popmodel.reports.html.contents import Contents, alone
 from popmodel.reports.html.folding import folded
@@ -174,14 +174,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_cleaned,
     )
-    made.filters |= {
-        "time": format_time,
-        "size": format_size,
-        "bandwidth": format_bandwidth,
-        "count": count,
-        "percent": _percent,
-        "brief_time": partial(format_time, digits=3),
-    }
+    made.filters |= {"time": format_time, "brief_time": partial(format_time, digits=3)}
     return made
 
 
@@ -190,10 +183,6 @@ def _cleaned(value: Any) -> Any:
     if type(value) is not str or value.isprintable():
         return value
     return "\n".join(map(clean, value.split("\n")))
-
-
-def _percent(fraction: float, digits: int = 1) -> str:
-    return f"{100 * fraction:.{digits}f} %"
 
 
 @cache
