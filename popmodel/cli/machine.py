@@ -39,7 +39,7 @@ EXAMPLES = (
     "popmodel machine check machine.json",
 )
 CONDITIONS = True
-DEFAULT = "machine.json"
+DEFAULT_FILE = "machine.json"
 RENAMED = {"--quick": "the default: leave it out"}
 
 
@@ -179,7 +179,7 @@ def machine(
             "in FILE with the suffix .samples.",
             short="-o",
         ),
-    ] = DEFAULT,
+    ] = DEFAULT_FILE,
     force: Annotated[bool, flag("Overwrite FILE if it exists, and its samples.")] = False,
     arguments: Sequence[str] = (),
 ) -> MachineProfile | None:
@@ -227,7 +227,7 @@ def machine(
     from popmodel.machines.bench import bench_plan
     from popmodel.machines.parameter import PARTS
 
-    file = None if output == "-" else Path(output or DEFAULT)
+    file = None if output == "-" else Path(output or DEFAULT_FILE)
     if file is not None:
         if file.suffix.lower() != ".json":
             raise UsageError(
@@ -259,7 +259,7 @@ def machine(
         launcher=launcher,
     )
     if script is not None:
-        _write_script(request, file or Path(DEFAULT), partly=only is not None, force=force)
+        _write_script(request, file or Path(DEFAULT_FILE), partly=only is not None, force=force)
         return None
     return _measure(request, file, arguments, partly=only is not None, force=force)
 
@@ -300,7 +300,7 @@ def _measure(
 
     there = file is not None and file.exists()
     kept = profiles.load(file).document if partly and there and file is not None else None
-    folder = run_directory.beside(file or Path(DEFAULT), request.parts if partly else ())
+    folder = run_directory.beside(file or Path(DEFAULT_FILE), request.parts if partly else ())
     line = ProgressLine()
 
     @contextlib.contextmanager

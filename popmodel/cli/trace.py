@@ -35,7 +35,7 @@ EXAMPLES = (
 CONDITIONS = True
 RENAMED = {"--after-init": "--window 0:", "--build-only": "--print-env, which builds as well"}
 MERGE = "merge"
-DEFAULT = "trace.prv.gz"
+DEFAULT_FILE = "trace.prv.gz"
 
 
 class TraceCommand(Verb):
@@ -376,7 +376,7 @@ def trace_file(name: str, *, force: bool, option: str = "-o") -> Path:
 
 def _target(output: str | None, command: TracedCommand, *, force: bool) -> Path:
     """Where the trace of a command goes: what the user names, else after its program."""
-    named = DEFAULT if command.program is None else f"{command.program.name}.prv.gz"
+    named = DEFAULT_FILE if command.program is None else f"{command.program.name}.prv.gz"
     return trace_file(output or named, force=force)
 
 
@@ -425,7 +425,7 @@ def _print_environment(
     from popmodel.tracer import raw_directory
     from popmodel.tracer.commands import variables
 
-    target = trace_file(output or DEFAULT, force=force)
+    target = trace_file(output or DEFAULT_FILE, force=force)
     library = tracer(None)
     raw = raw_directory.of_output(target)
     raw_directory.create(raw, force=force, reuse=True)

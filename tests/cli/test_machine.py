@@ -144,6 +144,7 @@ def test_findings_are_a_condition(popmodel: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ([], "machine: no action given\nhint: choose one of measure, show, compare, check"),
         (["shw"], "machine: unknown action 'shw'\nhint: did you mean show?"),
         (["compare", "a.json"], "missing argument 'B'\nhint: see popmodel machine compare --help"),
         (
