@@ -93,6 +93,7 @@ RARE = {
     "popmodel/convert/1": r".*",
     "popmodel/metrics/1": (
         r"runs\[\]\.(call_sites|warnings|by_region|threads)\[\].*|advice\.steepest_fall\..*"
+        r"|advice\.causes\[\]\.network\..*"
     ),
     "popmodel/inspect/1": (
         r".*\.(caveats|notes)\[\]|info\.((counters|threads|warnings)\[\].*|user_regions\..*)|"
