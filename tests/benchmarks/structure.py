@@ -51,7 +51,7 @@ def stencil(folder: Path, processes: int, megabytes: int) -> tuple[float, float,
 
 def extracting(path: Path) -> tuple[float, int]:
     """CPU time of a process that finds the signature of a trace, s, and records of the trace."""
-    text = "import sys, popmodel; popmodel.signature(sys.argv[1], cache=False)"
+    text = "import sys, popmodel; popmodel.signature(sys.argv[1])"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", text, str(path)], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
