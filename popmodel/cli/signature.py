@@ -331,14 +331,14 @@ class FoundSignature(Result):
 
     def values(self) -> list[ResultValue]:
         """How far it is from its runs at most; what a fit gives of runs that were left out."""
-        off = [abs(row["replayed"] / row["measured"] - 1) for row in self.facts["fidelity"]]
+        off = [float(abs(row["replayed"] / row["measured"] - 1)) for row in self.facts["fidelity"]]
         found = [
             ResultValue("fidelity", max(off, default=None), why="there is no run to compare with")
         ]
         if "calibration" in self.facts:
             accuracy = self.facts["calibration"]["accuracy"]
             found += [
-                ResultValue("error", accuracy["median_error"]),
+                ResultValue("error", float(accuracy["median_error"])),
                 ResultValue("coverage", accuracy["covered"] / accuracy["runs"]),
             ]
         return found
