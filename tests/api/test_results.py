@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extras import needs_matplotlib
 
 import popmodel
 from popmodel.base.errors import FileError
@@ -133,6 +134,7 @@ def test_replays_are_told_apart(replayed: WhatIf) -> None:
     assert "latency 20 us: " in shown
 
 
+@needs_matplotlib
 def test_drawings_are_svg_that_says_where_it_comes_from(measured: Metrics) -> None:
     drawing = measured.plot()
     root = ElementTree.fromstring(str(drawing))
@@ -143,6 +145,7 @@ def test_drawings_are_svg_that_says_where_it_comes_from(measured: Metrics) -> No
     assert ElementTree.fromstring(drawing._repr_svg_()).tag == root.tag
 
 
+@needs_matplotlib
 def test_a_drawing_is_saved(tmp_path: Path, swept: Prediction) -> None:
     drawing = swept.plot()
     drawing.save(tmp_path / "sweep.svg")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from extras import needs_matplotlib
 
 import popmodel as package
 from popmodel.base.errors import UsageError
@@ -24,6 +25,7 @@ def test_a_timeline_for_viewers(tmp_path: Path) -> None:
     assert len(json.loads(goal.read_text())["traceEvents"]) > 20_173
 
 
+@needs_matplotlib
 def test_a_timeline_as_a_drawing(popmodel: Call, tmp_path: Path) -> None:
     goal = tmp_path / "x.svg"
     status, out, _ = popmodel("convert", str(DATA / "cg.S.2.prv.gz"), "-o", str(goal))
@@ -34,6 +36,7 @@ def test_a_timeline_as_a_drawing(popmodel: Call, tmp_path: Path) -> None:
     assert ">Replayed: " in text
 
 
+@needs_matplotlib
 def test_a_timeline_that_has_no_replay_says_so(tmp_path: Path) -> None:
     trace = tmp_path / "x.prv"
     trace.write_text("#Paraver (20/11/2026 at 23:14):9_ns:1(4):1:1(1:1),0\n1:1:1:1:1:0:9:1\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extras import needs_matplotlib
 from synthetic import Counters, Program, Rank, programs, run
 from synthetic.program import Steps
 
@@ -146,6 +147,7 @@ def test_in_python(jacobi: str) -> None:
         package.inspect(jacobi, show="all")
 
 
+@needs_matplotlib
 def test_the_picture_is_the_matrix(popmodel: Call, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="pictures need the extra popmodel-hpc[plots]")
     path = tmp_path / "matrix.svg"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from extras import needs_matplotlib
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -89,8 +90,8 @@ def test_a_bundled_signature_is_an_input_by_its_name(
     assert swept["machine"]["name"] == "sandybridge-fdr"
 
 
+@needs_matplotlib
 def test_a_timeline_is_drawn_without_the_page(popmodel: Call, trace: str) -> None:
-    pytest.importorskip("matplotlib", reason="pictures need the extra popmodel-hpc[plots]")
     status, _, err = popmodel("report", trace, "-o", "timeline.svg")
     assert (status, err) == (0, "")
     assert "<svg" in Path("timeline.svg").read_text()

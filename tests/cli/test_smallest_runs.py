@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from extras import needs_matplotlib
 
 from popmodel.traces.paraver.writer import TraceWriter
 
@@ -128,6 +129,7 @@ def test_what_shows_a_run(verb: str, traced: str, form: str, popmodel: Call) -> 
     check(popmodel, (verb, traced), form)
 
 
+@needs_matplotlib
 @splits
 def test_report_and_convert(traced: str, popmodel: Call, tmp_path: Path) -> None:
     for verb, name in (

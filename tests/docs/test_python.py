@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from console import ROOT, documents
+from extras import needs_matplotlib
 
 PRINTED = {
     "extending": "parallel_efficiency 0.612\nbalance 0.899\nworking 0.681\nload balance 0.904\n",
@@ -43,6 +44,7 @@ def test_the_python_of_a_page_runs(
     assert capsys.readouterr().out == PRINTED[page]
 
 
+@needs_matplotlib
 def test_the_python_of_the_readme_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from console import ROOT
+from extras import needs_matplotlib
 
 from popmodel.base.errors import PopmodelError
 from popmodel.cli.inputs import trace_of
@@ -23,7 +24,7 @@ from popmodel.reports.renderers.svg import draw
 from popmodel.timeline.lanes import KINDS
 from popmodel.timeline.timeline import LIMITS, Timeline, timeline
 
-pytest.importorskip("matplotlib", reason="pictures need the extra popmodel-hpc[plots]")
+pytestmark = needs_matplotlib
 
 STENCIL = ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz"
 STAMP = {"popmodel": "1.0", "time": "2026-11-28T00:00:00Z", "command": "popmodel x 'a & <b>.prv'"}
