@@ -255,7 +255,7 @@ def predict(
     inputs: Annotated[
         Input | Iterable[Input],
         argument(
-            "[INPUT]",
+            "[INPUT...]",
             "What is known: a signature (.toml) or the name of a bundled one; or measured runs: "
             "traces and tables (.csv, .json, .jsonl, .txt); or both. Default: stencil3d.",
             several=True,
