@@ -209,7 +209,7 @@ def _figure(value: float, digits: int = 4) -> str:
 
 def _narrowed(table: TableBlock, forms: Sequence[Sequence[str]]) -> FitBlock:
     """A table, with fewer columns where a screen is too narrow for all."""
-    made = [((table,),)]
+    made: list[tuple[Section, ...]] = [((table,),)]
     for left_out in forms:
         kept = [n for n, head in enumerate(table.heads) if head[-1] not in left_out]
         rows = tuple(replace(row, cells=tuple(row.cells[n] for n in kept)) for row in table.rows)
@@ -377,8 +377,8 @@ def _efficiencies(document: Document, family: str) -> Section:
         return _share(one)
 
     lines = (line for walk in known.tree() for line in walk.rows)
-    rows = lifted(tree_rows(known, lines, cells))
-    return (TableBlock(heads(_COLUMNS), rows, first=known.title),)
+    tree = lifted(tree_rows(known, lines, cells))
+    return (TableBlock(heads(_COLUMNS), tree, first=known.title),)
 
 
 def _share(one: Quantity) -> tuple[TableCell, ...]:
