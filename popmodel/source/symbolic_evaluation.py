@@ -45,6 +45,8 @@ MOST_STEPS = 50_000
 """Statements, beyond which calls are not followed any more."""
 MOST_WITHOUT_MESSAGES = 2_000
 """Statements of a function that sends nothing, such as one that reads texts, all calls together."""
+LONG_CALL = 100
+"""Statements of a call that is not followed again where only what a loop changes is asked for."""
 DEEPEST = 40
 """Calls inside of each other that are followed."""
 _ALLOCATORS = ("malloc", "calloc", "realloc", "aligned_alloc", "operator new", "operator new[]")
@@ -182,6 +184,8 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         self.number = 0  # Of loops and conditions so far
         self.steps = 0  # Statements that were carried out
         self.spent: Counter[str] = Counter()  # The same, of functions
+        # What long calls of functions change: blocks of memory, and ways in them
+        self.effects: dict[str, list[tuple[int, tuple[Any, ...]]]] = {}
         self.mpi = mpi_arguments.MpiCalls(self)
 
     @abstractmethod
@@ -268,7 +272,9 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         if self.spent[function.key] > MOST_WITHOUT_MESSAGES and not self.has_messages(function):
             self.note(f"{function.place}: {function.name} is followed for its first calls only")
             return self._anything(function.type, function.name, function.place)
-        frame, before = Frame(function, {}), self.steps
+        if self.is_dry and function.key in self.effects:
+            return self._as_before(function)
+        frame, before, state = Frame(function, {}), self.steps, dict(self.state)
         for variable, argument in zip(function.parameters, arguments, strict=False):
             if variable.type.kind == "record" and isinstance(argument, Pointer):
                 frame.variables[variable.key] = argument.memory
@@ -284,11 +290,28 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             self.spent[function.key] += self.steps - before
             for memory in frame.own:  # nothing points to them any more
                 self.state.pop(memory, None)
+        if self.steps - before > LONG_CALL:
+            self.effects[function.key] = self.changes(state)
         if flow != "return":
             value = UnfollowedReal()
         for condition, other in reversed(frame.returns):
             value = self.merged(condition, other, value, function.name, function.place)
         return value
+
+    def _as_before(self, function: SourceFunction) -> Any:
+        """A long call in a trial: what it changed when it was followed is not known any more."""
+        for memory, path in self.effects[function.key]:
+            contents = self.state.get(memory, {})
+            if path in contents:
+                old = contents[path]
+                new: Any = UnfollowedReal()
+                if isinstance(old, sympy.Expr):
+                    name = named(self.memories[memory].name, path)
+                    new = self.symbol(name, function.place)
+                elif isinstance(old, Pointer):
+                    continue
+                self.state[memory] = {**contents, path: new}
+        return self._anything(function.type, function.name, function.place)
 
     def _anything(self, type_: SourceType, text: str, place: SourcePlace) -> Any:
         if type_.kind == "int":
@@ -539,8 +562,10 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         a, b = values
         found: sympy.Expr
         if operator in "+-*":
-            found = {"+": a + b, "-": a - b, "*": a * b}[operator]
-            found = sympy.expand(found) if _parts(found) < _MOST_PARTS else found
+            found = a + b if operator == "+" else a - b if operator == "-" else a * b
+            # sums of expanded formulas are expanded
+            if operator == "*" and (a.is_Add or b.is_Add) and _parts(found) < _MOST_PARTS:
+                found = sympy.expand(found)
         elif operator == "/":
             if b == 0:
                 return self.symbol("division by zero", SourcePlace("?", 0))

@@ -115,7 +115,7 @@ class SymbolicMemory:
     def at(self, pointer: Pointer, index: sympy.Expr) -> tuple[int, tuple[Any, ...]]:
         if pointer.offset is None:
             return pointer.memory, pointer.path if index == 0 else (*pointer.path, index)
-        return pointer.memory, (*pointer.path, sympy.expand(pointer.offset + index))
+        return pointer.memory, (*pointer.path, pointer.offset + index)
 
     def load(
         self, memory: int, path: tuple[Any, ...], type_: SourceType, place: SourcePlace
@@ -160,6 +160,16 @@ class SymbolicMemory:
         if self.tally is not None and any(isinstance(part, sympy.Basic) for part in path):
             self._access(memory, path, type_, True, place)
         contents[path] = value
+
+    def changes(self, before: dict[int, Contents]) -> list[tuple[int, tuple[Any, ...]]]:
+        """What has changed: blocks of memory and ways in them that were known before."""
+        return [
+            (memory, path)
+            for memory, contents in before.items()
+            if (new := self.state.get(memory, contents)) is not contents
+            for path, value in contents.items()
+            if new.get(path) != value
+        ]
 
     def _access(
         self,
