@@ -33,6 +33,11 @@ from popmodel.source.symbolic_memory import PROCESSES, RANK
 
 _NAMED = 8
 """Functions without a source that a note names."""
+_SOME_ELEMENT = re.compile(r"\[[^\]]*[^\]\d][^\]]*\]")
+"""An index that is a formula."""
+_VARIABLE = re.compile(r"[A-Za-z_][\w.\[\]]*")
+_NO_VARIABLES = ("unknown", "bits", "choice", "converted", "value", "distance", "call")
+"""What else symbols stand for."""
 _DEEPEST = 6
 """Loops inside of each other whose variables are followed."""
 
@@ -91,7 +96,7 @@ class Draft:
         for _ in range(_DEEPEST):  # what is left of a loop's variable: its mean
             left = value.free_symbols & self.interpreter.turns.keys()
             value = value.subs({one: (self.interpreter.turns[one] - 1) / 2 for one in left})
-        value = value.subs(self._exact_quotients())
+        value = value.xreplace(self._by_variable(value)).subs(self._exact_quotients())
         places = self.interpreter.mpi.places
         for part in sorted(value.atoms(sympy.Piecewise), key=sympy.default_sort_key):
             symbols = [one for one in part.free_symbols if one in places or one == RANK]
@@ -110,6 +115,19 @@ class Draft:
             value = value.subs(part, sympy.Symbol(f"n{dim}", positive=True, integer=True) - whole)
             value = sympy.expand(value) if isinstance(value, sympy.Expr) else value
         return value
+
+    def _by_variable(self, value: sympy.Basic) -> dict[sympy.Symbol, sympy.Symbol]:
+        """Unknown values of one variable of the program, or of its elements, by one symbol."""
+        unknown = self.interpreter.unknown
+        found = {}
+        for symbol in value.free_symbols & unknown.keys():
+            text, place = unknown[symbol]
+            name = _SOME_ELEMENT.sub("", text)
+            if _VARIABLE.fullmatch(name) and name not in _NO_VARIABLES:
+                one = sympy.Symbol(re.sub(r"\W+", "_", name).strip("_"), integer=True)
+                unknown.setdefault(one, (name, place))
+                found[symbol] = one
+        return found
 
     def _exact_quotients(self) -> dict[sympy.Expr, sympy.Expr]:
         """Quotients without a remainder, since the program asks for that."""
