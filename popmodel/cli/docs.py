@@ -34,6 +34,7 @@ _PICTURE = re.compile(r"!\[([^\]]+)\]\([^)\s]+\)")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 FIRST = (
+    "install",
     "tutorial",
     "study",
     "extraction",
@@ -50,6 +51,7 @@ FIRST = (
     "sensitivity",
     "projection",
     "clusters",
+    "troubleshooting",
     "json",
     "tables",
     "extending",
