@@ -106,6 +106,7 @@ def _last(document: Document, names: Sequence[str]) -> list[Section]:
 
 
 _USUAL = ("MPI_Init", "the whole run")  # what is analysed where nothing is asked for
+_FEW = 2  # families that somebody chose one by one
 _ROOM, _ROOM_OF_SERIES = 14, 11  # lines of trees
 
 
@@ -122,14 +123,15 @@ def _brief(document: Document) -> list[Section]:
         notes(caveats[: max(2 - doubted - several, 0)]),
     ]
     if not several:
-        return [*sections, *_of_one_run(runs[0], names[0])]
+        causes = [cause["family"] for cause in advice["causes"]]
+        return [*sections, *_of_one_run(runs[0], names[0], causes[:1])]
     chosen = dict.fromkeys([_few(document, names, number) for number in (len(runs), 4, 3, 2)])
     forms = tuple(tuple(_side_by_side(document, names, places)) for places in chosen)
     return [*sections, (FitBlock(forms),)]
 
 
-def _of_one_run(run: Run, name: str) -> list[Section]:
-    """Its size in a line, and its trees."""
+def _of_one_run(run: Run, name: str, advised: Sequence[str]) -> list[Section]:
+    """Its size in a line, and its trees: as asked for, of many the one that is advised by first."""
     facts = [
         f"{name}: {count(run['processes'])} x {describe_team(run['threads'])}",
         f"runtime {format_time(run['runtime'])}",
@@ -140,7 +142,9 @@ def _of_one_run(run: Run, name: str) -> list[Section]:
         why = run["window"]["why"]
         facts.append(f"{share} % of trace" + ("" if why.startswith(_USUAL) else f" ({why})"))
     reasons = Reasons()
-    families = _families([run])
+    families = [load_families()[id] for id in run["metrics"] if id != SCALING]
+    if len(families) > _FEW:
+        families.sort(key=lambda family: family.id not in advised)
     sections: list[Section] = [(NoteBlock(", ".join(facts)), *_reading([run]))]
     trees = [next(_trees(family, [run], heads(["%"]), reasons, views=False)) for family in families]
     if sum(len(tree.rows) + 2 for tree in trees) <= _ROOM:

@@ -23,10 +23,10 @@ def splits_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_launch_line_is_copied(splits_page: Path, open_page: Open) -> None:
     page = open_page(splits_page, permissions=["clipboard-read", "clipboard-write"])
     page.evaluate(UNFOLD)
-    page.get_by_role("button", name=COPY).last.focus()
+    page.locator("#splits").get_by_role("button", name=COPY).last.focus()
     page.keyboard.press("Enter")
     page.get_by_text("copied", exact=True).wait_for()
-    command = page.locator("pre.command").last.inner_text()
+    command = page.locator("#splits pre.command").last.inner_text()
     assert "mpirun" in command
     assert page.evaluate("navigator.clipboard.readText()") == command
 
@@ -35,9 +35,9 @@ def test_without_a_clipboard_a_launch_line_is_selected(splits_page: Path, open_p
     page = open_page(splits_page)
     page.evaluate(UNFOLD)
     page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
-    page.get_by_role("button", name=COPY).last.click()
+    page.locator("#splits").get_by_role("button", name=COPY).last.click()
     page.get_by_text("selected: copy it with the keyboard").wait_for()
-    command = page.locator("pre.command").last.inner_text()
+    command = page.locator("#splits pre.command").last.inner_text()
     assert page.evaluate("getSelection().toString()") == command
 
 

@@ -85,6 +85,6 @@ def test_a_family_is_chosen_and_tells_what_it_lacks(timeline_page: Timeline) -> 
 
 def test_the_command_is_copied(timeline_page: Timeline) -> None:
     page = timeline_page("t=0.2..0.3", permissions=["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copy", exact=True).click()
     until(page, "document.querySelector('.timeline-copy').textContent === 'Copied'")
     assert page.evaluate("navigator.clipboard.readText()") == words(page, "command")

@@ -150,7 +150,7 @@ def test_sliders_are_moved_by_keyboard_and_said_in_words(cg_page: Path, open_pag
     assert page.locator("#whatif-set").inner_text() == (
         "At latency 100 us, bandwidth 10 GB/s, computing as fast as analysed."
     )
-    expect(page.get_by_role("status")).to_have_text(
+    expect(page.locator("#whatif-status")).to_have_text(
         "Runtime 141.9 ms, +684.6 % against the network analysed"
     )
     page.keyboard.press("Home")
