@@ -62,6 +62,7 @@ def pasteable(command: str) -> str:
         return command if " --force" in own else f"{traced[0]}--force {command[traced.end() :]}"
     if command.startswith("popmodel study "):  # goes on with its directory
         return command
-    if re.search(r" (-o|--output)[ =]", command) and not re.search(r" --(force)?( |$)", command):
+    writes = re.search(r" (-o|--output|--save-trace)[ =]|^popmodel machine measure", command)
+    if writes and not re.search(r" --(force)?( |$)", command):
         return f"{command} --force"
     return command

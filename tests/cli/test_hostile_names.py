@@ -105,7 +105,7 @@ def test_names_of_traces_and_in_them_are_shown_harmless(
     path.write_text(Path(trace).read_text())
     labels = Path(trace).with_suffix(".pcf").read_text().replace("MPI_Barrier", f"MPI_{label}")
     path.with_suffix(".pcf").write_text(labels)
-    for verb in ("info", "metrics"):
+    for verb in ("inspect", "metrics"):
         for format in FORMATS:
             status, out, said = popmodel(verb, f"./{path}", "--format", format)
             assert status == 0, said

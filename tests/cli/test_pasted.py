@@ -36,10 +36,10 @@ def commands(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "number"),
     [
-        (("structure", TRACE), 2),
+        (("inspect", TRACE, "--all"), 2),
         (("signature", "from", f"{TRACE}:N=200", "-o", "a $sig.toml"), 2),
-        (("whatif", TRACE, "--network", "ideal", "--save-trace", "re played.prv"), 1),
-        (("whatif", TRACE, "--save-trace", "a path.prv"), 1),
+        (("whatif", TRACE, "--network", "ideal", "--save-trace", "re played.prv", "--all"), 1),
+        (("whatif", TRACE, "--save-trace", "a path.prv", "--all"), 1),
         (("signature", "from", "stencil3d", TABLE, "--machine", VM, "-o", "fit ted.toml"), 1),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
@@ -82,6 +82,7 @@ def test_commands_on_screens_can_be_pasted(
         ("popmodel trace -- ./app --force", "popmodel trace --force -- ./app --force"),
         ("popmodel trace -o a.prv --force -- ./app", "popmodel trace -o a.prv --force -- ./app"),
         ("popmodel trace merge a.raw -o a.prv", "popmodel trace merge a.raw -o a.prv --force"),
+        ("popmodel machine measure --only p2p", "popmodel machine measure --only p2p --force"),
         ("popmodel study -o a srun -n {P} ./app", "popmodel study -o a srun -n {P} ./app"),
     ],
 )
