@@ -55,7 +55,7 @@ def test_close_is_the_default(popmodel: Call) -> None:
 
 @pytest.mark.long
 def test_the_screen_and_the_launch_lines_say_what_binds_threads(shown: Call) -> None:
-    out = shown(*RUN, "--bind", "none")[1]
+    out = shown(*RUN, "--bind", "none", "--all")[1]
     assert "grid 1x1x2, threads not bound" in out
     assert "OMP_PROC_BIND=false" in out
     assert "nothing binds threads to cores" in " ".join(out.split())
