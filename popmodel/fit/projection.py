@@ -318,7 +318,8 @@ def _with_parts(metrics: dict[tuple[str, str], Array]) -> dict[tuple[str, str], 
         if "parallel_efficiency" in own:
             family = load_families()[name]
             lost = {
-                (TIME, family.metrics[leaf].name.lower()): runtime * (1 - own[leaf])
+                (TIME, family.metrics[leaf].name.lower().removesuffix(" efficiency")): runtime
+                * (1 - own[leaf])
                 for leaf in family.leaves(own)
             }
             return {**metrics, (TIME, "computation"): runtime * own["parallel_efficiency"], **lost}
