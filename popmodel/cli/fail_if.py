@@ -38,6 +38,24 @@ def _condition(text: str) -> FailCondition:
     return FailCondition(match[1], match[2] == "<", limit)
 
 
+def expect_known(condition: FailCondition, result: Result) -> None:
+    """Refuse an id that a result has not, and a limit that no fraction reaches."""
+    where = f"--fail-if '{condition.id} {'<' if condition.below else '>'} {condition.limit:g}'"
+    try:
+        known = result.find(condition.id)
+    except UsageError as error:
+        hint = error.hint or "popmodel docs --all lists the metrics"
+        raise UsageError(f"{where}: {error.message}", hint) from error
+    family = known[0].id.rpartition(".")[0]
+    is_fraction = known[0].id in _FRACTIONS or family not in ("", "scaling")
+    if is_fraction and condition.limit >= _NO_FRACTION:
+        raise UsageError(f"{where}: is a fraction", f"write {condition.limit:g}%")
+
+
+_FRACTIONS = ("error", "coverage", "fidelity")
+_NO_FRACTION = 5  # limits from here on are meant in per cent
+
+
 def check(conditions: Sequence[FailCondition], result: Result) -> None:
     """Hold a result against conditions.
 

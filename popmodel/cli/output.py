@@ -15,7 +15,7 @@ from popmodel.base.errors import FileError, UsageError
 from popmodel.base.files import expect_writable, refuse_planted, write_bytes
 from popmodel.base.provenance import stamped
 from popmodel.base.values import dataclass
-from popmodel.cli.fail_if import FailCondition, check
+from popmodel.cli.fail_if import FailCondition, check, expect_known
 from popmodel.cli.options import choice
 from popmodel.cli.streams import discard_out, flush_out, write_err, write_out
 from popmodel.reports import formats
@@ -75,7 +75,7 @@ class OutputTarget:
     def show(self, result: Result, conditions: Sequence[FailCondition] = ()) -> None:
         """Write a result, then say what is wrong with it, and hold it against conditions."""
         for condition in conditions:
-            result.find(condition.id)  # an unknown id is wrong usage: said before the result
+            expect_known(condition, result)  # wrong usage is said before the result
 
         def then() -> None:
             if (failure := result.failure()) is not None:
