@@ -63,9 +63,8 @@ class Interpreter(SymbolicEvaluation):
     def has_messages(self, function: SourceFunction) -> bool:
         """Whether a function sends messages or has directives, calls included."""
         if function.key not in self._messages:
-            self._messages[function.key] = any(
-                _has_events(statement, self.program, (function.key,)) for statement in function.body
-            )
+            self._messages[function.key] = False  # while it is found out: it may call itself
+            self._messages[function.key] = not self._is_plain(function.body)
         return self._messages[function.key]
 
     def run(self, entry: str = "main") -> None:
@@ -415,7 +414,26 @@ class Interpreter(SymbolicEvaluation):
 
     def _is_plain(self, body: Body) -> bool:
         """Whether statements only compute: no message, no directive of OpenMP."""
-        return not any(_has_events(statement, self.program, ()) for statement in body)
+        return not any(map(self._has_events, body))
+
+    def _has_events(self, part: Any) -> bool:
+        """Whether a statement or expression contains a message or a directive, calls included."""
+        if isinstance(part, Directive):
+            return not part.text.startswith(("simd", "atomic", "critical")) or any(
+                map(self._has_events, part.body)
+            )
+        if isinstance(part, Invocation):
+            if part.name.startswith("MPI_") and part.name not in ("MPI_Wtime", "MPI_Abort"):
+                return True
+            function = self.program.functions.get(part.key)
+            if function is not None and self.has_messages(function):
+                return True
+            return any(map(self._has_events, part.arguments))
+        if isinstance(part, tuple) and not isinstance(
+            part, (SourceType, SourcePlace, Literal, Variable)
+        ):
+            return any(self._has_events(one) for one in part if isinstance(one, tuple))
+        return False
 
     # Directives
 
@@ -442,24 +460,3 @@ def _turns(first: sympy.Expr, last: sympy.Expr, step: sympy.Expr) -> sympy.Expr:
     if step in (1, -1):
         return sympy.expand(length * step + 1)
     return sympy.floor(sympy.expand(length / step)) + 1
-
-
-def _has_events(part: Any, program: SourceProgram, seen: tuple[str, ...]) -> bool:
-    """Whether a statement or expression contains a message or a directive, calls included."""
-    if isinstance(part, Directive):
-        return not part.text.startswith(("simd", "atomic", "critical")) or any(
-            _has_events(one, program, seen) for one in part.body
-        )
-    if isinstance(part, Invocation):
-        if part.name.startswith("MPI_") and part.name not in ("MPI_Wtime", "MPI_Abort"):
-            return True
-        function = None if part.key in seen else program.functions.get(part.key)
-        body = () if function is None else function.body
-        if any(_has_events(one, program, (*seen, part.key)) for one in body):
-            return True
-        return any(_has_events(one, program, seen) for one in part.arguments)
-    if isinstance(part, tuple) and not isinstance(
-        part, (SourceType, SourcePlace, Literal, Variable)
-    ):
-        return any(_has_events(one, program, seen) for one in part if isinstance(one, tuple))
-    return False
