@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from popmodel import predict, project
+from popmodel import predict
 from popmodel.base.documents import parse_json, parse_toml, read_text
 from popmodel.base.errors import PopmodelError
 from popmodel.base.expressions import parse
@@ -142,7 +142,7 @@ def test_documents_and_tables(tmp_path: Path) -> None:
         return reader
 
     def projected(path: Path) -> Any:
-        return project([path], procs=[8])
+        return predict([path], procs=8)
 
     readers = [
         (through("x.json", lambda path: parse_json(read_text(path), path)), ("", '"', "[1,")),

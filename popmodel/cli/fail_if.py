@@ -46,8 +46,10 @@ def expect_known(condition: FailCondition, result: Result) -> None:
     except UsageError as error:
         hint = error.hint or "popmodel docs --all lists the metrics"
         raise UsageError(f"{where}: {error.message}", hint) from error
+    from popmodel.efficiency.hierarchy import BUNDLED
+
     family = known[0].id.rpartition(".")[0]
-    is_fraction = known[0].id in _FRACTIONS or family not in ("", "scaling")
+    is_fraction = known[0].id in _FRACTIONS or family in set(BUNDLED) - {"scaling"}
     if is_fraction and condition.limit >= _NO_FRACTION:
         raise UsageError(f"{where}: is a fraction", f"write {condition.limit:g}%")
 

@@ -213,7 +213,7 @@ def write_file(
 
 
 def _cannot_write(path: Path, error: OSError) -> FileError:
-    problem = f"cannot be written: {error.strerror}"
+    problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
     return FileError(path, problem, hint="choose another path with -o")
 
 

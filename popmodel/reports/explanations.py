@@ -87,7 +87,8 @@ def records(document: Document) -> list[Record]:
 
 def _list(document: Document) -> list[Section]:
     """The pages; with everything also families and terms."""
-    pages = Facts(tuple((page["page"], page["title"]) for page in document["pages"]))
+    rows = tuple((page["page"], page["title"]) for page in document["pages"])
+    pages, others = Facts(rows[:_PAGES], "pages"), Facts(rows[_PAGES:], "pages")
     families: list[Section] = [
         (
             Heading(f"{family['family']}: {family['title']}"),
@@ -106,8 +107,11 @@ def _list(document: Document) -> list[Section]:
     keys = "popmodel docs grammar: the keys of signatures"
     return [
         (NoteBlock("popmodel docs NAME shows a page or explains a name on a screen:"), pages),
-        (folded((*families, *terms, notes((keys,)))),),
+        (folded(((others,), *families, *terms, notes((keys,)))),),
     ]
+
+
+_PAGES = 20  # those that a screen has room for
 
 
 def _family(family: Entry) -> list[Section]:

@@ -62,7 +62,7 @@ def save_text(
     try:
         write_bytes(Path(path), text.encode(), read=read)
     except OSError as error:
-        problem = f"cannot be written: {error.strerror}"
+        problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
         raise FileError(path, problem, hint="choose another path") from error
 
 

@@ -95,7 +95,7 @@ def test_a_command_replaces_its_own_file_and_hands_the_program_nothing(
 def test_commands_on_pages_can_be_pasted(popmodel: Call, trace: str) -> None:
     assert popmodel("metrics", trace, "-o", "a page.html")[0] == 0
     text = Path("a page.html").read_text()
-    (shown,) = re.findall(r'aria-label="Command of result 1">(.*?)</pre>', unfolded(text))
+    (shown,) = re.findall(r'aria-label="Command">(.*?)</pre>', unfolded(text))
     words = shlex.split(html.unescape(shown))
     assert words == ["popmodel", "metrics", trace, "-o", "a page.html", "--force"]
     assert popmodel(*words[1:])[0] == 0

@@ -292,7 +292,11 @@ def test_a_calibrated_file_knows_its_runs(popmodel: Call, tmp_path: Path) -> Non
             3,
             "error of 8 x 8 is 0.8007, more than 0.01; error of 16 x 4 is ",
         ),
-        (["eror > 1%"], 2, "unknown value 'eror'\nhint: did you mean error"),
+        (
+            ["eror > 1%"],
+            2,
+            "--fail-if 'eror > 0.01': unknown value 'eror'\nhint: did you mean error",
+        ),
     ],
 )
 def test_errors_and_coverage_have_limits(

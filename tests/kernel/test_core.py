@@ -19,8 +19,10 @@ import sys
 sys.meta_path = [one for one in sys.meta_path if "editable" not in type(one).__module__]
 sys.path.insert(0, "")
 """
-IN_PYTHON = f"{WITHOUT_EDITABLE}\nimport popmodel\npopmodel.metrics"
-AS_COMMAND = f"{WITHOUT_EDITABLE}\nfrom popmodel.cli import main\nsys.exit(main(['info', 'x.prv']))"
+IN_PYTHON = f"{WITHOUT_EDITABLE}\nimport popmodel\npopmodel.metrics('x.prv')"
+AS_COMMAND = (
+    f"{WITHOUT_EDITABLE}\nfrom popmodel.cli import main\nsys.exit(main(['metrics', 'x.prv']))"
+)
 
 
 @pytest.fixture

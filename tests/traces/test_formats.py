@@ -99,10 +99,10 @@ def test_formats_of_other_tools_have_their_names(
     path = tmp_path / name
     path.write_bytes(text)
     if not text.startswith(b"\x1f\x8b"):  # what is no whole gzip file is damaged
-        for reader in (read, popmodel.metrics, popmodel.project, popmodel.report):
-            if reader is popmodel.project and text.startswith(b"["):
+        for reader in (read, popmodel.metrics, popmodel.predict, popmodel.report):
+            if reader is popmodel.predict and text.startswith(b"["):
                 continue  # may be a list of runs
-            options = {"procs": 64} if reader is popmodel.project else {}
+            options = {"procs": 64} if reader is popmodel.predict else {}
             with pytest.raises(FileError) as caught:
                 reader(str(path), **options)
             assert caught.value.message.startswith(f"{path}: is {what}"), reader

@@ -10,10 +10,6 @@ from popmodel.base.errors import ReplayError
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.network.network import PRESETS
-from popmodel.reports import info as screen
-from popmodel.reports.renderers.markdown import markdown_lines
-from popmodel.reports.renderers.tables import Style
-from popmodel.reports.renderers.terminal import block_lines
 from popmodel.simulator import from_trace, replay
 from popmodel.traces import Trace, read
 from popmodel.traces.caveats import ABORTED, CUT, FULL, KILLED, describe_losses, losses
@@ -102,8 +98,6 @@ def test_info_says_it_first(tmp_path: Path) -> None:
     result = info(run(tmp_path, (1, 0, 6, KILLED)))
     text = "records lost: rank 1 from 6 s on (killed or crashed)"
     assert result["caveats"] == [text]
-    assert block_lines(screen.blocks(result), Style(80))[:2] == [text, ""]
-    assert markdown_lines(screen.blocks(result))[:2] == [text, ""]
 
 
 def test_a_replay_that_stops_names_the_rank_that_ended_early(tmp_path: Path) -> None:
