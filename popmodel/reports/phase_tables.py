@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.base.units import count, format_size, format_time, plural
@@ -107,7 +107,7 @@ def longest_first(document: Document) -> list[Phase]:
     names = [phase["name"].replace("MPI_", "") for phase in found]
     forms = [[_short(re.sub(_PLACE, "", name)) for name in names], list(map(_short, names)), names]
     often = [Counter(form) for form in forms]
-    named = []
+    named: list[Mapping[str, Any]] = []
     for at, phase in enumerate(found):
         own = (form[at] for form, times in zip(forms, often, strict=True) if times[form[at]] == 1)
         named.append({**phase, "name": next(own, names[at])})
@@ -286,7 +286,7 @@ def _calls(document: Document) -> Section:
         return ()
     step = any(use["per_iteration"] is not None for use in uses)
     timed = any(use["time"] is not None for use in uses)
-    columns = {
+    columns: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "per process": lambda use: _number(use["per_process"]),
         **({"per iteration": lambda use: _number(use["per_iteration"])} if step else {}),
         "computing": lambda use: _time(use["computing_before"]),

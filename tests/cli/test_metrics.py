@@ -256,7 +256,8 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
         ),
         (
             ["--fail-if", "load_balnce < 0.8"],
-            "--fail-if 'load_balnce < 0.8': unknown value 'load_balnce'\nhint: did you mean load_balance?",
+            "--fail-if 'load_balnce < 0.8': unknown value 'load_balnce'\n"
+            "hint: did you mean load_balance?",
         ),
         (
             ["--fail-under", "load_balance=0.8"],

@@ -295,7 +295,7 @@ def test_a_calibrated_file_knows_its_runs(popmodel: Call, tmp_path: Path) -> Non
         (
             ["eror > 1%"],
             2,
-            "--fail-if 'eror > 0.01': unknown value 'eror'\nhint: did you mean error",
+            "--fail-if 'eror > 0.01': unknown value 'eror'\nhint: did you mean error?",
         ),
     ],
 )
