@@ -117,7 +117,7 @@ def test_a_folder_that_does_not_exist_is_named(trace: str, popmodel: Call) -> No
     assert popmodel("inspect", trace, "-o", "no/out.json") == (
         1,
         "",
-        "popmodel: error: no/out.json: cannot be written: No such file or directory\n"
+        "popmodel: error: no/out.json: cannot be written: no such file or directory\n"
         "hint: choose another path with -o\n",
     )
 
@@ -147,7 +147,7 @@ def test_devices_are_written_directly(trace: str, popmodel: Call) -> None:
     assert Path("/dev/null").is_char_device()
     status, _, err = popmodel("inspect", trace, "-o", "/dev/full", "--format", "csv")
     assert status == 1
-    assert "/dev/full: cannot be written: No space left on device\n" in err
+    assert "/dev/full: cannot be written: no space left on device\n" in err
 
 
 def test_links_and_permissions_of_a_replaced_file_stay(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_too_long_is_one_error(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be written: File name too long"):
+    with pytest.raises(FileError, match="cannot be written: file name too long"):
         write_file(tmp_path / ("x" * 300), "x", force=False)
 
 
