@@ -36,6 +36,7 @@ EXAMPLES = (
     "popmodel inspect run.prv --format json | jq .structure.period",
 )
 FORMATS = DRAWN
+CONDITIONS = True
 PARTS = ("info", "structure", "phases", "communication")
 
 
