@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from popmodel.base.errors import PopmodelError, UsageError, did_you_mean
@@ -740,6 +739,8 @@ def _fitted(
 
 def _left_out_run(row: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration as measured and as predicted from the others."""
+    from statistics import median
+
     values = "".join(f", {name}={value:g}" for name, value in row["parameters"].items())
     return {
         "run": f"{row['processes']} x {row['threads']}{values}",

@@ -27,6 +27,7 @@ from popmodel.base.documents import (
     WholeShape,
 )
 from popmodel.base.errors import FileError
+from popmodel.base.values import cut
 from popmodel.machines.parameter import TIERS, is_free
 from popmodel.machines.quantity import Quantity, read_quantity
 from popmodel.machines.register import BY_CORES, REGISTER
@@ -271,7 +272,8 @@ def _check_counts(document: Mapping[str, Any], name: str, path: str) -> None:
     for entry in table:
         if not _NUMBER.fullmatch(entry):
             raise ProfileError(
-                path, f"{name}.{entry}: the key must be a number of active cores, such as 1"
+                path,
+                f"{name}.{cut(entry, 40)}: the key must be a number of active cores, such as 1",
             )
     if not table:
         raise ProfileError(path, f"{name} must not be empty")
@@ -286,7 +288,7 @@ def _check_pairs(document: Mapping[str, Any], path: str) -> None:
         if pair is None or pair[1] == pair[2] or max(map(int, pair.groups())) >= domains:
             raise ProfileError(
                 path,
-                f"memory.remote.{name}: the key must be two of the memory domains of a node, such "
+                f"memory.remote.{cut(name, 40)}: the key must be two of the memory domains of a node, such "
                 f"as 0-1 (topology.domains is {domains})",
             )
 
@@ -297,10 +299,10 @@ def _check_constructs(document: Mapping[str, Any], path: str) -> None:
         if len(threads) != len(seconds):
             raise ProfileError(
                 path,
-                f"openmp.{name} has {len(threads)} entries in T but {len(seconds)} in seconds",
+                f"openmp.{cut(name, 40)} has {len(threads)} entries in T but {len(seconds)} in seconds",
             )
         if any(b <= a for a, b in itertools.pairwise(threads)):
-            raise ProfileError(path, f"openmp.{name}.T must increase")
+            raise ProfileError(path, f"openmp.{cut(name, 40)}.T must increase")
 
 
 def _check_tier(

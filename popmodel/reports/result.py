@@ -12,9 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from popmodel.base import provenance
 from popmodel.base.errors import FileError, PopmodelError, UsageError, did_you_mean
-from popmodel.base.files import write_bytes
 from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
@@ -59,6 +57,8 @@ def save_text(
     path: str | os.PathLike[str], text: str, read: Callable[[Path], object] | None = None
 ) -> None:
     """Write a text to a file, replacing an existing one."""
+    from popmodel.base.files import write_bytes
+
     try:
         write_bytes(Path(path), text.encode(), read=read)
     except OSError as error:
@@ -170,6 +170,8 @@ class Result(ABC):
 
     def _stamped(self) -> dict[str, Any]:
         """The document with where it comes from."""
+        from popmodel.base import provenance
+
         found = provenance.stamped(self.shown_document(), (), filter(os.path.isfile, self.files))
         command = f"popmodel.{type(self).__module__.rpartition('.')[2]}() in Python"
         return {**found, "provenance": {**found["provenance"], "command": command}}

@@ -220,7 +220,7 @@ def test_a_threshold_is_checked_although_the_reader_went_away(
         os.close(write)
     assert finished.returncode == 3
     (line,) = finished.stderr.splitlines()
-    assert line.startswith("popmodel: error: mpi.load_balance of two is 0.875, less than 0.99")
+    assert line.startswith("popmodel: error: mpi.load_balance is 0.875, less than 0.99")
 
 
 @pytest.mark.long

@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(trace: str, shell: Shell) 
     finished = shell(*command, preexec_fn=limit)
     assert finished.returncode == 1
     assert finished.stderr == (
-        "popmodel: error: out.json: cannot be written: File too large\n"
+        "popmodel: error: out.json: cannot be written: file too large\n"
         "hint: choose another path with -o\n"
     )
     assert Path("out.json").read_text() == "precious"
