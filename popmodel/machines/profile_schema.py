@@ -288,8 +288,8 @@ def _check_pairs(document: Mapping[str, Any], path: str) -> None:
         if pair is None or pair[1] == pair[2] or max(map(int, pair.groups())) >= domains:
             raise ProfileError(
                 path,
-                f"memory.remote.{cut(name, 40)}: the key must be two of the memory domains of a node, such "
-                f"as 0-1 (topology.domains is {domains})",
+                f"memory.remote.{cut(name, 40)}: the key must be two of the memory domains of a node, "
+                f"such as 0-1 (topology.domains is {domains})",
             )
 
 
@@ -299,7 +299,8 @@ def _check_constructs(document: Mapping[str, Any], path: str) -> None:
         if len(threads) != len(seconds):
             raise ProfileError(
                 path,
-                f"openmp.{cut(name, 40)} has {len(threads)} entries in T but {len(seconds)} in seconds",
+                f"openmp.{cut(name, 40)} has {len(threads)} entries in T but {len(seconds)} in "
+                "seconds",
             )
         if any(b <= a for a, b in itertools.pairwise(threads)):
             raise ProfileError(path, f"openmp.{cut(name, 40)}.T must increase")
