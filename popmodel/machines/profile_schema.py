@@ -288,7 +288,7 @@ def _check_pairs(document: Mapping[str, Any], path: str) -> None:
         if pair is None or pair[1] == pair[2] or max(map(int, pair.groups())) >= domains:
             raise ProfileError(
                 path,
-                f"memory.remote.{cut(name, 40)}: the key must be two of the memory domains of a node, "
+                f"memory.remote.{cut(name, 40)}: the key must be two memory domains of a node, "
                 f"such as 0-1 (topology.domains is {domains})",
             )
 
