@@ -13,7 +13,7 @@ import pytest
 
 import popmodel
 from popmodel.cli import main
-from popmodel.cli.app import RENAMED, VERBS
+from popmodel.cli.app import GROUPS, RENAMED, VERBS
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACE = str(ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz")
@@ -57,6 +57,13 @@ def test_a_verb_is_a_function_in_python_and_explains_itself_with_examples(verb: 
     status, out, _ = called(verb, "--help")
     assert status == 0
     assert "Examples:" in out
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_list_of_verbs_says_what_their_help_begins_with(verb: str) -> None:
+    (listed,) = [verbs[verb] for verbs in GROUPS.values() if verb in verbs]
+    words = " ".join(called(verb, "--help")[1].split())
+    assert listed.removesuffix(".") in words
 
 
 @pytest.mark.parametrize("old", sorted(RENAMED))

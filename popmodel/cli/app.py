@@ -17,13 +17,28 @@ from typer.main import get_command
 
 from popmodel._version import __version__
 from popmodel.base.errors import UsageError, did_you_mean
-from popmodel.cli.command import command_of, summary
 
 GROUPS = {
-    "Understand a run": ("trace", "metrics", "inspect", "whatif", "report"),
-    "Predict a run": ("machine", "signature", "predict", "validate", "study"),
-    "Around it": ("convert", "docs"),
+    "Understand a run": {
+        "trace": "Run a program and record a trace.",
+        "metrics": "Compute the POP efficiencies of runs.",
+        "inspect": "Show what a run does: iterations, phases, communication.",
+        "whatif": "Tell what another network, node or faster region would change.",
+        "report": "Write what is known of some runs as one HTML file, which needs no network.",
+    },
+    "Predict a run": {
+        "machine": "Measure this machine; show, compare or check profiles.",
+        "signature": "Find, show and check what a program does.",
+        "predict": "Predict a run, or all splits of some cores, with 90 % intervals.",
+        "validate": "Compare predictions with measured runs.",
+        "study": "Find the best split for a program by a few small runs.",
+    },
+    "Around it": {
+        "convert": "Write a trace as a program or as a timeline, or runs as a table.",
+        "docs": "Show a page of the documentation, or explain a name on a screen.",
+    },
 }
+"""The verbs with the first sentences of their help: to list them, none has to be imported."""
 VERBS = tuple(verb for verbs in GROUPS.values() for verb in verbs)
 """In the order of the help.
 
@@ -117,7 +132,7 @@ class Verbs(TyperGroup):
         width = max(map(len, VERBS))  # all groups stand in line
         for title, verbs in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), _summary(name)) for name in verbs])
+                formatter.write_dl([(name.ljust(width), text) for name, text in verbs.items()])
 
 
 class ActionGroup(TyperGroup):
@@ -147,6 +162,8 @@ class ActionGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (typer's signature)
         """Write what each action does, as a whole: click's own list cuts it."""
+        from popmodel.cli.command import summary
+
         actions = import_module(f"popmodel.cli.{self.name}").ACTIONS
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary(function)) for name, function in actions.items()])
@@ -158,6 +175,8 @@ _HELP = ("-h", "--help")
 @cache
 def _command(verb: str, width: int, completing: bool) -> Any:
     """A verb as typer's command; to make it takes several times as long as a short call."""
+    from popmodel.cli.command import command_of
+
     module = import_module(f"popmodel.cli.{verb}")
     examples = _examples(module.EXAMPLES, width)
     actions: dict[str, Any] = module.ACTIONS if hasattr(module, "SUMMARY") else {}
@@ -195,14 +214,6 @@ def _settings(module: Any, action: str) -> dict[str, Any]:
     """What a module says of its commands, and of one action where it tells them apart."""
     said = vars(module)
     return {**said, **said.get("OF_ACTION", {}).get(action, {})}
-
-
-def _summary(verb: str) -> str:
-    """What a verb does: the first sentence of its help, read without building its options."""
-    module = import_module(f"popmodel.cli.{verb}")
-    if hasattr(module, "SUMMARY"):
-        return str(module.SUMMARY).partition("\n")[0]
-    return summary(getattr(module, verb, None) or module.command)
 
 
 def _often(times: int) -> str:
