@@ -195,10 +195,9 @@ def _command(verb: str, width: int, completing: bool) -> Any:
             single.command(name, cls=cls, epilog=_examples(own, width))(made)
             marks[name] = made.marks  # type: ignore[attr-defined]
     else:
-        function = getattr(module, verb, None)
-        made = module.command if function is None else command_of(function, vars(module))
+        made = command_of(getattr(module, verb), vars(module))
         single.command(verb, cls=cls, epilog=examples)(made)
-        marks[verb] = getattr(made, "marks", {})
+        marks[verb] = made.marks  # type: ignore[attr-defined]
     command = get_command(single)
     if completing:
         from popmodel.cli.completion import attach

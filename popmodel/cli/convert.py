@@ -14,7 +14,7 @@ from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.cli.command import argument, flag, option
 from popmodel.cli.completion import TABLES, TRACES
-from popmodel.cli.parameters import APPLICATION, FLOP_RATE, FOA, FROM_START, REGION, WINDOW
+from popmodel.cli.options import APPLICATION, FLOP_RATE, FOA, FROM_START, REGION, WINDOW
 from popmodel.reports.result import Result, save_text
 
 if TYPE_CHECKING:

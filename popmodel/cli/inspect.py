@@ -9,7 +9,7 @@ from popmodel.base.plain import document
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import cut, dataclass
 from popmodel.cli.command import option
-from popmodel.cli.parameters import (
+from popmodel.cli.options import (
     APPLICATION,
     FLOP_RATE,
     FOA,

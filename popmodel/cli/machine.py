@@ -14,8 +14,7 @@ from popmodel.base.plain import document, plain
 from popmodel.base.values import dataclass
 from popmodel.cli.command import argument, flag, option
 from popmodel.cli.completion import machine_presets
-from popmodel.cli.options import whole_number
-from popmodel.cli.parameters import one_of
+from popmodel.cli.options import one_of, whole_number
 from popmodel.cli.streams import remark, suggest, warn_of_packaged, write_out
 from popmodel.reports.result import Result, ResultValue
 

@@ -14,7 +14,7 @@ from popmodel.base.units import format_time, plural, team
 from popmodel.base.values import cut, dataclass
 from popmodel.cli.command import argument, option
 from popmodel.cli.completion import TRACES, family_names
-from popmodel.cli.parameters import (
+from popmodel.cli.options import (
     APPLICATION,
     FOA,
     FROM_START,

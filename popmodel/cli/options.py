@@ -1,12 +1,15 @@
-"""Readers of the texts that options are given as."""
+"""Options that several verbs share, each declared once, and readers of the texts that they have."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.base.units import parse_flop_rate, parse_size
+from popmodel.cli.command import Read, argument, flag, option
+from popmodel.cli.completion import TRACES, machine_presets, signature_parameters, spread_names
 
 
 def choice(option: str, text: str, choices: Sequence[str]) -> str:
@@ -34,14 +37,29 @@ def whole_numbers(option: str, text: str) -> list[int]:
     return [whole_number(option, part) for part in text.split(",")]
 
 
-def size(option: str, text: str) -> float:
-    """Bytes, of a size such as ``2GiB``."""
-    from popmodel.base.units import parse_size
+def one_of(choices: Sequence[str]) -> Read:
+    """Read one of some words."""
 
-    try:
-        return parse_size(text)
-    except UsageError as error:
-        raise UsageError(f"{option}: {error.message}", error.hint) from None
+    def read(option: str, text: str) -> str:
+        return choice(option, text, choices)
+
+    return read
+
+
+def quantity(parse: Callable[[str], float]) -> Read:
+    """Read a quantity with a unit; messages begin with the option."""
+
+    def read(option: str, text: str) -> float:
+        try:
+            return parse(text)
+        except UsageError as error:
+            raise UsageError(f"{option}: {error.message}", error.hint) from None
+
+    return read
+
+
+size = quantity(parse_size)
+"""Bytes, of a size such as ``2GiB``."""
 
 
 def fraction(text: str) -> float:
@@ -58,11 +76,6 @@ def number_of(text: str) -> float:
         return math.nan
 
 
-def settings(texts: Sequence[str], option: str = "--set") -> dict[str, float]:
-    """The values that ``--set``, or another option like it, gives."""
-    return _settings(option, texts)
-
-
 def split_and_settings(option: str, text: str) -> tuple[int, int, dict[str, float]]:
     """A run as ``PxT`` or ``PxT,NAME=VALUE,...``: processes, threads, and parameters."""
     split, *rest = text.split(",")
@@ -72,10 +85,11 @@ def split_and_settings(option: str, text: str) -> tuple[int, int, dict[str, floa
             f"{option} {text}: '{split}' must be PROCESSESxTHREADS",
             f"try {option} 1x1, or {option} 1x1,N=256",
         )
-    return int(match[1]), int(match[2]), _settings(option, rest)
+    return int(match[1]), int(match[2]), settings(option, rest)
 
 
-def _settings(option: str, texts: Sequence[str]) -> dict[str, float]:
+def settings(option: str, texts: Sequence[str]) -> dict[str, float]:
+    """The values that ``--set``, or another option like it, gives."""
     found: dict[str, float] = {}
     for text in texts:
         name, sign, number = (part.strip() for part in text.partition("="))
@@ -87,16 +101,14 @@ def _settings(option: str, texts: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def spreads(text: str | None) -> dict[str, float]:
+def spreads(option: str, text: str) -> dict[str, float]:
     """The spreads that ``--imbalance`` gives."""
-    if text is None:
-        return {}
     from popmodel.model.scale_factors import SPREADS
 
     found: dict[str, float] = {}
     for part in text.split(","):
         name, sign, number = (word.strip() for word in part.partition("="))
-        what = f"--imbalance {part.strip()}"
+        what = f"{option} {part.strip()}"
         if not sign:
             raise UsageError(f"{what}: value missing", "write NAME=CV, such as persistent=0.05")
         if name not in SPREADS:
@@ -119,3 +131,86 @@ def _number(number: str, where: str) -> float:
         hint = "give the option once for each NAME=VALUE" if several else "try N=4096"
         raise UsageError(f"{where}: must be a number, not '{number}'", hint)
     return value
+
+
+TRACE = argument("TRACE", "A trace (.prv, .ti, .dim, .goal, or with .gz).", complete=TRACES)
+RUN = argument(
+    "TRACE",
+    "A trace (.prv, .ti, .dim, .goal, or with .gz), or a signature (.toml).",
+    complete=(*TRACES, ".toml"),
+)
+APPLICATION = option("N", "Number of the application in the trace.", whole_number)
+WINDOW = option(
+    "BEGIN:END",
+    "Analyse a window of time, for example 1.5s:3s, :2s or 500ms:. Times count from the first "
+    "record of the trace; plain numbers are seconds.",
+)
+REGION = option(
+    "NAME",
+    "Analyse all occurrences of a region, joined together: a user region or a parallel region.",
+)
+FROM_START = flag(
+    "Analyse the whole run, or all of a region. Default: from the end of MPI_Init to the start of "
+    "MPI_Finalize."
+)
+FOA = option(
+    "auto|A:B|iterations=A:B",
+    "Focus of analysis: auto for a few representative iterations, times such as 0.8s:1.2s, or "
+    "iterations such as iterations=10:20 (from 1; see popmodel inspect).",
+)
+FLOP_RATE = option(
+    "RATE",
+    "Flop per second of one process, for example 1Gflop/s: what traces of SimGrid SMPI, which give "
+    "computation in flop, need.",
+    quantity(parse_flop_rate),
+)
+MACHINE = option(
+    "FILE",
+    "Machine profile: a file (.json) or the name of a preset. Default: the preset sandybridge-fdr.",
+    complete=(machine_presets, ".json"),
+)
+SET = option(
+    "NAME=VALUE",
+    "Set a parameter of the application. Can be repeated.",
+    settings,
+    name="--set",
+    several=True,
+    complete=(signature_parameters,),
+)
+NODES = option(
+    "N",
+    "Distribute the processes evenly over N nodes, which may exceed those of the profile. Default: "
+    "as few as possible.",
+    whole_number,
+)
+CORES_PER_NODE = option("C", "Use at most C cores of each node. Default: all.", whole_number)
+CORES = option("N[,N...]", "Cores to split into processes and threads.", whole_numbers)
+MAX_MEMORY = option("SIZE", "Memory limit per process.", size)
+
+
+def binding(option: str, text: str) -> str:
+    """Read how threads are bound."""
+    from popmodel.model.run.placement import BINDS
+
+    return choice(option, text, BINDS)
+
+
+IMBALANCE = option(
+    "NAME=CV,...",
+    "Set how much the work of processes differs (coefficient of variation): persistent (the same "
+    "process is slow in every step) or transient (another one in every step).",
+    spreads,
+    complete=(spread_names,),
+)
+BIND = option(
+    "close|spread|none",
+    "Where the threads of a process are: next to each other, as far apart as its cores allow, or "
+    "bound to nothing.",
+    binding,
+)
+SCALING = option(
+    "auto|strong|weak",
+    "Whether all runs do the same work (strong) or the work grows with the cores (weak); auto: "
+    "detect it.",
+    one_of(("auto", "strong", "weak")),
+)

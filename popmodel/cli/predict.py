@@ -20,8 +20,7 @@ from popmodel.cli.completion import (
     metric_ids,
     what_if_factors,
 )
-from popmodel.cli.options import choice, fraction, number_of, split_and_settings, whole_number
-from popmodel.cli.parameters import (
+from popmodel.cli.options import (
     BIND,
     CORES,
     CORES_PER_NODE,
@@ -35,6 +34,11 @@ from popmodel.cli.parameters import (
     SCALING,
     SET,
     WINDOW,
+    choice,
+    fraction,
+    number_of,
+    split_and_settings,
+    whole_number,
 )
 from popmodel.reports.formats import DRAWN
 from popmodel.reports.result import Result, ResultValue

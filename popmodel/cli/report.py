@@ -12,7 +12,7 @@ from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.units import plural
 from popmodel.base.values import cut, dataclass
 from popmodel.cli.command import argument, option
-from popmodel.cli.parameters import CORES, FOA, FROM_START, REGION, SET, WINDOW
+from popmodel.cli.options import CORES, FOA, FROM_START, REGION, SET, WINDOW
 from popmodel.reports import formats
 from popmodel.reports.result import Result, save_text
 

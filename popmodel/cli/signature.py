@@ -16,8 +16,7 @@ from popmodel.base.units import plural
 from popmodel.base.values import cut, dataclass
 from popmodel.cli.command import argument, flag, option
 from popmodel.cli.completion import TABLES, TRACES, bundled_signatures
-from popmodel.cli.options import whole_numbers
-from popmodel.cli.parameters import (
+from popmodel.cli.options import (
     APPLICATION,
     BIND,
     CORES_PER_NODE,
@@ -30,6 +29,7 @@ from popmodel.cli.parameters import (
     SET,
     WINDOW,
     one_of,
+    whole_numbers,
 )
 from popmodel.reports import formats
 from popmodel.reports.result import Result, ResultValue, save_text

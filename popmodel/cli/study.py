@@ -13,8 +13,7 @@ from popmodel.base.units import parse_time
 from popmodel.base.values import cut, dataclass
 from popmodel.cli.app import Verb
 from popmodel.cli.command import argument, flag, option
-from popmodel.cli.options import number_of, settings, whole_number
-from popmodel.cli.parameters import CORES, one_of
+from popmodel.cli.options import CORES, number_of, one_of, settings, whole_number
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:

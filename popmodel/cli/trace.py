@@ -15,8 +15,7 @@ from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.cli.app import Verb
 from popmodel.cli.command import argument, flag, option
-from popmodel.cli.options import choice, size, whole_number
-from popmodel.cli.parameters import one_of
+from popmodel.cli.options import choice, one_of, size, whole_number
 from popmodel.cli.streams import remark, warn_of_packaged, write_out
 from popmodel.reports.result import Result, ResultValue
 

@@ -11,7 +11,7 @@ from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.cli.command import argument, flag, option
 from popmodel.cli.completion import TABLES, TRACES, bundled_signatures, family_names
-from popmodel.cli.parameters import (
+from popmodel.cli.options import (
     BIND,
     CORES_PER_NODE,
     FOA,

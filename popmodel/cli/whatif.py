@@ -19,8 +19,7 @@ from popmodel.cli.completion import (
     machine_presets,
     network_names,
 )
-from popmodel.cli.options import whole_number
-from popmodel.cli.parameters import (
+from popmodel.cli.options import (
     APPLICATION,
     FLOP_RATE,
     FOA,
@@ -30,6 +29,7 @@ from popmodel.cli.parameters import (
     SET,
     WINDOW,
     one_of,
+    whole_number,
 )
 from popmodel.network.network import PRESETS, READINGS, describe
 from popmodel.reports.formats import HTML, NAMES

@@ -51,6 +51,8 @@ UNROLLED = 12
 
 _FREE = ("simd", "master", "masked", "section", "threadprivate", "declare", "end")
 """Directives that take no time of their own."""
+_COMPUTING = ("simd", "atomic", "critical")
+"""Directives that leave a loop one of plain computing."""
 
 
 class Interpreter(SymbolicEvaluation):
@@ -63,7 +65,6 @@ class Interpreter(SymbolicEvaluation):
     def has_messages(self, function: SourceFunction) -> bool:
         """Whether a function sends messages or has directives, calls included."""
         if function.key not in self._messages:
-            self._messages[function.key] = False  # while it is found out: it may call itself
             self._messages[function.key] = not self._is_plain(function.body)
         return self._messages[function.key]
 
@@ -413,27 +414,25 @@ class Interpreter(SymbolicEvaluation):
         return changed
 
     def _is_plain(self, body: Body) -> bool:
-        """Whether statements only compute: no message, no directive of OpenMP."""
-        return not any(map(self._has_events, body))
-
-    def _has_events(self, part: Any) -> bool:
-        """Whether a statement or expression contains a message or a directive, calls included."""
-        if isinstance(part, Directive):
-            return not part.text.startswith(("simd", "atomic", "critical")) or any(
-                map(self._has_events, part.body)
-            )
-        if isinstance(part, Invocation):
-            if part.name.startswith("MPI_") and part.name not in ("MPI_Wtime", "MPI_Abort"):
-                return True
-            function = self.program.functions.get(part.key)
-            if function is not None and self.has_messages(function):
-                return True
-            return any(map(self._has_events, part.arguments))
-        if isinstance(part, tuple) and not isinstance(
-            part, (SourceType, SourcePlace, Literal, Variable)
-        ):
-            return any(self._has_events(one) for one in part if isinstance(one, tuple))
-        return False
+        """Whether statements only compute: no message, no directive of OpenMP, calls included."""
+        called: set[str] = set()
+        waiting: list[Any] = list(body)
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Directive) and not part.text.startswith(_COMPUTING):
+                return False
+            if isinstance(part, Invocation):
+                if part.name.startswith("MPI_") and part.name not in ("MPI_Wtime", "MPI_Abort"):
+                    return False
+                function = self.program.functions.get(part.key)
+                if function is not None and part.key not in called:
+                    called.add(part.key)
+                    waiting += function.body
+            if isinstance(part, tuple) and not isinstance(
+                part, (SourceType, SourcePlace, Literal, Variable)
+            ):
+                waiting += [one for one in part if isinstance(one, tuple)]
+        return True
 
     # Directives
 
