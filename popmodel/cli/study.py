@@ -151,10 +151,6 @@ def _values(name: str, texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
     return found
 
 
-def _target(name: str, texts: Sequence[str]) -> dict[str, float]:
-    return settings(texts, name)
-
-
 def study(
     command: Annotated[
         str | Sequence[str],
@@ -183,7 +179,7 @@ def study(
         option(
             "NAME=VALUE",
             "Value of a parameter to predict. Default: the last one of --set. Can be repeated.",
-            _target,
+            settings,
             several=True,
         ),
     ] = None,
