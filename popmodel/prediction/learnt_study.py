@@ -45,6 +45,7 @@ DISTURBED = 2.0
 """A measured time off the model by more than this factor is disturbed, or of another machine."""
 WAITED = 0.1
 """Share of the time waiting for CPUs, from which a run is disturbed."""
+_NEARER = 4.0  # times as much tell errors of a run that is nearer by a doubling
 _UNTESTED = 0.1  # error, as a logarithm, of a candidate that nothing tests
 _ALIKE, _UNLIKE = 0.05, 0.2  # errors that tell candidates apart: at least, at most, and
 _TOLERANCE = 1.5  # in between so many times those of the best one
@@ -298,7 +299,8 @@ class WholeProgram:
         centers = np.array([parts + gap, by_law, plain])
         left_out = np.abs(np.log([one.run.left_out or math.nan for one in anchors]))
         errors = np.vstack([np.maximum(left_out, np.abs(gaps - gap)), tested])
-        rms = np.sqrt(np.mean(np.where(np.isnan(errors), _UNTESTED, errors) ** 2, axis=1))
+        squares = np.where(np.isnan(errors), _UNTESTED, errors) ** 2
+        rms = np.sqrt(np.average(squares, axis=1, weights=_NEARER**-far))
         outside = self.outside(parameters)
         distance = max(abs(math.log2(placement.cores / base.cores)), 1.0)
         deviations = np.maximum(rms, _LEAST) * distance**_GROWTH
@@ -340,7 +342,7 @@ class WholeProgram:
         if len(names) != 1:
             return 0.0
         (name,) = names
-        bends = []
+        bends, sure = [], []  # a split whose repeats differ tells less
         for split in {(anchor.run.processes, anchor.run.threads) for anchor in self._quiet}:
             logs: dict[float, list[tuple[float, float]]] = {}
             for anchor, there in zip(self._quiet, moved, strict=True):
@@ -360,7 +362,8 @@ class WholeProgram:
             apart = high + further * (high - low) - by_model
             noise = (1 + further) ** 2 * high_error + further**2 * low_error
             bends.append(max(float(apart**2 - noise), 0.0))
-        return math.sqrt(float(np.mean(bends))) if bends else 0.0
+            sure.append(1 / (noise + _LEAST**2))
+        return math.sqrt(float(np.average(bends, weights=sure))) if bends else 0.0
 
     def _moved(self, anchor: Anchor, study: Study) -> float:
         """The time of a run with other parameters: by its work; nan where it cannot have them."""
@@ -424,13 +427,14 @@ class WholeProgram:
         """The logarithm of the shortest time that makes sense.
 
         More work on the same cores is never faster than measured there, and a speed-up over a run
-        never above the ratio of the cores times what caches may bring. Runs whose threads waited
-        for CPUs say nothing of that.
+        on as many cores or fewer never above their ratio times what caches may bring. Runs on more
+        cores say nothing: they may be slow for what they share, or have more work. Neither do runs
+        whose threads waited for CPUs.
         """
-        known = np.isfinite(moved)
         quiet = [anchor for anchor in self._quiet if anchor.run.waited <= WAITED]
-        known &= bool(quiet)
-        cores = np.array([float(anchor.run.cores) for anchor in self._quiet])[known]
+        cores = np.array([float(anchor.run.cores) for anchor in self._quiet])
+        known = np.isfinite(moved) & (cores <= placement.cores) & bool(quiet)
+        cores = cores[known]
         area = moved[known] * cores
         gains = np.where(cores[:, None] < cores, area[:, None] / area, 0.0)
         least = float((area / max(SUPERLINEAR, gains.max(initial=0.0))).max(initial=0.0))
