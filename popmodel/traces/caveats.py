@@ -243,14 +243,15 @@ def caveats(trace: Trace, window: TraceFocus) -> tuple[str, ...]:
 
 
 def devices(trace: Trace) -> list[str]:
-    """Say which rows of the trace are of devices, and not analysed."""
-    if not trace.devices:
+    """Say which rows of the trace are of devices, and are no threads."""
+    found = (trace.whole or trace).devices
+    rows = (*found.names, *found.left_out)
+    if not rows:
         return []
-    shown = ", ".join(trace.devices[:_NAMED]) + (", ..." if len(trace.devices) > _NAMED else "")
-    rows = plural(len(trace.devices), "row is", "rows are")
-    return [
-        f"{rows} left out, as streams of GPUs are no threads ({shown}): all else is of the host"
-    ]
+    shown = ", ".join(rows[:_NAMED]) + (", ..." if len(rows) > _NAMED else "")
+    number = plural(len(rows), "row is", "rows are")
+    of_devices = plural(len(found.devices), "device")
+    return [f"{number} of {of_devices}, not threads ({shown}): threads are those of the host"]
 
 
 def untraced(trace: Trace) -> list[str]:

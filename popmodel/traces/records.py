@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.traces.device_rows import DeviceRows
 from popmodel.traces.intervals import Instants, Intervals, Spans
 from popmodel.traces.regions import Occurrences
 from popmodel.traces.tables import EventTable, MessageTable, States, take
@@ -134,6 +135,10 @@ class Records(ABC):
         """Regions that users mark in their programs."""
         return Occurrences((), *np.empty((4, 0), np.int64))
 
+    def devices(self) -> DeviceRows:
+        """Streams of devices such as GPUs, which are no locations, and calls to their runtime."""
+        return DeviceRows.none(self.locations)
+
     def lock_waits(self) -> Instants:
         """Time, ns, that a thread waited for locks in its running state since the row before."""
         return Instants.none(self.locations)
@@ -177,11 +182,12 @@ class RecordColumns(Records):
         others: Others | None = None,
         ends: NDArray[np.int64] | None = None,
         exact: Exact | None = None,
+        devices: DeviceRows | None = None,
     ) -> None:
         super().__init__(len(states.offsets) - 1)
         self._states, self._calls = states, calls
         self._messages, self._others, self._ends = messages, others, ends
-        self._exact = exact
+        self._exact, self._devices = exact, devices
 
     @property
     def states(self) -> States:
@@ -197,6 +203,9 @@ class RecordColumns(Records):
 
     def others(self) -> Others:
         return super().others() if self._others is None else self._others
+
+    def devices(self) -> DeviceRows:
+        return super().devices() if self._devices is None else self._devices
 
     def calls(self) -> CallTable:
         return self._calls

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from popmodel.traces.calls import CallTable
     from popmodel.traces.codes import Event
+    from popmodel.traces.device_rows import DeviceRows
     from popmodel.traces.intervals import Instants
     from popmodel.traces.records import OpenMP
     from popmodel.traces.regions import Occurrences
@@ -673,6 +674,9 @@ class WindowPart(Records):
 
     def user_regions(self) -> Occurrences:
         return user_regions(self._whole).cut(self._pieces)
+
+    def devices(self) -> DeviceRows:
+        return self._whole.devices.cut(self._pieces)
 
     def lock_waits(self) -> Instants:
         return self._whole.records.lock_waits().cut(self._pieces)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from popmodel.traces.calls import CallTable
     from popmodel.traces.codes import Event
+    from popmodel.traces.device_rows import DeviceRows
     from popmodel.traces.intervals import TracePieces
     from popmodel.traces.records import CallSites, Records
     from popmodel.traces.tables import Int32, Int64, MessageTable, States, TraceWarning
@@ -61,8 +62,6 @@ class Trace:
     # Time of the first record by the clock of the file, ns: what times of a trace are less than
     # those in its file.
     origin: int = 0
-    # Rows of the file that are left out because they are no threads: streams of GPUs.
-    devices: tuple[str, ...] = ()
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -98,6 +97,11 @@ class Trace:
     def messages(self) -> MessageTable:
         """Point-to-point messages; of a part of a run cut anew whenever it is asked for."""
         return self.records.messages
+
+    @property
+    def devices(self) -> DeviceRows:
+        """Streams of devices such as GPUs, which are no threads, and calls to their runtime."""
+        return self.derived("devices", lambda trace: trace.records.devices())
 
     def window(self, begin: int, end: int) -> Trace:
         """Return the part of the run between two times; see `popmodel.traces.selection.cut`."""

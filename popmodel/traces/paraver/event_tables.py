@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import numpy as np
 from popmodel.base.arrays import alike, among
 from popmodel.traces.codes import MARKS, Event
 from popmodel.traces.intervals import Instants, Spans
+from popmodel.traces.paraver.device_streams import call_types
 from popmodel.traces.paraver.events import (
     instants,
     kinds_of,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.traces.calls import CallTable
+    from popmodel.traces.device_rows import DeviceRows
     from popmodel.traces.intervals import Intervals
     from popmodel.traces.paraver.events import Selected
     from popmodel.traces.paraver.labels import Labels
@@ -82,11 +85,12 @@ class ParaverRecords(Records):
         labels: Labels,
         end: int,
         path: str,
+        devices: DeviceRows | None = None,
     ) -> None:
         super().__init__(len(states.offsets) - 1)
         self._states, self._events, self._messages = states, events, messages
         self.labels = labels
-        self._end, self._path = end, path
+        self._end, self._path, self._devices = end, path, devices
 
     @property
     def states(self) -> States:
@@ -241,6 +245,15 @@ class ParaverRecords(Records):
     def types(self) -> set[int]:
         """Types of events that occur: of most kinds a trace has none."""
         return types_of(self.events)
+
+    def devices(self) -> DeviceRows:
+        """Streams of devices; what threads call of the device's runtime ends with the run."""
+        if self._devices is None:
+            return super().devices()
+        types = call_types(self.labels, self.types)
+        calls, names = self._spans(self.events, select(self._having(*types), types), types)
+        named = [label or f"call {number}" for number, (_, label) in enumerate(names, start=1)]
+        return replace(self._devices, calls=calls, call_names=tuple(named))
 
     def _told(self, *types: int) -> Instants:
         (told,) = instants(self._having(*types), types)

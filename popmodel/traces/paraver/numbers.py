@@ -174,6 +174,21 @@ OPENMP_TYPES: Mapping[int, str] = {
 SHORT_OPENMP = range(60000, 60100)
 """Short numbers that newer Extrae versions give to events of OpenMP."""
 
+DEVICE_CALLS = (63000000, 63500000)
+"""Event types of calls of threads to the runtime of CUDA and HIP."""
+OPENCL_CALLS = range(64000001, 64099000)
+"""Event types of the calls of OpenCL, one for each; 1 begins it."""
+DEVICE_EVENTS = (
+    range(63000001, 63500000),  # CUDA
+    range(63500001, 64000000),  # HIP
+    range(64100000, 64300000),  # OpenCL: accelerators, their kernels
+)
+"""Event types that streams have; threads that call the device's runtime have others as well."""
+KERNELS, TRANSFERS, COLLECTIVES = (63000006, 63500006), (63000001, 63500001), (63000007,)
+"""Event types of what a stream does where it has no states (nsys2prv)."""
+COPIES = range(3, 7)
+"""Values of transfers that are copies from device to device, from it, to it, and memset."""
+
 COUNTERS: Mapping[Event, str] = {
     Event.INSTRUCTIONS: "PAPI_TOT_INS",
     Event.CYCLES: "PAPI_TOT_CYC",

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from popmodel.base.errors import TraceError, UsageError
 from popmodel.base.units import format_time
@@ -19,19 +18,13 @@ from popmodel.kernel import _kernel
 from popmodel.traces.codes import Event
 from popmodel.traces.paraver import columns
 from popmodel.traces.paraver.columns import ColumnFile, Spill, temporary_files
+from popmodel.traces.paraver.device_streams import device_rows, streams_of, without_devices
 from popmodel.traces.paraver.event_tables import ParaverRecords
 from popmodel.traces.paraver.events import select
 from popmodel.traces.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
 from popmodel.traces.paraver.numbers import NUMBERS
 from popmodel.traces.source import CHUNK, TraceSource, open_source
-from popmodel.traces.tables import (
-    EventTable,
-    Int64,
-    TraceWarning,
-    offsets_of,
-    part_of,
-    walk,
-)
+from popmodel.traces.tables import Int64, TraceWarning, offsets_of, part_of
 from popmodel.traces.trace import Trace
 
 LONGEST_HEADER = 1 << 26
@@ -96,14 +89,14 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     origin = scanner.first_time
     end = max(header.duration, scanner.last_time) - origin  # as Paraver does
     records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
-    device = _device_rows(names, records)
-    devices: tuple[str, ...] = ()
-    if device.any():
-        devices = _row_names(names, application, process_offsets, device)
-        process_offsets, arrays = _without_devices(shown, process_offsets, arrays, device)
-        node_of_location = node_of_location[~device]
-        records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
-        names = names and tuple(np.array(names, object)[~device])
+    of_device = device_rows(names, records)
+    if of_device.any():
+        rows = names or _numbered(application, task.threads)
+        devices = streams_of(records, of_device, rows, process_offsets, node_of_location)
+        process_offsets, arrays = without_devices(shown, process_offsets, arrays, of_device)
+        node_of_location = node_of_location[~of_device]
+        records = ParaverRecords(*columns.as_records(arrays), labels, end, shown, devices)
+        names = names and tuple(np.array(names, object)[~of_device])
     return Trace(
         path=shown,
         application=application,
@@ -124,7 +117,6 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
             *unnamed,
         ),
         origin=origin,
-        devices=devices,
     )
 
 
@@ -400,91 +392,13 @@ def read_names(
     return names[before : before + sum(header.applications[application - 1].threads)], []
 
 
-# Rows of devices, such as streams of GPUs: they are no threads of the program. Extrae and nsys2prv
-# give each stream a row behind those of the threads of its process. It has a name in the ``.row``
-# file; without one it is known by its events, which tell of nothing but kernels and transfers.
-
-_DEVICE_ROW = re.compile(
-    r"(CUDA|HIP|GPU|ROCM)-D\d+\.S\d+|OpenCL-\w+-CQ\d+|Metrics GPU", re.IGNORECASE
-)
-"""Names of rows: streams and command queues of Extrae, streams and counters of nsys2prv."""
-_DEVICE_EVENTS = (
-    range(63000001, 63500000),  # CUDA; 63000000 are the calls of the host
-    range(63500001, 64000000),  # HIP; 63500000 likewise
-    range(64100000, 64300000),  # OpenCL: accelerators, their kernels
-)
-"""Types of events that rows of devices have; threads that call the device have others as well."""
-
-
-def _device_rows(names: Sequence[str] | None, records: ParaverRecords) -> NDArray[np.bool_]:
-    """Whether each location is a row of a device: bool[L]."""
-    found = np.zeros(records.locations, bool)
-    if any(type_ in some for type_ in records.types for some in _DEVICE_EVENTS):
-        found = _have_no_others(records.events)
-    if names is not None:
-        found |= np.array([_DEVICE_ROW.match(name) is not None for name in names], bool)
-    return found
-
-
-def _have_no_others(events: EventTable) -> NDArray[np.bool_]:
-    """Whether locations have events, and only such as devices have."""
-    offsets, types = events.offsets, events.type
-    others = np.zeros(len(offsets) - 1, np.int64)
-    for block in walk(types):
-        other = np.ones(block.stop - block.start, bool)
-        for some in _DEVICE_EVENTS:
-            other &= (types[block] < some.start) | (types[block] >= some.stop)
-        passed = np.concatenate([[0], np.cumsum(other)])
-        bounds = np.clip(offsets, block.start, block.stop) - block.start
-        others += passed[bounds[1:]] - passed[bounds[:-1]]
-    found: NDArray[np.bool_] = (np.diff(offsets) > 0) & (others == 0)
-    return found
-
-
-def _row_names(
-    names: tuple[str, ...] | None, application: int, process_offsets: Int64, rows: NDArray[np.bool_]
-) -> tuple[str, ...]:
-    """Names of some locations; those without are numbered as Paraver does."""
-    chosen = np.flatnonzero(rows)
-    if names is not None:
-        return tuple(names[row] for row in chosen.tolist())
-    process = part_of(process_offsets, chosen)
-    thread = chosen - process_offsets[process]
+def _numbered(application: int, threads: Sequence[int]) -> tuple[str, ...]:
+    """Names of an application's threads as Paraver numbers them."""
     return tuple(
-        f"THREAD {application}.{p + 1}.{t + 1}"
-        for p, t in zip(process.tolist(), thread.tolist(), strict=True)
+        f"THREAD {application}.{process}.{thread}"
+        for process, count in enumerate(threads, start=1)
+        for thread in range(1, count + 1)
     )
-
-
-def _without_devices(
-    path: str, process_offsets: Int64, arrays: columns.Arrays, device: NDArray[np.bool_]
-) -> tuple[Int64, columns.Arrays]:
-    """Columns without some locations, in memory; messages to or from them go with them."""
-    kept = ~device
-    threads = np.diff(np.concatenate([[0], np.cumsum(kept)])[process_offsets])
-    if not threads.all():
-        raise TraceError(
-            path,
-            f"process {int(np.argmin(threads)) + 1} has rows of devices (streams of GPUs) only",
-            hint="popmodel analyses what processes do: trace their MPI calls as well",
-        )
-    made: columns.Arrays = {}
-    number = np.cumsum(kept, dtype=np.int32) - 1
-    for table, names in columns.SCHEMA.items():
-        offsets = arrays[f"{table}.offsets"]
-        rows = np.repeat(kept, np.diff(offsets))
-        if table == "messages":
-            rows &= kept[arrays["messages.receiver"]]
-        counts = np.concatenate([[0], np.cumsum(rows)])
-        made[f"{table}.offsets"] = offsets_of(np.diff(counts[offsets])[kept])
-        for name in names:
-            column = arrays[f"{table}.{name}"]
-            made[f"{table}.{name}"] = np.concatenate(
-                [column[:0], *(column[block][rows[block]] for block in walk(column))]
-            )
-    for end in ("sender", "receiver"):
-        made[f"messages.{end}"] = number[made[f"messages.{end}"]]
-    return offsets_of(threads), made
 
 
 # Warnings.

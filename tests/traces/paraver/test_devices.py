@@ -71,12 +71,12 @@ def test_a_run_with_streams_is_the_run_without(
     found = of(folder, run(threads, streams, names))
     expected = of(folder, run(threads, [0] * len(threads)))
     assert found.threads.tolist() == threads
-    assert len(found.devices) == sum(streams)
+    assert len(found.devices.names) == sum(streams)
     for table in ("states", "events", "messages", "calls"):
         assert found.to_dataframe(table).equals(expected.to_dataframe(table)), table
     if names is not None:
         assert found.names == tuple(name for name in names if name.startswith("THREAD"))
-        assert found.devices == tuple(name for name in names if not name.startswith("THREAD"))
+        assert found.devices.names == tuple(name for name in names if not name.startswith("THREAD"))
     (told,), (wanted,) = popmodel.metrics(found).runs, popmodel.metrics(expected).runs
     assert told.observables.useful.tolist() == wanted.observables.useful.tolist()
 
@@ -104,7 +104,7 @@ def test_rows_without_names_are_known_by_their_events(
     for pair in pairs:
         writer.event(0, 1, 100, [pair])
     found = of(tmp_path, writer)
-    assert found.devices == (("THREAD 1.1.2",) if is_device else ())
+    assert found.devices.names == (("THREAD 1.1.2",) if is_device else ())
     assert found.locations == 2 - is_device
 
 
@@ -112,8 +112,8 @@ def test_devices_are_named_first(tmp_path: Path) -> None:
     path = tmp_path / "x.prv"
     run([1, 1], [2, 2]).write(path)
     sentence = (
-        "4 rows are left out, as streams of GPUs are no threads "
-        "(THREAD 1.1.2, THREAD 1.1.3, THREAD 1.2.2, ...): all else is of the host"
+        "4 rows are of 2 devices, not threads "
+        "(THREAD 1.1.2, THREAD 1.1.3, THREAD 1.2.2, ...): threads are those of the host"
     )
     found = popmodel.inspect(path).to_dict()
     for part in ("info", "structure", "phases", "communication"):
