@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from popmodel.base.expressions.elementary import Value, maximum, numbers
+from popmodel.base.expressions.elementary import Value, maximum, some
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.machines.quantity import END, Quantity, Topology, around
@@ -106,7 +106,7 @@ def laws_of_split(
     found = {
         law.path: _factor(law, split, reach, drawn)
         for law, values in parts.items()
-        if any(numbers(value).any() for value in values)
+        if any(some(value) for value in values)
     }
     drawn_ones = {path: one for path, one in found.items() if one.scores is not None}
     return ModelForm(

@@ -11,7 +11,7 @@ import numpy as np
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.expressions import ExpressionError
-from popmodel.base.expressions.elementary import Value, numbers
+from popmodel.base.expressions.elementary import Value, numbers, some
 from popmodel.base.plain import fields_of
 from popmodel.base.units import format_size, plural
 from popmodel.base.values import dataclass
@@ -66,6 +66,7 @@ from popmodel.model.uncertainty import FORMS, Array, Draws, Estimate, estimate, 
 Factor = TypeVar("Factor")
 RUN_TO_RUN = "run to run"
 """What the scores of the noise between runs are called."""
+_KEPT = 4  # placements whose best estimate is kept
 _GROWTH = ("reference_processes", "growth_exponent")
 
 
@@ -111,7 +112,7 @@ class Study:
         self.calibration = _holding(signature.calibration, profile, self.quantities)
         self.has_mpi = signature.communicates
         self._measured = measured_ranges(profile)
-        self._best: tuple[Placement, ModelEvaluation] | None = None
+        self._best: dict[Placement, tuple[ModelEvaluation, Known]] = {}
 
     @property
     def included(self) -> tuple[str, ...]:
@@ -289,9 +290,20 @@ class Study:
 
     def best(self, placement: Placement) -> ModelEvaluation:
         """Evaluate the model at the best estimate, once for the questions about one split."""
-        if self._best is None or self._best[0] != placement:
-            self._best = placement, self.run(placement, self.sources(draws=0))
-        return self._best[1]
+        return self._evaluated(placement)[0]
+
+    def known(self, placement: Placement) -> Known:
+        """Items with their works at the best estimate, which no change of the program touches."""
+        return self._evaluated(placement)[1]
+
+    def _evaluated(self, placement: Placement) -> tuple[ModelEvaluation, Known]:
+        if placement not in self._best:
+            known: Known = {}
+            run = self.run(placement, self.sources(draws=0), known=known)
+            while len(self._best) >= _KEPT:
+                del self._best[next(iter(self._best))]
+            self._best[placement] = run, known
+        return self._best[placement]
 
     def replay(self, placement: Placement) -> ReplayAgreement:
         """Put a replay beside the closed form, both of the best estimate."""
@@ -510,7 +522,7 @@ def _named_by(path: str) -> frozenset[str]:
 
 def multithreading(work: RunWork, placement: Placement) -> Estimate | None:
     """Return e_mt of all parallel loops; None without any."""
-    if not numbers(work.parallel).any():
+    if not some(work.parallel):
         return None
     return estimate(
         openmp.multithreading_efficiency(work.single_thread, placement.threads, work.parallel)

@@ -22,8 +22,7 @@ from popmodel.model.run.work import RunWork
 from popmodel.model.scale_factors import GROUPS, REMEDIES
 from popmodel.model.scale_factors import factors as scale_factors
 from popmodel.model.signature.program import Signature, items, mapped
-from popmodel.model.study import ModelEvaluation, ReplayAgreement, Study, expand
-from popmodel.model.tree import Known
+from popmodel.model.study import ModelEvaluation, ReplayAgreement, Study, as_replayed, expand
 from popmodel.model.uncertainty import Draws, nominal
 
 # What of a program each loss comes from: its items one by one, and the imbalance of processes.
@@ -196,12 +195,9 @@ def remedies(
     agreement: ReplayAgreement | None = None,
 ) -> dict[str, float]:
     """Return the relative change of the runtime under each remedy that helps, the best first."""
-    same: Known = {}  # items that no change of the program touches
-
-    def changed(of: Study) -> ModelEvaluation:
-        return of.run(placement, of.sources(draws=0), agreement=agreement, known=same)
-
-    now = changed(study)
+    now = study.best(placement)
+    if agreement is not None:
+        now = as_replayed(placement, now, agreement.correction)
     before = nominal(now.modelled.runtime)
     found = {
         label: runtime / before - 1
@@ -210,7 +206,9 @@ def remedies(
     losing = {name for by_item in causes.values() for name in by_item}
     for label, signature in _programs(study.signature, losing, placement.threads):
         try:
-            run = changed(study.with_signature(signature))
+            changed = study.with_signature(signature)
+            drawn, known = changed.sources(draws=0), study.known(placement)
+            run = changed.run(placement, drawn, agreement=agreement, known=known)
         except PopmodelError:
             continue
         if run.machine.lacking <= now.machine.lacking:  # what is assumed costs nobody knows what

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_LENGTH", "Expression", "ExpressionError", "Takes", "parse"]
 
+_PLAIN = {float, int}
 MAX_EXPONENT = 64  # of a constant power: exact arithmetic on 9**9**9 would never end
 
 
@@ -50,33 +51,40 @@ class Expression:
     ) -> Any:
         """Compute the value for numbers, or elementwise for arrays that broadcast together."""
         if not self.names and not self.calls:  # as most counts of signatures
-            return _value_of_constant(self)
-        return self._computed(values, functions)
+            return self._constant
+        return self._computed(values, functions or {})
+
+    @cached_property
+    def _constant(self) -> Any:
+        return self._computed({}, {})
 
     def _computed(
-        self, values: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]] | None
+        self, values: Mapping[str, Any], further: Mapping[str, Callable[..., Any]]
     ) -> Any:
         try:
             given = {name: values[name] for name in self.names}
         except KeyError:
             raise self._unknown(values) from None
-        if not self._further and all(isinstance(each, float | int) for each in given.values()):
+        for name in self.calls - FUNCTIONS.keys() - further.keys():
+            raise ExpressionError(self.text, f"function {name!r} is not defined")
+        types = set(map(type, given.values()))
+        if types <= _PLAIN or all(isinstance(value, float | int) for value in given.values()):
+            if not types <= {float}:
+                given = {name: float(value) for name, value in given.items()}
             try:
-                found = self._of_numbers({name: float(each) for name, each in given.items()})
-            except (ArithmeticError, ValueError):  # what is wrong is told of NumPy's numbers
-                found = math.nan
-            if math.isfinite(found):
+                found = self._of_numbers(given, further)
+            except (ArithmeticError, ValueError, TypeError):
+                found = None  # what is wrong is told of NumPy's numbers; or a function gave arrays
+            if isinstance(found, float | bool) and math.isfinite(found):
                 return found if isinstance(found, bool) else float(found)
-        return self._by_numpy(given, functions or {})
+        return self._by_numpy(given, further)
 
     def _by_numpy(self, given: Mapping[str, Any], further: Mapping[str, Callable[..., Any]]) -> Any:
         import numpy as np
 
-        from popmodel.base.expressions.compiled import of_numbers, traced_functions
+        from popmodel.base.expressions.compiled import traced_functions
         from popmodel.base.expressions.traced import TracedExpression
 
-        for name in self._further - further.keys():
-            raise ExpressionError(self.text, f"function {name!r} is not defined")
         # NumPy's scalars divide by 0 and overflow as arrays do
         environment = {
             name: np.float64(value)
@@ -84,10 +92,10 @@ class Expression:
             else np.asarray(value, dtype=np.float64)[()]
             for name, value in given.items()
         }
-        if any(isinstance(each, TracedExpression) for each in given.values()) and not any(
-            each.ndim for each in environment.values()
+        if any(isinstance(value, TracedExpression) for value in given.values()) and not any(
+            value.ndim for value in environment.values()
         ):
-            return of_numbers(self.tree)(given, traced_functions(), further)
+            return self._of_traced(given, traced_functions(), further)
         with np.errstate(all="ignore"):
             found = self.elementwise(environment, further)
             if isinstance(found, float) and math.isfinite(found):  # nearly all are
@@ -117,15 +125,17 @@ class Expression:
         return self._of_arrays(values, array_functions(), functions)
 
     @cached_property
-    def _further(self) -> frozenset[str]:
-        return self.calls - FUNCTIONS.keys()
+    def _of_numbers(self) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Any]:
+        from popmodel.base.expressions.compiled import number_functions
+
+        compute, functions = self._of_traced, number_functions()
+        return lambda values, further: compute(values, functions, further)
 
     @cached_property
-    def _of_numbers(self) -> Callable[[Mapping[str, Any]], Any]:
-        from popmodel.base.expressions.compiled import number_functions, of_numbers
+    def _of_traced(self) -> Compiled:
+        from popmodel.base.expressions.compiled import of_numbers
 
-        compute, functions = of_numbers(self.tree), number_functions()
-        return lambda values: compute(values, functions, {})
+        return of_numbers(self.tree)
 
     @cached_property
     def _of_arrays(self) -> Compiled:
@@ -171,11 +181,6 @@ def _read(text: str, functions: Mapping[str, Takes], root: str) -> Expression:
     expression = Expression(text, frozenset(names), frozenset(calls), tree)
     _check_constant_powers(expression)
     return expression
-
-
-@lru_cache(maxsize=4096)
-def _value_of_constant(expression: Expression) -> Any:
-    return expression._computed({}, None)
 
 
 def _check_constant_powers(expression: Expression) -> None:

@@ -16,138 +16,125 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.base.expressions.grammar import FUNCTIONS, dotted_name
+from popmodel.base.expressions.grammar import FUNCTIONS, ExpressionError, dotted_name
 
 Functions = Mapping[str, Callable[..., Any]]
 Compiled = Callable[[Mapping[str, Any], Functions, Functions], Any]
 """Computes a formula: values by name, functions of the grammar, functions of the caller."""
 
+_SYMBOLS: Mapping[type[ast.AST], str] = {
+    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%", ast.FloorDiv: "//"},
+    **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},
+    **{ast.And: "and", ast.Or: "or"},
+}
+
 
 def of_numbers(tree: ast.expr) -> Compiled:
     """Compile a tree for single numbers."""
-    return _function(_Numbers().visit(tree))
+    return _Numbers().function(tree)
 
 
 def of_arrays(tree: ast.expr) -> Compiled:
     """Compile a tree for NumPy's arrays and numbers."""
-    return _function(_Arrays().visit(tree))
+    return _Arrays().function(tree)
 
 
-def _function(body: ast.expr) -> Compiled:
-    arguments = ast.arguments(
-        posonlyargs=[],
-        args=[ast.arg("values"), ast.arg("functions"), ast.arg("further")],
-        kwonlyargs=[],
-        kw_defaults=[],
-        defaults=[],
-    )
-    code = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
-    made: Compiled = eval(compile(code, "<formula>", "eval"), {"__builtins__": {}, "np": np})
-    return made
+class _Numbers:
+    """Writes a tree with Python's own operators, but for powers and functions."""
 
+    def __init__(self) -> None:
+        self.known: dict[str, Any] = {"__builtins__": {}}
 
-def _entry(table: str, name: str) -> ast.expr:
-    return ast.Subscript(ast.Name(table, ast.Load()), ast.Constant(name), ast.Load())
+    def function(self, tree: ast.expr) -> Compiled:
+        text = f"lambda values, functions, further: {self.text(tree)}"
+        try:
+            made: Compiled = eval(text, self.known)
+        except (SyntaxError, MemoryError, RecursionError):
+            raise ExpressionError(ast.unparse(tree), "is nested too deeply") from None
+        return made
 
-
-def _call(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(_entry("functions", name), list(arguments), [])
-
-
-class _Numbers(ast.NodeVisitor):
-    """Makes a new tree of Python's own operators, but for powers and functions."""
-
-    def generic_visit(self, node: ast.AST) -> ast.expr:
+    def text(self, node: ast.expr) -> str:
+        match node:
+            case ast.Constant(value=str() as word):
+                return repr(word)
+            case ast.Constant(value=int() | float() as value):
+                name = f"k{len(self.known)}"
+                self.known[name] = self.constant(value)
+                return name
+            case ast.Name() | ast.Attribute():
+                return f"values[{dotted_name(node)!r}]"
+            case ast.Call(func=ast.Name(id=name), args=args):
+                given = map(self.number, args)
+                if name in FUNCTIONS:
+                    return self.call(name, *given)
+                return f"further[{name!r}]({', '.join(given)})"
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.negation(self.text(operand))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return f"(-{self.number(operand)})"
+            case ast.UnaryOp(operand=operand):
+                return self.number(operand)
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                return self.call("**", self.number(left), self.number(right))
+            case ast.BinOp(left=left, op=op, right=right):
+                return f"({self.number(left)} {_SYMBOLS[type(op)]} {self.number(right)})"
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                terms = [self.number(one) for one in (left, *others)]
+                steps = zip(terms, ops, terms[1:], strict=False)
+                held = [f"{one} {_SYMBOLS[type(op)]} {other}" for one, op, other in steps]
+                return f"({held[0]})" if len(held) == 1 else self.combined("and", held)
+            case ast.BoolOp(op=op, values=values):
+                return self.combined(_SYMBOLS[type(op)], list(map(self.text, values)))
+            case ast.IfExp(test=test, body=body, orelse=otherwise):
+                return self.chosen(*map(self.text, (test, body, otherwise)))
         raise AssertionError(f"{type(node).__name__} passed the check of the grammar")
 
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        is_word = isinstance(node.value, str)
-        return ast.Constant(node.value if is_word else float(node.value))  # type: ignore[arg-type]
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return _entry("values", node.id)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        return _entry("values", dotted_name(node))
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        assert isinstance(node.func, ast.Name)
-        table = "functions" if node.func.id in FUNCTIONS else "further"
-        arguments = [self.arithmetic(each) for each in node.args]
-        return ast.Call(_entry(table, node.func.id), arguments, [])
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        operand = self.visit(node.operand)
-        if isinstance(node.op, ast.Not):
-            return self.negation(operand)
-        operand = self.arithmetic(node.operand)
-        return ast.UnaryOp(node.op, operand) if isinstance(node.op, ast.USub) else operand
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        left, right = self.arithmetic(node.left), self.arithmetic(node.right)
-        if isinstance(node.op, ast.Pow):
-            return _call("**", left, right)
-        return ast.BinOp(left, node.op, right)
-
-    def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        operands = [self.arithmetic(each) for each in (node.left, *node.comparators)]
-        steps = zip(operands, node.ops, operands[1:], strict=False)
-        results: list[ast.expr] = [ast.Compare(a, [op], [b]) for a, op, b in steps]
-        return results[0] if len(results) == 1 else self.combined(ast.And(), results)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        return self.combined(node.op, [self.visit(each) for each in node.values])
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        return ast.IfExp(*(self.visit(each) for each in (node.test, node.body, node.orelse)))
-
-    def arithmetic(self, node: ast.expr) -> ast.expr:
+    def number(self, node: ast.expr) -> str:
         """An operand of arithmetic: Python's conditions are numbers."""
-        found: ast.expr = self.visit(node)
-        return found
+        return self.text(node)
 
-    def negation(self, operand: ast.expr) -> ast.expr:
-        return ast.UnaryOp(ast.Not(), operand)
+    def constant(self, value: float) -> float:
+        return float(value)
 
-    def combined(self, op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
-        return _call("bool", ast.BoolOp(op, parts))
+    def call(self, name: str, *arguments: str) -> str:
+        return f"functions[{name!r}]({', '.join(arguments)})"
+
+    def negation(self, operand: str) -> str:
+        return f"(not {operand})"
+
+    def combined(self, word: str, parts: list[str]) -> str:
+        return self.call("bool", f" {word} ".join(parts))
+
+    def chosen(self, test: str, one: str, other: str) -> str:
+        return f"({one} if {test} else {other})"
 
 
 class _Arrays(_Numbers):
     """The same elementwise."""
 
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        # NumPy's numbers divide by 0 and overflow as arrays do
-        constant = super().visit_Constant(node)
-        return constant if isinstance(node.value, str) else _numpy("float64", constant)
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        parts = (self.visit(each) for each in (node.test, node.body, node.orelse))
-        return ast.Subscript(_numpy("where", *parts), ast.Tuple([], ast.Load()), ast.Load())
-
-    def arithmetic(self, node: ast.expr) -> ast.expr:
+    def number(self, node: ast.expr) -> str:
         """An operand of arithmetic: NumPy adds booleans as a logical or, so they become numbers."""
-        operand = super().arithmetic(node)
-        return _call("number", operand) if _may_be_condition(node) else operand
+        text = self.text(node)
+        return self.call("number", text) if _may_be_condition(node) else text
 
-    def negation(self, operand: ast.expr) -> ast.expr:
-        return _numpy("logical_not", operand)
+    def constant(self, value: float) -> float:
+        return np.float64(value)  # which divides by 0 and overflows as arrays do
 
-    def combined(self, op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
-        name = "logical_and" if isinstance(op, ast.And) else "logical_or"
-        found = parts[0]
-        for part in parts[1:]:
-            found = _numpy(name, found, part)
-        return found
+    def negation(self, operand: str) -> str:
+        return self.call("not", operand)
 
+    def combined(self, word: str, parts: list[str]) -> str:
+        return self.call(word, *parts)
 
-def _numpy(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load()), [*arguments], [])
+    def chosen(self, test: str, one: str, other: str) -> str:
+        return f"{self.call('where', test, one, other)}[()]"
 
 
 def _may_be_condition(node: ast.expr) -> bool:
     match node:
-        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()) | ast.Call():
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Call(func=ast.Name(id="is_square")):
             return True
         case ast.IfExp(body=body, orelse=orelse):
             return _may_be_condition(body) or _may_be_condition(orelse)
@@ -195,6 +182,10 @@ def array_functions() -> Functions:
     return {
         "**": operator.pow,
         "number": _number,
+        "where": np.where,
+        "and": reduce(np.logical_and),
+        "or": reduce(np.logical_or),
+        "not": np.logical_not,
         "min": reduce(np.minimum),
         "max": reduce(np.maximum),
         "sqrt": np.sqrt,
@@ -245,7 +236,6 @@ def traced_functions() -> Functions:
 
     return {
         **array_functions(),
-        "**": operator.pow,
         "bool": bool,
         "min": lambda *values: min(values),
         "max": lambda *values: max(values),

@@ -7,6 +7,7 @@ the three cannot disagree.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -28,7 +29,14 @@ _numpy: Any = np
 
 def numbers(value: Value) -> NDArray[np.float64]:
     """Return the numbers of a quantity, one for every draw, without their formula."""
+    if type(value) is float:
+        return np.array([value])
     return np.atleast_1d(np.asarray(value, dtype=np.float64))
+
+
+def some(value: Value) -> bool:
+    """Tell whether a quantity is anything but 0, in any draw."""
+    return bool(value.any()) if isinstance(value, np.ndarray) else bool(value)
 
 
 def maximum(first: Value, *others: Value) -> Value:
@@ -45,28 +53,10 @@ def minimum(first: Value, *others: Value) -> Value:
     return first
 
 
-def ceiling(value: Value) -> Value:
-    """Round up."""
-    rounded: Value = _numpy.ceil(value)
-    return rounded
-
-
-def floor(value: Value) -> Value:
-    """Round down."""
-    rounded: Value = _numpy.floor(value)
-    return rounded
-
-
-def sqrt(value: Value) -> Value:
-    """Return the square root."""
-    root: Value = _numpy.sqrt(value)
-    return root
-
-
-def log(value: Value) -> Value:
-    """Return the natural logarithm."""
-    logarithm: Value = _numpy.log(value)
-    return logarithm
+ceiling: Callable[[Value], Value] = _numpy.ceil
+floor: Callable[[Value], Value] = _numpy.floor
+sqrt: Callable[[Value], Value] = _numpy.sqrt
+log: Callable[[Value], Value] = _numpy.log
 
 
 def choose(condition: Condition, chosen: Value, otherwise: Value) -> Value:

@@ -37,6 +37,8 @@ class Domain:
     def holds(self, value: Value) -> Condition:
         """Tell whether a number, or each element of an array, is in the domain."""
         above = value > self.least if self.is_open else value >= self.least
+        if isinstance(value, float):
+            return bool(above) and value <= self.most
         within: Condition = np.logical_and(above, value <= self.most)
         return within
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from popmodel.base.expressions import Expression
-from popmodel.base.expressions.elementary import Value, choose, maximum, numbers
+from popmodel.base.expressions.elementary import Value, choose, maximum, numbers, some
 from popmodel.base.expressions.traced import TracedExpression
 from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
@@ -197,22 +198,24 @@ class ItemCosts(ItemTable):
 
     def at(self, point: ModelPoint, of: str, inside: str = "") -> Self:
         """Return the costs with numbers for their formulas; see `ItemTable.at`."""
-        found = super().at(point, of, inside)
         traffic = (*self.bytes.values(), *self.written.values())
-        formulas = [
-            one for one in traffic if isinstance(one, Expression) and "if_fits" in one.calls
-        ]
-        if point.within is not None or not formulas:
-            return found
-        lost = [one for one in point.lost_shares(formulas, f"bytes of {of!r}") if _in_part(one)]
+        fits = [one for one in traffic if isinstance(one, Expression) and "if_fits" in one.calls]
+        if point.within is not None or not fits:
+            return super().at(point, of, inside)
+        asked: dict[object, Value] = {}
+        found = super().at(replace(point, asked=asked), of, inside)
+        lost = [one for one in asked.values() if _in_part(one)]
         if not lost:
             return found
-        moved = ItemCosts(bytes=self.bytes, written=self.written)
         portions = []
         for share, within in _between(lost):
-            one = moved.at(replace(point, within=within), of, inside)
+            one = self._traffic.at(replace(point, within=within), of, inside)
             portions.append((share, replace(found, bytes=one.bytes, written=one.written)))
         return replace(found, portions=tuple(portions))
+
+    @cached_property
+    def _traffic(self) -> ItemCosts:
+        return ItemCosts(bytes=self.bytes, written=self.written)
 
     def total(self, iterations: Value) -> RunWork:
         """Return the amounts, not the times, of some iterations."""
@@ -224,7 +227,7 @@ class ItemCosts(ItemTable):
 
     def taking_over(self, point: ModelPoint, iterations: Value) -> Value:
         """Return the time until lines of other threads have come over, s."""
-        if point.placement.threads == 1 or not numbers(self.taken_over).any():
+        if point.placement.threads == 1 or not some(self.taken_over):
             return 0.0
         parameters = point.parameters
         each = parameters.get(
@@ -312,8 +315,7 @@ class ItemCosts(ItemTable):
         parameters = point.parameters
 
         def cycles(operations: Value, rate: str) -> Value:
-            some = numbers(operations).any()
-            return operations / parameters.get(f"core.{rate}") if some else 0.0
+            return operations / parameters.get(f"core.{rate}") if some(operations) else 0.0
 
         counted = self._instruction_cycles(parameters)
         # those that control the loop are among them; where none are known they come on top
@@ -346,7 +348,7 @@ class ItemCosts(ItemTable):
         moving = {
             level: time
             for level, time in (caches | {MEMORY_LEVEL: transfers}).items()
-            if numbers(time).any()
+            if some(time)
         }
         if not moving:
             return compute.loop_time(core, 0.0, 0.0, "none")  # nothing to overlap
@@ -367,7 +369,7 @@ class ItemCosts(ItemTable):
         rate = parameters.optional("core.instructions_per_cycle")
         if rate is None:
             return ()
-        window = parameters.optional("core.window") if numbers(self.latency).any() else None
+        window = parameters.optional("core.window") if some(self.latency) else None
         issued = self.instructions / rate
         if window is None:
             return (issued,)
@@ -383,7 +385,7 @@ class ItemCosts(ItemTable):
         written = memory.served({name: self.written.get(name, 0.0) for name in levels})
         times: dict[str, Value] = {}
         for level, through in traffic.items():
-            if level == MEMORY_LEVEL or not numbers(through).any():
+            if level == MEMORY_LEVEL or not some(through):
                 continue
             path = f"memory.cache_bw.{level}"
             if level in there:
@@ -393,7 +395,7 @@ class ItemCosts(ItemTable):
                 rate = parameters.get(path if there else of_level)
             if rate is None:
                 continue
-            if numbers(written[level]).any():
+            if some(written[level]):
                 back = parameters.write_back(level)
                 times[level] = memory.moved(through, written[level], back) / rate
             else:
@@ -451,7 +453,7 @@ def _between(lost: Sequence[Value]) -> Iterator[tuple[Value, Value]]:
         each = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in lost))
         rising = list(np.sort(np.stack(each), axis=0))
     for below, above in pairwise([0.0, *rising, 1.0]):
-        if numbers(above - below).any():
+        if some(above - below):
             yield above - below, (below + above) / 2
 
 

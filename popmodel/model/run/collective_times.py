@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.arrays import distinct
-from popmodel.base.expressions.elementary import Value, log, maximum, minimum, numbers, sqrt
+from popmodel.base.expressions.elementary import Value, log, maximum, minimum, numbers, some, sqrt
 from popmodel.base.values import dataclass
 from popmodel.machines.parameter import TIERS
 from popmodel.machines.profile import Profile
@@ -123,7 +123,7 @@ class RunTeams:
         """
         parameters, alone = self.messages.parameters, _Crowd.alone(share.reach)
         time = parameters.get(share.path)
-        is_beyond = bool(numbers(share.beyond).any())
+        is_beyond = some(share.beyond)
         if not is_beyond and crowd == alone and parameters.unchanged is None:
             return time
         name = share.algorithm or self._algorithm(op, size, shape.size)
@@ -304,7 +304,7 @@ def measured_shares(
             outside = _doublings(per_node, asked.per_node) + _doublings(nodes, asked.filled)
             for bytes_, index, of_size in _nearest(by_size, wanted):
                 longer = _doublings(bytes_, wanted)
-                same = not bool(numbers(longer).any())
+                same = not some(longer)
                 found.append(
                     MeasuredShare(
                         f"coll.{op}[{index}].seconds",

@@ -59,6 +59,8 @@ class ModelPoint:
     # loses more is lost, that of others stays. None: ``if_fits`` gives the mean.
     within: Value | None = None
     master_alone: bool = False  # Whether only masters work, whose data stay in one cache each
+    # Takes the parts of working sets that caches lose, each once, as formulas ask for them.
+    asked: dict[object, Value] | None = field(default=None, repr=False, compare=False)
     # Parts of working sets that caches lose, as far as they were asked for.
     lost: dict[object, Value] = field(default_factory=dict, repr=False, compare=False)
 
@@ -84,15 +86,17 @@ class ModelPoint:
 
     def amount(self, expression: Expression, key: GrammarKey, what: str) -> Value:
         """Evaluate a formula and check its domain."""
-        values = {**self.values, **self._of_machine(expression)}
+        values = self.values
+        if machine := self._of_machine(expression):
+            values = {**values, **machine}
         if key.of_ranks:
-            values = {
-                **values,
-                **self.ranked,
-                "rank": np.arange(self.placement.processes, dtype=np.float64),
-            }
+            ranks = np.arange(self.placement.processes, dtype=np.float64)
+            values = {**values, **self.ranked, "rank": ranks}
         about = f"{self.application}: {what}"
-        value = formula_value(expression, values, about, {"if_fits": self._if_fits})
+        functions = {"if_fits": self._if_fits} if expression.calls else None
+        value = formula_value(expression, values, about, functions)
+        if type(value) is float and (key.domain is None or key.domain.holds(value)):
+            return self._whole(value, expression, about) if key.is_whole else value
 
         def outside(domain: str, share: float) -> None:
             self.parameters.remarks.add(
@@ -174,6 +178,8 @@ class ModelPoint:
         return UsageError(f"{self.application}: {what} at {self}{problem}", hint)
 
     def _whole(self, value: Value, expression: Expression, about: str) -> int:
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
         numbers = distinct(np.asarray(value, dtype=np.float64))
         if numbers.size != 1 or numbers[0] != round(float(numbers[0])):
             raise UsageError(
@@ -182,26 +188,13 @@ class ModelPoint:
             )
         return int(numbers[0])
 
-    def lost_shares(self, expressions: Sequence[Expression], what: str) -> list[Value]:
-        """Return the parts that caches lose of the working sets of formulas, 0 to 1; each once."""
-        found: list[Value] = []
-
-        def noted(working_set: Value, hit: Value, miss: Value, level: str | None = None) -> Value:
-            lost = self._lost(working_set, level)
-            if not any(np.array_equal(numbers(lost), numbers(one)) for one in found):
-                found.append(lost)
-            return hit + (miss - hit) * lost
-
-        for one in expressions:
-            values = {**self.values, **self._of_machine(one)}
-            formula_value(one, values, f"{self.application}: {what}", {"if_fits": noted})
-        return found
-
     def _if_fits(
         self, working_set: Value, hit: Value, miss: Value, level: str | None = None
     ) -> Value:
         """Choose by what a process has of the last caches, or a thread of a given one."""
         lost = self._lost(working_set, level)
+        if self.asked is not None:
+            self.asked.setdefault(_bytes(lost), lost)
         if self.within is not None:
             return choose(self.within < lost, miss, hit)
         return hit + (miss - hit) * lost
@@ -210,7 +203,7 @@ class ModelPoint:
         """Part of a working set that a cache loses until it is used again, 0 to 1."""
         if isinstance(working_set, TracedExpression):
             return self._lost_by(working_set, level)
-        at, size = self.placement, np.asarray(working_set, dtype=np.float64).tobytes()
+        at, size = self.placement, _bytes(working_set)
         key = level, self.master_alone, at.threads, at.cache_threads, size
         if key not in self.lost:
             self.lost[key] = self._lost_by(working_set, level)
@@ -252,6 +245,11 @@ class ModelPoint:
                 f"a working set of {size} fits {level} in {100 * fits.mean():.0f} % of the "
                 "draws: intervals span both cases"
             )
+
+
+def _bytes(value: Value) -> object:
+    """A key for a value with or without draws."""
+    return value.tobytes() if isinstance(value, np.ndarray) else float(value)
 
 
 # Values of formulas at a point: evaluated, and refused in one line where they make no sense.

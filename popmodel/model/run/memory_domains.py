@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.base.expressions.elementary import Value, maximum, numbers
+from popmodel.base.expressions.elementary import Value, maximum, some
 from popmodel.machines.quantity import Quantity
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement, Seat
@@ -50,7 +50,7 @@ class Demand(NamedTuple):
     @property
     def is_local(self) -> bool:
         """Whether no data comes from another domain."""
-        return not numbers(self.connections).any()
+        return not some(self.connections)
 
 
 def demand(
