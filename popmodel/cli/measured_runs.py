@@ -12,7 +12,7 @@ from popmodel.cli.inputs import TraceLike, path_of, several, trace_of
 from popmodel.efficiency.measure import analyse
 from popmodel.runs.files import is_table, read_file
 from popmodel.runs.measurement import MeasuredRow, checked, from_run
-from popmodel.runs.sites import difference
+from popmodel.runs.same_program import difference
 from popmodel.runs.table import RunTimes, numbers_of, split
 from popmodel.structure.part_of_run import part_of_run
 from popmodel.traces import Trace
@@ -59,12 +59,14 @@ def read_runs(
             continue
         held = one if isinstance(one, Trace) else path
         trace = trace_of(held, application=application)
-        if traces and (told := difference(traces[0], trace)):
-            raise FileError(
-                trace.path,
-                f"not the program of {traces[0].path}: {told}",
-                hint="give runs of one program, best of one build",
-            )
+        if traces and (other := difference(traces[0], trace)):
+            if other.sure:
+                raise FileError(
+                    trace.path,
+                    f"not the program of {traces[0].path}: {other.text}",
+                    hint="give runs of one program, best of one build",
+                )
+            warnings.append(f"{trace.path}: another program than {traces[0].path}? {other.text}")
         runs.append(_traced(trace, said, known, part))
         traces.append(trace)
     kept, doubts = checked(runs, settled)

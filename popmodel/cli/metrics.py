@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -81,11 +80,13 @@ class Metrics(Result):
     by: By | None = None  # The requested breakdown
 
     def __repr__(self) -> str:
-        family = self.shown[0]
+        families = [self.families[0]] * len(self.runs) if self.families else self._own
         shown = [
             f"{name} {team(run.observables.threads)}, "
             f"runtime {format_time(run.observables.runtime)}, {_top(evaluations[family])}"
-            for name, run, evaluations in zip(self.names, self.runs, self.evaluations, strict=True)
+            for name, run, evaluations, family in zip(
+                self.names, self.runs, self.evaluations, families, strict=True
+            )
         ]
         if len(shown) > _SHOWN:
             shown[_SHOWN:] = ["..."]
@@ -98,11 +99,14 @@ class Metrics(Result):
 
     @property
     def fitting(self) -> tuple[str, ...]:
-        """The family that suits all runs: of MPI alone, or of all threads."""
-        from popmodel.efficiency.regions import apart
+        """The families that suit the runs: of MPI alone, or of all threads, in their order."""
+        return tuple(family for family in self.evaluations[0] if family in self._own)
 
-        threaded = any(run.observables.has_openmp or apart(run.observables) for run in self.runs)
-        return ("hybrid-additive",) if threaded else ("mpi",)
+    @property
+    def _own(self) -> list[str]:
+        from popmodel.efficiency.verdict import families_of
+
+        return families_of([run.observables for run in self.runs])
 
     def to_dict(self, families: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the document, schema ``popmodel/metrics/1``, without provenance."""
@@ -131,7 +135,9 @@ class Metrics(Result):
     def values(self) -> list[ResultValue]:
         """Efficiencies, those of the shown families first, and runtimes."""
         found = []
-        order = dict.fromkeys([*self.shown, *self.evaluations[0]])
+        # Where runs have families of their own, those of all threads have the ids of both.
+        first = self.families or reversed(self.fitting)
+        order = dict.fromkeys([*first, *self.evaluations[0]])
         for name, run, evaluations in zip(self.names, self.runs, self.evaluations, strict=True):
             where = name if len(self.runs) > 1 else ""
             found.append(ResultValue("runtime", float(run.observables.runtime), where))
@@ -331,12 +337,20 @@ def metrics(
         warnings.append(as_data((*trace.warnings, *trace.call_warnings())))
     mode: Any = None if scaling == "auto" else scaling
     comparable = [
-        Comparable(
-            name, run.observables.aggregates(outside_mpi), run.observables.absent, *_program(run)
-        )
+        Comparable(name, run.observables.aggregates(outside_mpi), run.observables.absent)
         for name, run in zip(names, runs, strict=True)
     ]
-    scaled = scale(comparable, mode=mode, reference=compared_with)
+
+    def other_program(first: int, other: int) -> str | None:
+        from popmodel.runs.same_program import difference, may_differ
+
+        if not may_differ(runs[first], runs[other]):
+            return None
+        return difference(
+            *(trace_of(given[run], application=application) for run in (first, other))
+        )
+
+    scaled = scale(comparable, mode, compared_with, difference=other_program)
     for index, why in scaled.strangers.items():
         runs[index] = replace(runs[index], caveats=(why, *runs[index].caveats))
     evaluations = []
@@ -354,21 +368,6 @@ def metrics(
         chosen,
         by,
     )
-
-
-def _program(run: MeasuredRun) -> tuple[frozenset[str], frozenset[str]]:
-    """Kinds of calls and functions of a program, as other compilers name them as well."""
-    regions = run.observables.regions or ()
-    names = [*(site.function for site in run.call_sites), *(one.name for one in regions)]
-    plain = (
-        _LAST_NAME.split(re.sub(r"[ (<].*", "", name))[-1].strip("_").lower() for name in names
-    )
-    calls = (site.call for site in run.call_sites if not _HOUSEKEEPING.match(site.call))
-    return frozenset(calls), frozenset(plain) - {"", "main"}
-
-
-_LAST_NAME = re.compile(r"::|_mp_|_MOD_")
-_HOUSEKEEPING = re.compile(r"MPI_(Comm|Cart|Group|Type|Init|Finalize|Wtime|Barrier|Bcast)[a-z_]*$")
 
 
 def _broken_down(
@@ -429,13 +428,15 @@ def metrics_document(
     breakdowns: Sequence[RuntimeBreakdown] = (),
 ) -> dict[str, Any]:
     """Put measured runs into a document."""
-    from popmodel.efficiency.verdict import advice_data, advise
+    from popmodel.efficiency.verdict import advice_data, advise, families_of
     from popmodel.reports.figures import run_names
 
     names = run_names([run.trace for run in runs])
+    own = families_of([run.observables for run in runs])
     entries = [
         {
             **_run(run, families, compared=index != scaling.reference),
+            "family": own[index],
             "warnings": told,
             "outside_mpi": outside_mpi,
         }

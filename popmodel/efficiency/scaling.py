@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import PurePath
 from typing import Literal, TypeVar
@@ -18,7 +18,6 @@ from popmodel.base.expressions.elementary import Value
 from popmodel.base.values import dataclass
 from popmodel.efficiency.family import REASONS, FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.simulator.mpi_calls import ANYWHERE
 
 Mode = Literal["strong", "weak"]
 Number = TypeVar("Number", float, Value)
@@ -34,28 +33,6 @@ class Comparable:
     aggregates: Mapping[str, float]  # As `Observables.aggregates` gives them
     # Reasons for what is missing, as `Observables.absent`.
     absent: Mapping[str, str] = field(default_factory=dict)
-    # Kinds of MPI calls that the program makes, and functions that make them or have parallel
-    # regions: what tells it from others; empty where nothing is known.
-    calls: frozenset[str] = frozenset()
-    functions: frozenset[str] = frozenset()
-
-    def is_of_another_program(self, other: Comparable) -> bool:
-        """Tell whether two runs are surely not of one program.
-
-        Functions decide where both runs name at least two: most of the poorer run are in the other
-        one. Else each makes kinds of calls that the other never makes, or they have none in common:
-        more processes only add some, such as those of halos.
-        """
-        shared = len(self.functions & other.functions)
-        poorer = min(len(self.functions), len(other.functions))
-        if poorer >= _FEW:
-            return 2 * shared < poorer
-        if shared:
-            return False
-        mine, theirs = self.calls - ANYWHERE, other.calls - ANYWHERE
-        if mine and theirs and not mine & theirs:
-            return True
-        return min(len(self.calls - other.calls), len(other.calls - self.calls)) >= _FEW
 
 
 @dataclass(frozen=True)
@@ -72,7 +49,7 @@ class Scaling:
     threaded: tuple[bool, ...]
     # Signs that the runs did not do the work that the comparison assumes.
     doubts: tuple[str, ...] = ()
-    # Runs of another program than the reference run, which have no scaling metrics, and why.
+    # Runs of another program than the reference run, which have no scaling metrics: a sentence.
     strangers: Mapping[int, str] = field(default_factory=dict)
 
     def aggregates(self, index: int) -> dict[str, float]:
@@ -96,8 +73,6 @@ SCALING = "scaling"
 COMPARABLE = 5.0
 """Ratio of useful times that cache effects or contention hardly explain in runs of one program."""
 _NAME = "computation_scaling"
-_FEW = 2
-"""Functions, or kinds of calls, that tell programs from each other; one may be chance."""
 _OF_ALL_THREADS = (
     "processes have several threads: the family scaling has the global efficiency of all threads"
 )
@@ -118,16 +93,20 @@ def scale(
     mode: Mode | None = None,
     reference: int | str | None = None,
     work: Sequence[float] | None = None,
+    difference: Callable[[int, int], str | None] = lambda reference, run: None,  # noqa: ARG005
 ) -> Scaling:
-    """Compare runs with a reference run."""
+    """Compare runs with a reference run.
+
+    `difference` says of two runs, by their numbers, by what they are of different programs.
+    """
     if not runs:
         raise ValueError("no runs to compare")
     _check_work(runs, mode, work)
     chosen, why_reference = _choose_reference(runs, reference)
     strangers = {
-        number: f"another program than {runs[chosen].name}: no scaling between them"
-        for number, run in enumerate(runs)
-        if run.is_of_another_program(runs[chosen])
+        number: f"another program than {runs[chosen].name}, so no scaling: {why}"
+        for number in range(len(runs))
+        if number != chosen and (why := difference(chosen, number))
     }
     alike = [run for number, run in enumerate(runs) if number not in strangers]
     home = alike.index(runs[chosen])
@@ -147,13 +126,14 @@ def scale(
     ratios = [1.0] * len(runs) if work is None else [amount / work[chosen] for amount in work]
     family = load_families()[SCALING]
     base = runs[chosen]
+    other = f"another program than {base.name}, so no scaling"
     evaluations = [
         family.evaluate(
             against(run.aggregates, base.aggregates, ratio),
             {**_missing_counters(run, base), **run.absent},
         )
         if number not in strangers
-        else family.evaluate(run.aggregates, {**run.absent, **_no_reference(strangers[number])})
+        else family.evaluate(run.aggregates, {**run.absent, **_no_reference(other)})
         for number, (run, ratio) in enumerate(zip(runs, ratios, strict=True))
     ]
     threaded = tuple(_is_threaded(run) or _is_threaded(base) for run in runs)

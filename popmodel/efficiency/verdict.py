@@ -4,9 +4,9 @@ Doubt comes before advice: where a run is doubtful nothing judges it, and no rem
 the doubt is about. A network bounds a run only if it costs a tenth of the runtime (`NetworkCosts`).
 
 The run with the lowest global efficiency leads. Its losses are ranked by the core time that they
-cost (`costs`), those of one family only, so that families do not repeat each other. Nothing is
-advised where parallel efficiency and computation scaling reach `GOOD` in all runs, or where too
-little was measured. POP takes efficiencies below `POP` for worth attention.
+cost (`costs`), those of one family of a run only, so that families do not repeat each other.
+Nothing is advised where parallel efficiency and computation scaling reach `GOOD` in all runs, or
+where too little was measured. POP takes efficiencies below `POP` for worth attention.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from popmodel.traces.caveats import ENOUGH, FEW, MEASURABLE
 if TYPE_CHECKING:
     from popmodel.efficiency.family import FamilyEvaluation
     from popmodel.efficiency.measure import MeasuredRun
+    from popmodel.efficiency.observables import Observables
     from popmodel.efficiency.scaling import Scaling
 
 
@@ -135,13 +136,13 @@ def advise(
     names: Sequence[str],
 ) -> Advised:
     """Decide what to work on."""
-    family = _leading(runs, evaluations, compared=len(runs) > 1)
-    if family is None:
+    families = _leading(runs, evaluations, compared=len(runs) > 1)
+    if not families:
         return Advised(_no_family(runs, evaluations[0]))
     compared = len(runs) > 1 and not scaling.doubts and not scaling.strangers
     pairs = [
         (each[family], scaling.evaluations[index] if compared else None)
-        for index, each in enumerate(evaluations)
+        for index, (each, family) in enumerate(zip(evaluations, families, strict=True))
     ]
     divided = [costs(*pair) for pair in pairs]
     totals = [efficiency(*pair) for pair in pairs]
@@ -153,7 +154,7 @@ def advise(
         return Advised(f"No advice: {_too_short(runs[useful[0]])}.")
     worst = min(long, key=lambda index: totals[index])
     doubtful = doubts(runs[worst])
-    good = _all_good(family, evaluations, scaling, long, compared=compared)
+    good = _all_good(families, evaluations, scaling, long, compared=compared)
     if good is not None and not doubtful:
         return Advised(f"No advice: {good}.")
     fall = _steepest(runs, divided, totals, long) if compared else None
@@ -175,22 +176,39 @@ def advise(
     return Advised(verdict, tuple(doubtful), advice, fall)
 
 
+def families_of(runs: Sequence[Observables]) -> list[str]:
+    """The family that suits each run: of MPI alone, or of all threads.
+
+    A run with neither MPI nor threads has that of the runs beside it.
+    """
+    own = [_OF_ALL[0] if run.has_openmp or apart(run) else _OF_MPI[0] for run in runs]
+    telling = {family for run, family in zip(runs, own, strict=True) if _tells(run)}
+    if telling == {_OF_ALL[0]}:
+        return [_OF_ALL[0]] * len(runs)
+    return own
+
+
+def _tells(run: Observables) -> bool:
+    return run.has_mpi or run.has_openmp or apart(run)
+
+
 def _leading(
     runs: Sequence[MeasuredRun],
     evaluations: Sequence[Mapping[str, FamilyEvaluation]],
     *,
     compared: bool,
-) -> str | None:
-    """The family to advise by: one that fits all runs; ``scaling`` if there is no other."""
-    threaded = any(run.observables.has_openmp or apart(run.observables) for run in runs)
+) -> list[str]:
+    """The family to advise each run by; ``scaling`` for all if a run has no other, else none."""
     # To families of MPI what masters lose to their teams is communication, and so is all loss
     # where there is no MPI: they would mislead.
-    only_mpi = any(run.observables.has_mpi for run in runs) and not threaded
-    order: tuple[str, ...] = (*_OF_MPI, *_OF_ALL) if only_mpi else _OF_ALL
-    for id in order:
-        if id in evaluations[0]:
-            return id
-    return SCALING if compared and SCALING in evaluations[0] else None
+    with_mpi = any(run.observables.has_mpi for run in runs)
+    found = []
+    for family in families_of([run.observables for run in runs]):
+        order = (*_OF_MPI, *_OF_ALL) if with_mpi and family in _OF_MPI else _OF_ALL
+        found += [id for id in order if id in evaluations[0]][:1]
+    if len(found) == len(runs):
+        return found
+    return [SCALING] * len(runs) if compared and SCALING in evaluations[0] else []
 
 
 def _no_family(runs: Sequence[MeasuredRun], evaluations: Mapping[str, FamilyEvaluation]) -> str:
@@ -218,7 +236,7 @@ def _too_short(run: MeasuredRun) -> str | None:
 
 
 def _all_good(
-    family: str,
+    families: Sequence[str],
     evaluations: Sequence[Mapping[str, FamilyEvaluation]],
     scaling: Scaling,
     long: Sequence[int],
@@ -227,8 +245,9 @@ def _all_good(
 ) -> str | None:
     """What is at least `GOOD` in all runs, in words; None if anything is lower."""
     parts = []
-    if family != SCALING:
-        parts.append(("parallel efficiency", [evaluations[index][family] for index in long]))
+    if SCALING not in families:
+        own = [evaluations[index][families[index]] for index in long]
+        parts.append(("parallel efficiency", own))
     if compared:
         parts.append(("computation scaling", [scaling.evaluations[index] for index in long]))
     for _, evaluated in parts:

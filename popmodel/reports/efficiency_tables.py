@@ -22,6 +22,7 @@ from popmodel.reports.blocks import (
     TableCell,
     TableRow,
     heads,
+    lines_of,
     notes,
     texts,
     titled,
@@ -66,6 +67,13 @@ def _whole(document: Document) -> list[Section]:
     families = _families(runs)
     sections = _first(document, names, reasons)
     columns = heads(names if several else ["%"])
+    if own := _own_families(runs):
+        table = TableBlock(
+            columns, _own_rows(runs, own, reasons, _DEEPEST), title="Efficiencies, %"
+        )
+        sections.append((replace(table, group=_IN_LINE), *notes([_OWN], Role.REMARK)))
+        if len(families) == len(own):  # others than these were not asked for
+            families, runs = [], [{**run, "family_notes": _own_notes(run)} for run in runs]
     for family in families:
         sections += [(tree,) for tree in _trees(family, runs, columns, reasons)]
         sections[-1] += _legend(family)
@@ -73,7 +81,8 @@ def _whole(document: Document) -> list[Section]:
         rows = _scaling_rows(runs, reasons)
         scaling = TableBlock(columns, rows, first="Scaling, ratios", group=_IN_LINE)
         sections.append((scaling, *notes(_scaling_words(document), Role.REMARK)))
-    return [*sections, reasons.section(), *_last(document, names), _other_families(runs)]
+    last = _last({**document, "runs": runs}, names)
+    return [*sections, reasons.section(), *last, _other_families(runs)]
 
 
 def beside_trees(document: Document) -> list[Section]:
@@ -117,7 +126,11 @@ def _brief(document: Document) -> list[Section]:
     advice = document["advice"]
     doubted, several = bool(advice["doubts"]), len(runs) > 1
     said = ("analysed ", "the analysed part ")  # below, and by the verdict
-    caveats = [one for one in joint_caveats(runs, names) if not one.startswith(said)]
+    caveats = [
+        one
+        for one in joint_caveats(runs, names)
+        if not one.startswith(said) and _STRANGER not in one
+    ]
     sections = [
         verdict_section(verdict([document]), brief=2 - several),
         notes(caveats[: max(2 - doubted - several, 0)]),
@@ -180,6 +193,46 @@ def _side_by_side(
     shares = [_analysed(run) for run in runs]
     if any(shares):
         rows.append(TableRow("analysed, % of trace", texts(one or "100" for one in shares)))
+    told = document["scaling"]
+    reference = names[[run["trace"] for run in every].index(told["reference"])]
+    words = [f"{told['mode']} scaling against {reference}"] if compared else []
+    strangers = [
+        f"{names[place]}: {caveat}"
+        for run, place in zip(runs, places, strict=True)
+        for caveat in run["caveats"]
+        if caveat.startswith(_STRANGER)
+    ]
+    words += strangers[:1]
+    if len(strangers) > 1:
+        words.append(f"{strangers[1].partition(',')[0]}, too (--all)")
+    if len(strangers) > 2:
+        words[-1] = words[-1].replace(" (", f" and {plural(len(strangers) - 2, 'more run')} (")
+    if left_out := len(names) - len(places):
+        words = [f"{'; '.join([*words[:1], plural(left_out, 'more run')])}: --all", *words[1:]]
+    parts = {run["window"]["why"] for run in runs if run["window"]}
+    words += [f"analysed: {one}" for one in parts if len(parts) == 1 and not one.startswith(_USUAL)]
+    words += told["notes"][:1]
+    room = _ROOM_OF_SERIES - (2 if told["notes"] else lines_of(words, 1) - 1 if strangers else 0)
+    if own := _own_families(runs):
+        depth = next(
+            (deep for deep in (4, 3, 2) if len(_own_rows(runs, own, Reasons(), deep)) <= room), 1
+        )
+        tree = _own_rows(runs, own, reasons, depth)
+        first = "Efficiencies, %"
+    else:
+        tree = _tree_beside_scaling(runs, family, room, reasons, compared=compared)
+        first = f"{family.title}, %" if family else "Scaling, %"
+    table = TableBlock(
+        heads(names[place] for place in places), (*rows, *tree), first=first, is_key=True
+    )
+    yield (table, *_reading(runs), *notes(words, Role.REMARK), *reasons.section())
+
+
+def _tree_beside_scaling(
+    runs: Sequence[Run], family: Family | None, room: int, reasons: Reasons, *, compared: bool
+) -> tuple[TableRow, ...]:
+    """The tree of a family and how the runs scale, without the deepest where there is no room."""
+    ratios = [run["metrics"][SCALING] for run in runs]
     tree: tuple[TableRow, ...] = ()
     if family is not None:
         tree = next(_trees(family, runs, (), reasons, views=False)).rows
@@ -188,31 +241,59 @@ def _side_by_side(
         tree = (scaling[0], *(replace(row, depth=row.depth + 1) for row in tree))
     scaling = scaling[1:] if tree else scaling
     deepest = max((row.depth for row in tree), default=0)
-    told = document["scaling"]
-    room = _ROOM_OF_SERIES - 2 * bool(told["notes"])
     if len(tree) + len(scaling) > room:
         scaling = tuple(row for row in scaling if row.depth < 2)
     if len(tree) + len(scaling) > room:
         tree = tuple(row for row in tree if row.depth < deepest)
-    reference = names[[run["trace"] for run in every].index(told["reference"])]
-    words = [f"{told['mode']} scaling against {reference}"] if compared else []
-    strangers: dict[str, list[str]] = {}
-    for run, place in zip(runs, places, strict=True):
-        if why := run["absent"][SCALING].get("speedup"):
-            strangers.setdefault(why, []).append(names[place])
-    words += [f"{', '.join(some)}: {why}" for why, some in strangers.items()]
-    if left_out := len(names) - len(places):
-        words = [f"{'; '.join([*words[:1], plural(left_out, 'more run')])}: --all", *words[1:]]
-    parts = {run["window"]["why"] for run in runs if run["window"]}
-    words += [f"analysed: {one}" for one in parts if len(parts) == 1 and not one.startswith(_USUAL)]
-    words += told["notes"][:1]
-    table = TableBlock(
-        heads(names[place] for place in places),
-        (*rows, *tree, *scaling),
-        first=f"{family.title}, %" if family else "Scaling, %",
-        is_key=True,
-    )
-    yield (table, *_reading(runs), *notes(words, Role.REMARK), *reasons.section())
+    return (*tree, *scaling)
+
+
+_DEEPEST = 9  # of any family
+_STRANGER = "another program than "  # begins a caveat of `popmodel.efficiency.scaling`
+_OWN = "each run has the rows of its own family; - where a row is of another one"
+
+
+def _own_families(runs: Sequence[Run]) -> list[str]:
+    """The families that suit the runs, if these differ and are all there; else none."""
+    own = {run.get("family", "") for run in runs}
+    families = [family.id for family in _families(runs) if family.id in own]
+    return families if 1 < len(own) == len(families) else []
+
+
+def _own_notes(run: Run) -> dict[str, Any]:
+    return {id: told for id, told in run["family_notes"].items() if id == run["family"]}
+
+
+def _own_rows(
+    runs: Sequence[Run], families: Sequence[str], reasons: Reasons, deepest: int
+) -> tuple[TableRow, ...]:
+    """Common rows of runs with families of their own, then rows of each family to a depth."""
+    ratios = [run["metrics"][SCALING] for run in runs]
+    compared = sum("speedup" in one for one in ratios) > 1
+    above = [row for row in _scaling_tree(ratios) if row.depth <= deepest]
+    tops = [_cell(run, run["family"], load_families()[run["family"]].top, reasons) for run in runs]
+    top = TableRow("Parallel efficiency", tuple(tops), int(compared))
+    rows = [*above[:1], top, *above[1:]] if compared else [top]
+    for family in (load_families()[id] for id in families):
+        lines = [
+            line
+            for line in family.tree()[0].rows
+            if line.metric not in ("global_efficiency", family.top)
+            and not (line.view or _has_no_value(runs, family.id, line.metric))
+        ]
+        least = min((line.depth for line in lines), default=0)
+        rows.append(TableRow(family.title, texts("" for _ in runs)))
+        for line in lines:
+            depth = line.depth - least + 1
+            if depth <= deepest:
+                cells = (
+                    _cell(run, family.id, line.metric, reasons)
+                    if run["family"] == family.id
+                    else TableCell("-")
+                    for run in runs
+                )
+                rows.append(TableRow(family.metrics[line.metric].name, tuple(cells), depth))
+    return tuple(rows)
 
 
 def _scaling_tree(ratios: Sequence[Mapping[str, float]]) -> Iterator[TableRow]:

@@ -19,7 +19,7 @@ from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.regions import COLUMNS as OF_REGIONS
 from popmodel.efficiency.regions import region_instances
 from popmodel.kernel import _kernel
-from popmodel.simulator.mpi_calls import ANYWHERE, Action, action_of
+from popmodel.simulator.mpi_calls import Action, action_of
 from popmodel.structure.iterations import find
 from popmodel.traces.calls import FOUND_NOTHING, lengths_in
 from popmodel.traces.codes import Event
@@ -81,11 +81,6 @@ _GROUPS = 8
 _MATTERS = 0.01
 """Share of all time from which on a site tells groups apart."""
 _PLACED = re.compile(r"(?P<function>.*?) \((?P<place>[^()]*)\)$")
-_UNNAMED = re.compile(r"\+0x[0-9a-fA-F]+$|^0x[0-9a-fA-F]+$|^(?:function|region) \d+$")
-_BY_CHANCE = re.compile(r"MPI_(?:Test|Iprobe|Probe|Mprobe|Improbe|Init|Finalize)")
-_COMMON = 0.5
-"""Share of the computing at shared sites, below which runs are of different programs."""
-_SHOWN = 3
 _KEY = ["kind", "where", "position"]
 
 
@@ -450,42 +445,3 @@ def _inside(readings: Instants, intervals: Intervals) -> NDArray[np.bool_]:
 def _some(readings: Instants, rows: NDArray[np.bool_]) -> Instants:
     kept = np.concatenate([[0], np.cumsum(rows)])
     return Instants(kept[readings.offsets], readings.time[rows], readings.value[rows])
-
-
-def difference(first: Trace, other: Trace) -> str | None:
-    """Say by what two traced runs are of different programs; None if they may be of one.
-
-    They are where the sites that they share hold less than half of the computing of both: a run on
-    one process makes no halo exchange, a larger one does more. Functions tell sites apart, not
-    lines or addresses, which differ from build to build; calls that any program makes tell nothing
-    without a function, and of a run on one process no call does.
-    """
-    runs = [(trace.whole or trace).derived("telling_sites", _telling) for trace in (first, other)]
-    shared = runs[0].index.intersection(runs[1].index)
-    if not all(run.sum() > 0 for run in runs):
-        return None
-    share = max(run[shared].sum() / run.sum() for run in runs)
-    if share >= _COMMON:
-        return None
-    mine, theirs = (run.drop(shared).sort_values(ascending=False).index for run in runs)
-    return (
-        f"the sites that they share hold {100 * share:.2g} % of the computing ({_listed(theirs)} "
-        f"instead of {_listed(mine)})"
-    )
-
-
-def _telling(trace: Trace) -> pandas.Series:
-    """Computing of the sites by which a program is known, by kind and function, s."""
-    sites = sites_of(trace)
-    named = sites["function"].ne("") & ~sites["function"].str.contains(_UNNAMED)
-    calls = ~sites["kind"].isin([REGION, BEFORE, END, OUTSIDE, *ANYWHERE])
-    calls &= ~sites["kind"].str.contains(_BY_CHANCE) & (trace.processes > 1)
-    readings = sites[named | calls].assign(function=sites["function"].where(named, ""))
-    readings = readings.replace({"kind": {BEFORE: REGION}})
-    return readings.groupby(["kind", "function"])["computing"].sum()
-
-
-def _listed(sites: pandas.Index) -> str:
-    shown = [f"{kind} in {function}" if function else kind for kind, function in sites[:_SHOWN]]
-    more = len(sites) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

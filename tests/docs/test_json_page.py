@@ -36,7 +36,7 @@ COMMANDS = (
     "inspect tests/data/smpi/cgA.4.ti.txt.gz --flop-rate 1Gflop/s",
     "inspect tests/data/smpi/jac2048.16.ti.txt.gz",
     f"metrics {TRACE}",
-    "metrics tests/data/cg.S.2.prv.gz tests/data/is.S.4.prv.gz",
+    "metrics tests/data/cg.S.2.prv.gz tests/data/mg.S.4.prv.gz",
     f"metrics {TRACE} --by process",
     f"whatif {TRACE} --latency 1us,2us",
     "whatif tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",

@@ -114,8 +114,13 @@ def _is_comparable(document: Document) -> bool:
 
 
 def _fitting(document: Document, run: Document) -> str:
-    """The family of the first cause that is named, else the one that fits the threads."""
+    """The family of the first cause that is named, else the one that fits the threads.
+
+    Where runs have families of their own, it is that.
+    """
     advised = [cause["family"] for cause in document["advice"]["causes"]]
+    if len({one.get("family") for one in document["runs"]}) > 1:
+        advised = [run["family"]]
     usual = _THREADED if run["observables"]["has_openmp"] else _OF_MPI
     known = [family for family in run["metrics"] if family != SCALING]
     return next((one for one in (*advised, usual, *known) if one in known), "")
