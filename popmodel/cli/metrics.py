@@ -346,9 +346,9 @@ def metrics(
 
         if not may_differ(runs[first], runs[other]):
             return None
-        return difference(
-            *(trace_of(given[run], application=application) for run in (first, other))
-        )
+        both = (trace_of(given[run], application=application) for run in (first, other))
+        told = difference(*both)
+        return told and told.text
 
     scaled = scale(comparable, mode, compared_with, difference=other_program)
     for index, why in scaled.strangers.items():
