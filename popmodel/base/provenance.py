@@ -27,7 +27,8 @@ class ProvenanceInput:
     """One input file.
 
     `head_sha256` covers the first 64 KiB only: enough, with the size, to tell files apart without
-    reading a trace of many gigabytes a second time.
+    reading a trace of many gigabytes a second time. Of a directory it covers names and sizes of its
+    files.
     """
 
     path: str
@@ -79,9 +80,13 @@ def describe_input(path: str | os.PathLike[str]) -> ProvenanceInput:
     import hashlib
 
     try:
-        with Path(path).open("rb") as file:
-            head = file.read(HEAD_BYTES)
-            size = os.fstat(file.fileno()).st_size
+        if (folder := Path(path)).is_dir():
+            sizes = {file.name: file.stat().st_size for file in folder.iterdir() if file.is_file()}
+            head, size = repr(sorted(sizes.items())).encode(), sum(sizes.values())
+        else:
+            with Path(path).open("rb") as file:
+                head = file.read(HEAD_BYTES)
+                size = os.fstat(file.fileno()).st_size
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
         raise FileError(

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 PACKAGE = Path(__file__).parent.parent
 TRACES = (
-    *(".prv", ".prv.gz", ".ti.txt", ".ti.txt.gz", ".ti", ".ti.gz"),
+    *(".prv", ".prv.gz", ".otf2", ".ti.txt", ".ti.txt.gz", ".ti", ".ti.gz"),
     *(".dim", ".dim.gz", ".goal", ".goal.gz"),
 )
 TABLES = (".csv", ".json", ".jsonl", ".txt")

@@ -114,8 +114,8 @@ def convert(
         TraceLike | Iterable[TraceLike],
         argument(
             "TRACE_OR_TABLE",
-            "A trace (.prv, .ti, .dim, .goal, or with .gz). For a table of runs: traces and tables "
-            "(.csv, .json, .jsonl, .txt, also of sacct -P), each with parameters of the "
+            "A trace (.prv, .otf2, .ti, .dim, .goal, or with .gz). For a table of runs: traces, "
+            "tables (.csv, .json, .jsonl, .txt, also of sacct -P), each with parameters of the "
             "application, such as run.prv.gz:N=128.",
             several=True,
             complete=(*TRACES, *TABLES),

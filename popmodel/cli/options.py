@@ -133,10 +133,10 @@ def _number(number: str, where: str) -> float:
     return value
 
 
-TRACE = argument("TRACE", "A trace (.prv, .ti, .dim, .goal, or with .gz).", complete=TRACES)
+TRACE = argument("TRACE", "A trace (.prv, .otf2, .ti, .dim, .goal, or with .gz).", complete=TRACES)
 RUN = argument(
     "TRACE",
-    "A trace (.prv, .ti, .dim, .goal, or with .gz), or a signature (.toml).",
+    "A trace (.prv, .otf2, .ti, .dim, .goal, or with .gz), or a signature (.toml).",
     complete=(*TRACES, ".toml"),
 )
 APPLICATION = option("N", "Number of the application in the trace.", whole_number)

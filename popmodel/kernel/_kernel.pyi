@@ -1,6 +1,6 @@
 """Types of the compiled core."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,44 @@ class Scanner:
     def take(self, buffer: bytearray | memoryview) -> int: ...
     def release(self) -> None: ...
     def decoder(self) -> Decoder: ...
+
+class Otf2Error(ValueError):
+    """What libotf2 says about an archive that it cannot read or write."""
+
+class Otf2Reader:
+    """Reads the locations of an archive of OTF2."""
+
+    def __init__(self, library: str, anchor: str) -> None: ...
+    def definitions(self) -> dict[str, list[tuple[Any, ...]]]: ...
+    def describe(
+        self,
+        regions: npt.NDArray[np.uint32],
+        kind: npt.NDArray[np.uint8],
+        traits: npt.NDArray[np.uint8],
+        state: npt.NDArray[np.int32],
+        type: npt.NDArray[np.uint32],
+        value: npt.NDArray[np.int64],
+        missed: npt.NDArray[np.int64],
+        communicators: npt.NDArray[np.uint32],
+        number: npt.NDArray[np.int64],
+        own: npt.NDArray[np.uint8],
+        member_offsets: npt.NDArray[np.int64],
+        member: npt.NDArray[np.int64],
+        metrics: dict[int, list[tuple[int, bool, float]]],
+        types: npt.NDArray[np.uint32],
+        resolution: int,
+        offset: int,
+    ) -> None: ...
+    def open(self, location: int, process: int, first: bool) -> None: ...
+    def read(self, most: int) -> bool: ...
+    def take(self) -> dict[str, tuple[npt.NDArray[Any], ...]]: ...
+    def messages(self) -> dict[str, tuple[npt.NDArray[Any], ...]]: ...
+    def functions(self) -> tuple[npt.NDArray[np.int64], ...]: ...
+    def tallies(self) -> tuple[int, ...]: ...
+    @property
+    def first_time(self) -> int: ...
+    @property
+    def last_time(self) -> int: ...
 
 def trim() -> None: ...
 def message_classes(

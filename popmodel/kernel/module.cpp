@@ -21,6 +21,7 @@ void bind_replay(nb::module_ &module);
 void bind_contended(nb::module_ &module);
 void bind_repetition(nb::module_ &module);
 void bind_align(nb::module_ &module);
+void bind_otf2(nb::module_ &module);
 
 NB_MODULE(_kernel, module) {
     module.doc() = "Compiled core of popmodel: scanning trace text, from calls to programs, replay, mapped files.";
@@ -40,4 +41,5 @@ NB_MODULE(_kernel, module) {
     bind_contended(module);
     bind_repetition(module);
     bind_align(module);
+    bind_otf2(module);
 }

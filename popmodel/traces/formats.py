@@ -25,9 +25,12 @@ class TraceFormat(NamedTuple):
     reader: str
     # Whether computing is given in flop, so that ``read`` takes ``flop_rate`` as well.
     flops: bool = False
+    anchor: str = ""  # The file in a directory that may be given in its place
 
     def is_named(self, path: Path) -> bool:
-        """Whether the name of a file says that it has this format."""
+        """Whether the name of a file, or what is in a directory, says that it has this format."""
+        if self.anchor and (path / self.anchor).is_file():
+            return True
         return path.name.removesuffix(".gz").endswith(self.suffixes)
 
 
@@ -41,6 +44,13 @@ FORMATS = (
     ),
     TraceFormat("Dimemas", (".dim",), (b"#DIMEMAS:",), f"{_UNTIMED}.dimemas"),
     TraceFormat("GOAL", (".goal",), (b"num_ranks",), f"{_UNTIMED}.goal"),
+    TraceFormat(
+        "OTF2",
+        (".otf2",),
+        (b"\x03BOTF2",),
+        "popmodel.traces.otf2.archive_reader",
+        anchor="traces.otf2",
+    ),
 )
 """All formats; a further one is an entry here and a module."""
 
@@ -56,7 +66,8 @@ def read(
     ----------
     path : path
         A Paraver trace (``.prv``; ``.pcf`` and ``.row`` files of the same name are used where they
-        exist), or a format without measured times: a time-independent trace of SimGrid SMPI
+        exist), an archive of OTF2 (``traces.otf2``, or its directory), or a format without
+        measured times: a time-independent trace of SimGrid SMPI
         (``.ti``, ``.ti.txt``; one file, or the file that lists one for each process), a program of
         Dimemas (``.dim``), a schedule in GOAL (``.goal``); plain or compressed with gzip. A file
         with another name is known by how it begins.
@@ -112,9 +123,18 @@ def format_of(path: Path) -> TraceFormat:
             return each
     if foreign := foreign_file(path, head):
         raise TraceError(path, f"is {foreign.name}", hint=foreign.advice)
-    known = ", ".join(f"{each.name} ({' '.join(each.suffixes)})" for each in FORMATS)
+    texts, others = (
+        ", ".join(
+            f"{each.name} ({' '.join(each.suffixes)})"
+            for each in FORMATS
+            if bool(each.anchor) == anchored
+        )
+        for anchored in (False, True)
+    )
     what = "the file is empty" if not head else "the file is binary" if b"\0" in head else ""
-    raise TraceError(path, what or "not a trace", hint=f"popmodel reads {known}, also with .gz")
+    raise TraceError(
+        path, what or "not a trace", hint=f"popmodel reads {texts}, also with .gz; {others}"
+    )
 
 
 def _head(path: Path) -> bytes:

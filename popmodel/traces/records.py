@@ -63,6 +63,15 @@ class Synchronisation(NamedTuple):
     locks: tuple[Intervals, ...]
 
 
+class FunctionTimes(NamedTuple):
+    """Time of all threads in functions of the program, in the whole run."""
+
+    names: tuple[str, ...]
+    visits: NDArray[np.int64]  # int64[F]
+    inclusive: NDArray[np.int64]  # int64[F]: With all that they call, ns; once where they recur
+    exclusive: NDArray[np.int64]  # int64[F]: Without what they call, ns
+
+
 class Others(NamedTuple):
     """Events of a run that tell nothing about its calls of MPI, with the numbers of their
     format.
@@ -138,6 +147,10 @@ class Records(ABC):
     def devices(self) -> DeviceRows:
         """Streams of devices such as GPUs, which are no locations, and calls to their runtime."""
         return DeviceRows.none(self.locations)
+
+    def functions(self) -> FunctionTimes | None:
+        """Time in functions of the program; None where the trace does not have it."""
+        return None
 
     def lock_waits(self) -> Instants:
         """Time, ns, that a thread waited for locks in its running state since the row before."""

@@ -47,10 +47,10 @@ class Foreign(NamedTuple):
 
 FOREIGN = (
     Foreign(
-        "a trace in OTF2, such as Score-P writes",
-        ("*.otf2", "traces.def", "*.evt"),
-        _AGAIN,
-        (b"\x03BOTF2", b"\x03B\x01"),
+        "part of an archive in OTF2, such as Score-P writes",
+        ("*.evt", "traces.def"),
+        "give the archive's .otf2 file, or its directory",
+        (b"\x03B\x01",),
     ),
     Foreign(
         "a profile in Cube's format, such as Score-P and Scalasca write",

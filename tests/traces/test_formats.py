@@ -17,7 +17,7 @@ from popmodel.traces.source import foreign_folder
 DATA = Path(__file__).parent.parent / "data"
 HINT = (
     "popmodel reads Paraver (.prv), SimGrid SMPI (.ti.txt .ti), Dimemas (.dim), GOAL (.goal), also "
-    "with .gz"
+    "with .gz; OTF2 (.otf2)"
 )
 
 
@@ -50,10 +50,9 @@ def test_other_files_are_told_what_is_read(tmp_path: Path, text: bytes, problem:
 
 
 FOREIGN = [
-    ("traces.otf2", b"\x03BOTF2\0\3", "a trace in OTF2"),
-    ("archive", b"\x03BOTF2\0\3", "a trace in OTF2"),
-    ("traces.def", b"\x03B\1\0", "a trace in OTF2"),
-    ("0.evt", b"\x03B\1\0", "a trace in OTF2"),
+    ("traces.def", b"\x03B\1\0", "part of an archive in OTF2"),
+    ("0.evt", b"\x03B\1\0", "part of an archive in OTF2"),
+    ("x", b"\x03B\1\0", "part of an archive in OTF2"),
     ("profile.cubex", b"anchor.xml\0\0", "a profile in Cube's format"),
     ("x.tar", b"anchor.xml\0\0", "a profile in Cube's format"),
     ("scorep.cfg", b"SCOREP_ENABLE_TRACING=true\n", "a measurement of Score-P"),
@@ -133,7 +132,7 @@ def test_every_foreign_format_is_tried() -> None:
     ("folder", "names", "what"),
     [
         ("scorep-20260811_1207", ["MANIFEST.md"], "a measurement of Score-P"),
-        ("ping", ["scorep.cfg", "traces", "traces.def", "traces.otf2"], "a trace in OTF2, such"),
+        ("ping", ["scorep.cfg", "traces", "traces.def"], "part of an archive in OTF2"),
         ("hpctoolkit-app-database", ["meta.db", "profile.db"], "a database of HPCToolkit"),
         ("MULTI__TIME", ["x"], "a profile of TAU"),
         ("out", ["set-0", "app.prv.tmp"], "a trace of Extrae that is not merged"),

@@ -1,0 +1,567 @@
+"""Reads archives of OTF2, given as their ``traces.otf2`` or as its directory."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from popmodel.base.arrays import among
+from popmodel.base.errors import TraceError, UsageError
+from popmodel.base.units import format_time
+from popmodel.kernel import _kernel
+from popmodel.traces.codes import Event
+from popmodel.traces.device_rows import COLLECTIVE, COPY, KERNEL, DeviceRows
+from popmodel.traces.intervals import Spans
+from popmodel.traces.otf2.archive_regions import plan_metrics, plan_regions
+from popmodel.traces.otf2.libotf2 import anchor_of, find_library
+from popmodel.traces.paraver.columns import temporary_files
+from popmodel.traces.paraver.event_tables import ParaverRecords
+from popmodel.traces.paraver.numbers import DEVICE_CALLS, NUMBERS
+from popmodel.traces.records import FunctionTimes
+from popmodel.traces.tables import EventTable, MessageTable, States, TraceWarning, offsets_of, walk
+from popmodel.traces.trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from popmodel.traces.otf2.archive_regions import RegionPlan
+
+BATCH = 1 << 18
+"""Events that are read at a time."""
+HELD = 1 << 26
+"""Bytes of columns that are kept in memory; longer ones go to temporary files."""
+TYPES = tuple(
+    NUMBERS[event]
+    for event in (
+        *(Event.BYTES_SENT, Event.BYTES_RECEIVED, Event.COMMUNICATOR, Event.IS_ROOT),
+        *(Event.CALLER, Event.PARALLEL, Event.OUTLINED, Event.USER_REGION),
+    )
+)
+NOTICES = (
+    "entries and exits of regions that do not match (filtered, rewound or lost)",
+    "records of regions or communicators that are not defined (ignored)",
+    "records out of time order (taken at the time of the one before)",
+    "times that the measurement wrote its buffer to disk (not useful time)",
+    "receives without the record of their begin (taken as begun where they end)",
+    "readings of metrics that are of more than a thread (left out)",
+)
+"""Texts of what the kernel tallies, in its order."""
+_CPU_THREAD, _STREAM, _METRIC = 1, 2, 3
+_ACCELERATOR = 2
+_COMM_LOCATIONS, _COMM_GROUP, _COMM_SELF, _COMM_PROCESSES = 4, 5, 6, 7
+_GLOBAL_RANKS = 1
+_MPI = 4
+_SHARED_MEMORY = 1
+_NS = 1e9
+_DAMAGED = "copy the archive again, with all of its files, or trace the run again"
+_MESSAGE = ("logical", "physical", "order", "tag", "size", "communicator", "peer")
+_COLUMNS: Mapping[str, Mapping[str, type[np.generic]]] = {
+    "states": {"begin": np.int64, "end": np.int64, "state": np.int32},
+    "events": {"time": np.int64, "type": np.uint32, "value": np.int64},
+}
+
+Defined = dict[str, list[tuple[Any, ...]]]
+
+
+class ArchiveRecords(ParaverRecords):
+    """Records of an archive."""
+
+    function_times: FunctionTimes | None = None
+
+    def functions(self) -> FunctionTimes | None:
+        return self.function_times
+
+
+class _Process(NamedTuple):
+    group: int  # Its location group
+    locations: list[int]  # Its threads, the first one first
+
+
+def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
+    """Read an archive; parameters as those of `popmodel.traces.read`."""
+    anchor = anchor_of(Path(path))
+    if application != 1:
+        raise UsageError(f"{path}: no application {application}", "an archive has application 1")
+    shown = os.fspath(path).encode(errors="backslashreplace").decode()
+    try:
+        with ExitStack() as files:
+            return _read(find_library(), anchor, shown, files)
+    except _kernel.Otf2Error as error:
+        problem = f"cannot be read as an archive of OTF2: {str(error)[:200]}"
+        raise TraceError(path, problem, hint=_DAMAGED) from None
+    except MemoryError:
+        problem = "not enough memory to read it"
+        raise TraceError(path, problem, hint="use a machine with more memory") from None
+
+
+def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
+    reader = _kernel.Otf2Reader(library, os.fspath(anchor))
+    defined = reader.definitions()
+    strings = {self: text.decode(errors="replace") for self, text in defined.get("strings", ())}
+    resolution, origin, _ = (defined.get("clock") or [(0, 0, 0)])[0]
+    if not resolution:
+        raise TraceError(anchor, "its clock has no resolution", hint=_DAMAGED)
+    processes, streams = _processes(defined, anchor)
+    plan = plan_regions(defined.get("regions", ()), strings)
+    metrics, labels, wider = plan_metrics(defined, strings, plan.labels)
+    communicators = _Communicators(defined, processes)
+    reader.describe(
+        **plan.columns,
+        **communicators.columns,
+        metrics=metrics,
+        types=np.array(TYPES, np.uint32),
+        resolution=resolution,
+        offset=origin,
+    )
+    tables, sent, received = _columns(reader, processes, anchor, files)
+    devices = _devices(reader, defined, strings, plan, processes, streams)
+    messages, lost = _match(sent, received, communicators, processes)
+    shift = reader.first_time
+    if shift:
+        _move(tables, messages, devices, shift)
+    end = reader.last_time - shift
+    process_offsets = offsets_of(np.array([len(each.locations) for each in processes], np.int64))
+    records = ArchiveRecords(
+        States(**tables["states"]),
+        EventTable(**tables["events"]),
+        messages,
+        labels,
+        end,
+        shown,
+        devices,
+    )
+    records.function_times = _function_times(reader, plan)
+    nodes, node_of = _nodes(defined, processes)
+    names = {self: strings.get(text, "") for self, text, *_ in defined.get("locations", ())}
+    said = [
+        TraceWarning(text, count)
+        for text, count in zip(NOTICES, reader.tallies(), strict=True)
+        if count
+    ]
+    if lost:
+        said.append(TraceWarning("messages of which only one end is recorded (dropped)", lost))
+    if wider:
+        said.append(TraceWarning("metrics of more than a thread (left out)", wider))
+    if shift > 0:
+        said.append(
+            TraceWarning(
+                f"times count from the first record, {format_time(shift / _NS)} after the begin "
+                "that the archive states"
+            )
+        )
+    return Trace(
+        path=shown,
+        application=1,
+        begin=0,
+        end=end,
+        nodes=nodes,
+        process_offsets=process_offsets,
+        node_of_location=np.repeat(node_of, np.diff(process_offsets)).astype(np.int32),
+        communicators=communicators.ranks(),
+        records=records,
+        names=tuple(names[each] for process in processes for each in process.locations),
+        warnings=tuple(said),
+        origin=max(shift, 0),
+    )
+
+
+# Processes and threads.
+
+
+def _processes(defined: Defined, anchor: Path) -> tuple[list[_Process], list[int]]:
+    """Processes in the order of their ranks, and the locations that are streams of devices."""
+    groups = {self: type_ for self, _, type_, *_ in defined.get("processes", ())}
+    of_group: dict[int, list[int]] = {}
+    group_of: dict[int, int] = {}
+    streams = []
+    for self, _, type_, _, group in defined.get("locations", ()):
+        if type_ == _STREAM or (groups.get(group) == _ACCELERATOR and type_ != _METRIC):
+            streams.append(self)
+        elif type_ != _METRIC and group in groups and self not in group_of:
+            of_group.setdefault(group, []).append(self)
+            group_of[self] = group
+    ranks = _of_mpi(defined, group_of)
+    masters = {group: location for location, group in reversed(ranks)}
+    order = dict.fromkeys(group for _, group in ranks)
+    order.update(dict.fromkeys(group for group in groups if group in of_group))
+    found = []
+    for group in order:
+        first = masters.get(group, of_group[group][0])
+        found.append(_Process(group, [first, *(o for o in of_group[group] if o != first)]))
+    if not found:
+        raise TraceError(anchor, "it defines no process with a thread", hint=_DAMAGED)
+    return found, streams
+
+
+def _of_mpi(defined: Defined, group_of: Mapping[int, int]) -> list[tuple[int, int]]:
+    """Location and location group of each rank of MPI."""
+    first = {group: location for location, group in reversed([*group_of.items()])}
+    for _, type_, paradigm, _, members in defined.get("groups", ()):
+        if paradigm == _MPI and type_ == _COMM_LOCATIONS:
+            return [(each, group_of[each]) for each in members if each in group_of]
+        if paradigm == _MPI and type_ == _COMM_PROCESSES:
+            return [(first[each], each) for each in members if each in first]
+    return []
+
+
+def _nodes(
+    defined: Defined, processes: Sequence[_Process]
+) -> tuple[tuple[int, ...], NDArray[np.int64]]:
+    """Threads of each node, and the node of each process."""
+    tree = {self: (kind, parent) for self, _, kind, parent in defined.get("nodes", ())}
+    texts: dict[int, bytes] = dict(defined.get("strings", ()))
+    shared = {node for node, domain in defined.get("domains", ()) if domain == _SHARED_MEMORY}
+    shared |= {node for node, (kind, _) in tree.items() if texts.get(kind) == b"node"}
+    place = {self: node for self, _, _, node, _ in defined.get("processes", ())}
+    number: dict[int, int] = {}
+    threads: list[int] = []
+    node_of = []
+    for process in processes:
+        at = place.get(process.group, -1)
+        passed: set[int] = set()
+        while at in tree and at not in shared and at not in passed:
+            passed.add(at)
+            at = tree[at][1]
+        where = at if at in shared else place.get(process.group, -1)
+        if where not in number:
+            number[where] = len(number)
+            threads.append(0)
+        threads[number[where]] += len(process.locations)
+        node_of.append(number[where])
+    return tuple(threads), np.array(node_of, np.int64)
+
+
+_COPIES = re.compile("memcpy|memset|copy|transfer", re.IGNORECASE)
+_NO_ACTIVITY = re.compile("idle|sync|wait", re.IGNORECASE)
+
+
+def _devices(
+    reader: _kernel.Otf2Reader,
+    defined: Defined,
+    strings: Mapping[int, str],
+    plan: RegionPlan,
+    processes: Sequence[_Process],
+    streams: Sequence[int],
+) -> DeviceRows:
+    """What streams of devices do; a location group of its own is a device."""
+    rows = {self: (strings.get(name, ""), group) for self, name, *_, group in defined["locations"]}
+    of_group = {process.group: number for number, process in enumerate(processes)}
+    groups = {self: strings.get(name, "") for self, name, *_ in defined.get("processes", ())}
+    creators = {self: by for self, *_, by in defined.get("processes", ())}
+    number: dict[str, int] = {}
+    device, process_of, counts = [], [], []
+    spans = [np.empty((3, 0), np.int64)]
+    for stream in streams:
+        group = rows[stream][1]
+        by = group if group in of_group else creators[group]
+        process_of.append(of_group.get(by, 0))
+        of = groups[group] if group not in of_group else f"device of process {of_group[group] + 1}"
+        device.append(number.setdefault(of, len(number)))
+        spans.append(_activity(reader, plan, stream, process_of[-1]))
+        counts.append(spans[-1].shape[1])
+    begin, end, what = np.concatenate(spans, axis=1)
+    return DeviceRows(
+        names=tuple(rows[stream][0] or f"stream {stream}" for stream in streams),
+        device=np.array(device, np.int32),
+        process=np.array(process_of, np.int32),
+        devices=tuple(number),
+        activity=Spans(offsets_of(np.array(counts, np.int64)), begin, end, what),
+        calls=Spans.none(sum(len(process.locations) for process in processes)),
+    )
+
+
+def _activity(
+    reader: _kernel.Otf2Reader, plan: RegionPlan, stream: int, process: int
+) -> NDArray[np.int64]:
+    """Begin, end and kind of what a stream does: int64[3, n]."""
+    reader.open(stream, process, False)
+    pieces: list[tuple[NDArray[Any], ...]] = [(np.empty(0, np.int64),) * 3]
+    more = True
+    while more:
+        more = reader.read(BATCH)
+        pieces.append(reader.take()["events"])
+    reader.messages()
+    time, type_, value = (np.concatenate(each) for each in zip(*pieces, strict=True))
+    rows = np.flatnonzero(among(type_, DEVICE_CALLS))
+    time, value = time[rows], value[rows]
+    some = np.flatnonzero(value[:-1])
+    kinds = np.array([_kind(name) for name in plan.names] or [-1], np.int64)[value[some] - 1]
+    doing = kinds >= 0
+    return np.stack([time[some], time[some + 1], kinds])[:, doing]
+
+
+def _kind(name: str) -> int:
+    if _NO_ACTIVITY.search(name):
+        return -1
+    if "nccl" in name.lower() or "rccl" in name.lower():
+        return COLLECTIVE
+    return COPY if _COPIES.search(name) else KERNEL
+
+
+class _Communicators:
+    """Communicators of MPI, as processes; the kernel knows them by their place in the list."""
+
+    def __init__(self, defined: Defined, processes: Sequence[_Process]) -> None:
+        self.processes = len(processes)
+        self.base: list[int] = []  # process of each rank of the whole program
+        process_of = {each: p for p, process in enumerate(processes) for each in process.locations}
+        of_group = {process.group: p for p, process in enumerate(processes)}
+        groups = {}
+        for self_, type_, paradigm, flags, members in defined.get("groups", ()):
+            groups[self_] = type_, flags, members
+            if paradigm == _MPI and type_ in (_COMM_LOCATIONS, _COMM_PROCESSES):
+                known = process_of if type_ == _COMM_LOCATIONS else of_group
+                self.base = [known.get(each, -1) for each in members]
+        self.references: list[int] = []
+        self.members: list[list[int]] = []  # processes
+        self.own: list[bool] = []
+        self.peers: list[list[int]] = []  # what ranks in records mean
+        self.remote: dict[int, list[int]] = {}  # what they mean to the second group of processes
+        listed = {group for group, (type_, _, _) in groups.items() if type_ >= _COMM_GROUP}
+        for self_, _, group in defined.get("communicators", ()):
+            if group not in listed:
+                continue
+            type_, flags, _ = groups[group]
+            members = self._processes(groups[group])
+            self._add(self_, members, type_ == _COMM_SELF)
+            self.peers.append(self.base if flags & _GLOBAL_RANKS else members)
+        for self_, group, other in defined.get("intercommunicators", ()):
+            if group in groups and other in groups:
+                self.remote[len(self.references)] = self._processes(groups[group])
+                self._add(self_, [], False)
+                self.peers.append(self._processes(groups[other]))
+
+    def _add(self, reference: int, members: list[int], own: bool) -> None:
+        self.references.append(reference)
+        self.members.append(members)
+        self.own.append(own)
+
+    def _processes(self, group: tuple[int, int, list[int]]) -> list[int]:
+        type_, _, members = group
+        if type_ == _COMM_SELF:
+            return []
+        found = [self.base[each] for each in members if each < len(self.base)]
+        return [each for each in found if each >= 0]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Number of each; those of which each process has its own count on from there."""
+        found, free = [], 1
+        for place, own in enumerate(self.own):
+            told = own or self.members[place]
+            found.append(free if told else 0)
+            free += self.processes if own else bool(told)
+        return found
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """As the kernel takes them."""
+        return {
+            "communicators": np.array(self.references, np.uint32),
+            "number": np.array(self.numbers, np.int64),
+            "own": np.array(self.own, np.uint8),
+            "member_offsets": offsets_of(np.array([len(each) for each in self.members], np.int64)),
+            "member": np.array([rank for each in self.members for rank in each], np.int64),
+        }
+
+    def ranks(self) -> dict[int, NDArray[np.int32]]:
+        """Ranks of each by its number."""
+        found = {}
+        for number, members, own in zip(self.numbers, self.members, self.own, strict=True):
+            if own:
+                each = range(self.processes)
+                found.update({number + rank: np.array([rank], np.int32) for rank in each})
+            elif members:
+                found[number] = np.array(members, np.int32)
+        return found
+
+    def partners(
+        self, process: NDArray[np.int64], which: NDArray[np.int64], peer: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """The process that a rank in a communicator means to a process; -1 for none."""
+        sizes = np.array([len(each) for each in self.peers] or [0], np.int64)
+        flat = np.array([rank for each in self.peers for rank in each] or [-1], np.int64)
+        first = offsets_of(sizes)[:-1]
+        inside = (which >= 0) & (peer >= 0) & (peer < sizes[which])
+        found = np.where(inside, flat[np.where(inside, first[which] + peer, 0)], -1)
+        own = np.flatnonzero(self.own)
+        mine = np.isin(which, own) & (peer == 0)
+        found[mine] = process[mine]
+        for place, group in self.remote.items():
+            rows = np.flatnonzero((which == place) & ~np.isin(process, group))
+            known = np.array([*group, -1], np.int64)
+            inside = (peer[rows] >= 0) & (peer[rows] < len(group))
+            found[rows] = known[np.where(inside, peer[rows], -1)]
+        return found
+
+
+# States and events, in memory or mapped from temporary files.
+
+
+def _temporary_file(files: ExitStack) -> IO[bytes]:
+    return files.enter_context(tempfile.TemporaryFile(buffering=0))
+
+
+class _Column:
+    """Values that come in pieces."""
+
+    def __init__(self, kind: type[np.generic]) -> None:
+        self.pieces: list[NDArray[Any]] = [np.empty(0, kind)]
+        self.file: IO[bytes] | None = None
+
+    def spill(self, files: ExitStack) -> None:
+        """Write what is in memory to a file."""
+        self.file = self.file or _temporary_file(files)
+        for piece in self.pieces:
+            view = memoryview(piece.tobytes())
+            while view:
+                view = view[self.file.write(view) :]
+        self.pieces = [self.pieces[0][:0]]
+
+    def array(self, files: ExitStack) -> NDArray[Any]:
+        """All values."""
+        if self.file is None:
+            return np.concatenate(self.pieces)
+        self.spill(files)
+        kind = self.pieces[0].dtype
+        size = os.fstat(self.file.fileno()).st_size
+        return np.frombuffer(mmap.mmap(self.file.fileno(), size), kind) if size else self.pieces[0]
+
+
+def _columns(
+    reader: _kernel.Otf2Reader, processes: Sequence[_Process], anchor: Path, files: ExitStack
+) -> tuple[dict[str, dict[str, NDArray[Any]]], NDArray[np.void], NDArray[np.void]]:
+    """Columns of states and events, and the records of messages: sends and receives."""
+    columns = {
+        table: {name: _Column(kind) for name, kind in of.items()} for table, of in _COLUMNS.items()
+    }
+    offsets: dict[str, list[int]] = {table: [0] for table in columns}
+    ends: dict[str, list[NDArray[np.void]]] = {"sent": [], "received": []}
+    patches = []
+    held, location = 0, 0
+    for process, (_, threads) in enumerate(processes):
+        for thread in threads:
+            reader.open(thread, process, thread == threads[0])
+            rows = dict.fromkeys(columns, 0)
+            more = True
+            while more:
+                more = reader.read(BATCH)
+                for table, values in reader.take().items():
+                    rows[table] += len(values[0])
+                    for column, piece in zip(columns[table].values(), values, strict=True):
+                        column.pieces.append(piece)
+                        held += piece.nbytes
+                if held > HELD:
+                    with temporary_files(anchor):
+                        for of in columns.values():
+                            for column in of.values():
+                                column.spill(files)
+                    held = 0
+            told = reader.messages()
+            row, value = told["patches"]
+            patches.append((row + offsets["events"][-1], value))
+            for name, messages in ends.items():
+                messages.append(_rows(told[name], process, location))
+            for table, number in rows.items():
+                offsets[table].append(offsets[table][-1] + number)
+            location += 1
+    tables = {}
+    with temporary_files(anchor):
+        for table, of in columns.items():
+            tables[table] = {name: column.array(files) for name, column in of.items()}
+            tables[table]["offsets"] = np.array(offsets[table], np.int64)
+    for row, value in patches:
+        tables["events"]["value"][row] = value
+    return tables, np.concatenate(ends["sent"]), np.concatenate(ends["received"])
+
+
+_END = np.dtype([(name, "i8") for name in (*_MESSAGE, "process", "location")])
+
+
+def _rows(columns: Sequence[NDArray[Any]], process: int, location: int) -> NDArray[np.void]:
+    rows = np.empty(len(columns[0]), _END)
+    for name, column in zip(_MESSAGE, columns, strict=True):
+        rows[name] = column
+    rows["process"], rows["location"] = process, location
+    return rows
+
+
+def _move(
+    tables: dict[str, dict[str, NDArray[Any]]],
+    messages: MessageTable,
+    devices: DeviceRows,
+    shift: int,
+) -> None:
+    """Let times count from the first record."""
+    columns = [tables["states"]["begin"], tables["states"]["end"], tables["events"]["time"]]
+    columns += [devices.activity.begin, devices.activity.end]
+    for way in ("send", "receive"):
+        columns += [getattr(messages, f"logical_{way}"), getattr(messages, f"physical_{way}")]
+    for column in columns:
+        for block in walk(column):
+            column[block] -= shift
+
+
+def _match(
+    sent: NDArray[np.void],
+    received: NDArray[np.void],
+    communicators: _Communicators,
+    processes: Sequence[_Process],
+) -> tuple[MessageTable, int]:
+    """Messages: of two processes, a communicator and a tag, the k-th sent is the k-th received.
+
+    Receives count in the order in which they were begun. And how many ends have no other one.
+    """
+    locations = sum(len(process.locations) for process in processes)
+    ends = np.concatenate([sent, received])
+    is_receive = np.arange(len(ends)) >= len(sent)
+    own = ends["process"]
+    other = communicators.partners(own, ends["communicator"], ends["peer"])
+    pair = np.where(is_receive, other, own) * len(processes) + np.where(is_receive, own, other)
+    keys = (ends["tag"], pair, ends["communicator"])
+    order = np.lexsort((ends["order"], is_receive, *keys))
+    same = np.zeros(len(ends), bool)
+    same[1:] = True
+    for key in (*keys, is_receive):
+        same[1:] &= key[order][1:] == key[order][:-1]
+    turn = np.empty(len(ends), np.int64)
+    place = np.arange(len(ends))
+    turn[order] = place - np.maximum.accumulate(np.where(same, 0, place))
+    order = np.lexsort((is_receive, turn, *keys))
+    before, after = order[:-1], order[1:]
+    meets = ~is_receive[before] & is_receive[after] & (other[before] >= 0)
+    for key in (turn, *keys):
+        meets &= key[before] == key[after]
+    first, last = ends[before[meets]], ends[after[meets]]
+    rows = np.lexsort((first["physical"], first["location"]))
+    first, last = first[rows], last[rows]
+    table = MessageTable(
+        offsets=offsets_of(np.bincount(first["location"], minlength=locations)),
+        sender=first["location"].astype(np.int32),
+        receiver=last["location"].astype(np.int32),
+        logical_send=first["logical"].copy(),
+        physical_send=first["physical"].copy(),
+        logical_receive=last["logical"].copy(),
+        physical_receive=last["physical"].copy(),
+        size=first["size"].copy(),
+        tag=first["tag"].copy(),
+    )
+    return table, len(ends) - 2 * len(first)
+
+
+def _function_times(reader: _kernel.Otf2Reader, plan: RegionPlan) -> FunctionTimes | None:
+    visits, inclusive, exclusive = reader.functions()
+    some = np.flatnonzero(plan.functions & (visits > 0))
+    if not len(some):
+        return None
+    names = tuple(plan.names[row] for row in some.tolist())
+    return FunctionTimes(names, visits[some], inclusive[some], exclusive[some])
