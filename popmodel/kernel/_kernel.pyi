@@ -447,3 +447,93 @@ def align(
     other: npt.NDArray[np.int64],
     worth: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+
+class UntimedColumns(TypedDict):
+    """What `P` processes compute and call, of formats without measured times."""
+
+    offsets: npt.NDArray[np.int64]  # [P + 1], of the `n` calls
+    time: npt.NDArray[np.float64]  # [n]: ns
+    name: npt.NDArray[np.int16]  # [n]: index into `UNTIMED_CALLS`
+    partner: npt.NDArray[np.int32]
+    tag: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
+    request: npt.NDArray[np.int32]
+    call: npt.NDArray[np.int64]  # [c]: the calls of collectives
+    sent: npt.NDArray[np.int64]
+    received: npt.NDArray[np.int64]
+    communicator: npt.NDArray[np.int64]
+    is_root: npt.NDArray[np.uint8]
+    parts: dict[int, npt.NDArray[np.int64]]  # by call: bytes for each peer
+    burst_offsets: npt.NDArray[np.int64]  # [P + 1]
+    begin: npt.NDArray[np.float64]
+    end: npt.NDArray[np.float64]
+    ends: npt.NDArray[np.float64]  # [P]: ns that each computes
+
+UNTIMED_CALLS: list[str]
+"""Names of calls that formats without measured times can tell of."""
+FIRST_COLLECTIVE: int
+"""The first collective among them; all that follow are collectives."""
+
+class GoalScanner:
+    """Scans a schedule in GOAL."""
+
+    def __init__(self) -> None: ...
+    def feed(self, text: bytes | bytearray | memoryview) -> None: ...
+    def finish(self) -> None: ...
+    @property
+    def held(self) -> int: ...
+    def rank_of(self) -> npt.NDArray[np.int64]: ...
+    def columns(self) -> UntimedColumns: ...
+
+class SmpiRanks:
+    """Counts the processes of a time-independent trace of SMPI."""
+
+    def __init__(self) -> None: ...
+    def feed(self, text: bytes | bytearray | memoryview) -> None: ...
+    def finish(self) -> int: ...
+
+class SmpiScanner:
+    """Scans a time-independent trace of SMPI, all files of it."""
+
+    def __init__(self, rate: float, count: int, sleep: float) -> None: ...
+    def feed(self, text: bytes | bytearray | memoryview) -> None: ...
+    def end_file(self) -> None: ...
+    def finish(self) -> None: ...
+    @property
+    def tests(self) -> int: ...
+    @property
+    def tests_of_many(self) -> int: ...
+    @property
+    def matched(self) -> int: ...
+    def columns(self) -> UntimedColumns: ...
+
+class Actions:
+    """What processes compute and call, added one after the other by a reader."""
+
+    def __init__(self, count: int) -> None: ...
+    def compute(self, process: int, length: float) -> bool: ...
+    def message(
+        self, process: int, name: str, partner: int, tag: int, size: int, opens: bool
+    ) -> int: ...
+    def collective(
+        self,
+        process: int,
+        name: str,
+        sent: int,
+        received: int,
+        is_root: bool,
+        communicator: int,
+        opens: bool,
+    ) -> int: ...
+    def wait(self, process: int, request: int) -> None: ...
+    def columns(self) -> UntimedColumns: ...
+
+def unpaired_messages(
+    *,
+    rank_of: npt.NDArray[np.int64],
+    offsets: npt.NDArray[np.int64],
+    side: npt.NDArray[np.int8],
+    name: npt.NDArray[np.int16],
+    partner: npt.NDArray[np.int32],
+    tag: npt.NDArray[np.int64],
+) -> tuple[int, int, int, int, int, int] | None: ...

@@ -22,6 +22,7 @@ void bind_contended(nb::module_ &module);
 void bind_repetition(nb::module_ &module);
 void bind_align(nb::module_ &module);
 void bind_otf2(nb::module_ &module);
+void bind_untimed(nb::module_ &module);
 
 NB_MODULE(_kernel, module) {
     module.doc() = "Compiled core of popmodel: scanning trace text, from calls to programs, replay, mapped files.";
@@ -42,4 +43,5 @@ NB_MODULE(_kernel, module) {
     bind_repetition(module);
     bind_align(module);
     bind_otf2(module);
+    bind_untimed(module);
 }

@@ -26,6 +26,23 @@ Numpy<T> numpy(std::vector<T> &&values) {
     return Numpy<T>(kept->data(), {kept->size()}, owner);
 }
 
+// The bytes of any Python buffer, held while they are used.
+class Bytes {
+  public:
+    Bytes(nanobind::handle object, bool writable) {
+        if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE))
+            throw nanobind::python_error();
+    }
+    Bytes(const Bytes &) = delete;
+    Bytes &operator=(const Bytes &) = delete;
+    ~Bytes() { PyBuffer_Release(&view_); }
+    void *data() const { return view_.buf; }
+    std::size_t size() const { return static_cast<std::size_t>(view_.len); }
+
+  private:
+    Py_buffer view_;
+};
+
 inline void check(bool holds, const char *what) {
     if (!holds)
         throw std::invalid_argument(what);

@@ -12,29 +12,13 @@
 
 namespace nb = nanobind;
 namespace scan = popmodel::scan;
+using popmodel::Bytes;
 using popmodel::numpy;
 
 namespace {
 
 template <typename T>
 using Column = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-// The bytes of any Python buffer, held while they are used.
-class Bytes {
-  public:
-    Bytes(nb::handle object, bool writable) {
-        if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE))
-            throw nb::python_error();
-    }
-    Bytes(const Bytes &) = delete;
-    Bytes &operator=(const Bytes &) = delete;
-    ~Bytes() { PyBuffer_Release(&view_); }
-    void *data() const { return view_.buf; }
-    std::size_t size() const { return static_cast<std::size_t>(view_.len); }
-
-  private:
-    Py_buffer view_;
-};
 
 // A decoder and the Python objects whose memory it reads.
 struct Decoder {

@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from popmodel.base.errors import TraceError
 from popmodel.base.units import plural
-from popmodel.traces.source import MOST, LineError, Words, whole
+from popmodel.kernel import _kernel
+from popmodel.traces.source import MOST, LineError, Words, lines, whole
 from popmodel.traces.tables import TraceWarning
-from popmodel.traces.untimed.sequence import Actions, do_lines, trace_of
+from popmodel.traces.untimed.untimed_trace import one_application, trace_of
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from popmodel.traces.trace import Trace
 
 _HEADER = re.compile(r'#DIMEMAS:"[^"]*":[^:]*:(\d+)\(([\d,]+)\)')
@@ -40,20 +45,27 @@ _UNCOUNTED = 1 << 62
 
 def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     """Read a program of Dimemas."""
+    one_application(path, application, "program")
     program = _Program()
-    do_lines(path, program.do, _ADVICE, application, "program")
-    if not program.tasks:
+    for number, line in lines(Path(path)):
+        try:
+            program.do(line)
+        except LineError as error:
+            raise TraceError(path, str(error), line=number, hint=_ADVICE) from None
+    if not program.count:
         raise TraceError(path, "the file has no program", hint=_ADVICE)
     events = [TraceWarning(_EVENTS, program.events)] if program.events else []
     said = (TraceWarning(_SAID), *events)
-    return trace_of(path, program.tasks, program.communicators, said, _ADVICE)
+    return trace_of(path, program.tasks.columns(), program.communicators, said, _ADVICE)
 
 
 class _Program:
     """What the tasks do, as lines tell it."""
 
     def __init__(self) -> None:
-        self.tasks: list[Actions] = []
+        self.count = 0
+        self.tasks = _kernel.Actions(0)
+        self._open: dict[Hashable, deque[int]] = {}  # requests that nobody has waited for
         self.communicators: dict[int, list[int]] = {}
         self.events = 0
 
@@ -62,7 +74,7 @@ class _Program:
         line = line.strip()
         if not line or line.startswith("s:"):  # where the records of a task begin in the file
             return
-        if not self.tasks:
+        if not self.count:
             self._begin(line)
             return
         kind, *rest = line.split(":")
@@ -71,19 +83,20 @@ class _Program:
             return
         told = Words(f"record {kind[:10]}", rest)
         task, thread = told.whole(0), told.whole(1)
-        if task >= len(self.tasks):
-            raise LineError(f"task {task} of {len(self.tasks)}")
+        if task >= self.count:
+            raise LineError(f"task {task} of {self.count}")
         if thread:
             raise LineError(f"thread {thread} of task {task}: tasks must have one thread")
-        mine, told = self.tasks[task], Words(f"record {kind[:10]}", rest[2:])
+        told = Words(f"record {kind[:10]}", rest[2:])
         if kind == "1":
-            mine.compute(told.amount(0) * 1e9)
+            if not self.tasks.compute(task, told.amount(0) * 1e9):
+                raise LineError(f"process {task} computes longer than can be represented")
         elif kind == "2":
-            self._send(mine, told)
+            self._send(task, told)
         elif kind == "3":
-            self._receive(mine, told)
+            self._receive(task, told)
         elif kind == "10":
-            self._collective(mine, told)
+            self._collective(task, told)
         elif kind == "20":
             self.events += 1
         elif kind != "0":
@@ -100,32 +113,33 @@ class _Program:
             )
         if set(threads) != {"1"}:
             raise LineError("tasks must have one thread each")
-        self.tasks = [Actions(rank) for rank in range(tasks)]
+        self.count, self.tasks = tasks, _kernel.Actions(tasks)
 
     def _define(self, rest: list[str]) -> None:
         if rest[:1] != ["1"]:  # files and windows
             return
         told = Words("a communicator", rest[1:])
         members = [told.whole(2 + i) for i in range(told.whole(1))]
-        if members and max(members) >= len(self.tasks):
-            raise LineError(f"a communicator with task {max(members)} of {len(self.tasks)}")
+        if members and max(members) >= self.count:
+            raise LineError(f"a communicator with task {max(members)} of {self.count}")
         self.communicators[told.whole(0)] = members
 
-    def _send(self, mine: Actions, told: Words) -> None:
+    def _send(self, task: int, told: Words) -> None:
         partner, size, tag, mode = self._message(told)
         if mode > 3:
             raise LineError(f"unknown kind of send: {mode}")
-        mine.message(_SENDS[mode], partner, tag, size)
+        self.tasks.message(task, f"MPI_{_SENDS[mode]}", partner, tag, size, False)
 
-    def _receive(self, mine: Actions, told: Words) -> None:
+    def _receive(self, task: int, told: Words) -> None:
         partner, size, tag, mode = self._message(told)
-        key = partner, tag
+        key = task, partner, tag
         if mode == 0:
-            mine.message("Recv", partner, tag, size)
+            self.tasks.message(task, "MPI_Recv", partner, tag, size, False)
         elif mode == 1:
-            mine.message("Irecv", partner, tag, size, key)
+            request = self.tasks.message(task, "MPI_Irecv", partner, tag, size, True)
+            self._open.setdefault(key, deque()).append(request)
         elif mode == 2:
-            mine.wait(key, f"from task {partner} with tag {tag}")
+            self._wait(task, key, f"from task {partner} with tag {tag}")
         else:
             raise LineError(f"unknown kind of receive: {mode}")
 
@@ -135,7 +149,12 @@ class _Program:
         size = told.whole(1 + skip, most=MOST)
         return told.whole(0), size, told.whole(2 + skip, most=_UNCOUNTED), told.whole(4 + skip)
 
-    def _collective(self, mine: Actions, told: Words) -> None:
+    def _wait(self, task: int, key: Hashable, what: str) -> None:
+        if not (waiting := self._open.get(key)):
+            raise LineError(f"no open request {what}")
+        self.tasks.wait(task, waiting.popleft())
+
+    def _collective(self, task: int, told: Words) -> None:
         operation, communicator = told.whole(0), told.whole(1)
         if operation >= 2 * len(_OPERATIONS):
             raise LineError(f"unknown collective {operation}")
@@ -143,21 +162,17 @@ class _Program:
             raise LineError(f"communicator {communicator} is not defined")
         name = _OPERATIONS[operation % len(_OPERATIONS)]
         synchronises = told.whole(6, 1)
-        key = "collective", name, communicator
+        key = task, name, communicator
         if synchronises == _WAIT:
-            mine.wait(key, f"of MPI_I{name.lower()} on communicator {communicator}")
+            self._wait(task, key, f"of MPI_I{name.lower()} on communicator {communicator}")
             return
         root = told.whole(2)  # of a Reduce the task, else whether this one is it
-        is_root = mine.rank == root if name == "Reduce" else root > 0
+        is_root = task == root if name == "Reduce" else root > 0
         sent, received = told.whole(4, most=MOST), told.whole(5, most=MOST)
         if name == "Alltoall":  # as Extrae records it: sent to one
             sent *= len(self.communicators[communicator])
         starts = synchronises == _START or operation >= len(_OPERATIONS)
-        mine.collective(
-            f"I{name.lower()}" if starts else name,
-            sent,
-            received,
-            is_root,
-            communicator,
-            key if starts else None,
-        )
+        name = f"MPI_I{name.lower()}" if starts else f"MPI_{name}"
+        request = self.tasks.collective(task, name, sent, received, is_root, communicator, starts)
+        if starts:
+            self._open.setdefault(key, deque()).append(request)
