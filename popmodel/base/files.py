@@ -211,6 +211,29 @@ def locked_folder(
         yield
 
 
+@contextmanager
+def locked_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Keep a file from others that lock it, while it is read and written anew; made if need be.
+
+    `written` puts another file in its place: who waited for the old one tries again. Yields the
+    path without links.
+    """
+    target = Path(os.path.realpath(path))
+    while True:
+        file = append_to(target)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                file.close()
+                raise
+        if target.exists() and os.path.samestat(os.fstat(file.fileno()), target.stat()):
+            break
+        file.close()
+    with file:
+        yield target
+
+
 # The cache holds programs and libraries that popmodel built. They are run, so only their user may
 # be able to write there: nothing is started from a folder that others can write.
 

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
 
 class FailCondition(NamedTuple):
-    """A value below or above a limit."""
+    """A value below or above a limit, or its change against earlier runs."""
 
     id: str  # METRIC, FAMILY.METRIC or another name of the verb's document
     below: bool
     limit: float
+    is_change: bool = False  # the limit has a sign: ``+5 %``
 
 
 def read_conditions(texts: Iterable[str]) -> list[FailCondition]:
-    """Read ``ID < NUMBER`` or ``ID > NUMBER``; a number may be a percentage."""
+    """Read ``ID < NUMBER`` or ``ID > NUMBER``; a number may be a percentage, and have a sign."""
     return [_condition(text) for text in texts]
 
 
@@ -35,12 +36,16 @@ def _condition(text: str) -> FailCondition:
     limit = fraction(match[3] + match[4])
     if not math.isfinite(limit):
         raise UsageError(f"--fail-if {text}: must be a number, not '{match[3]}'", example)
-    return FailCondition(match[1], match[2] == "<", limit)
+    return FailCondition(match[1], match[2] == "<", limit, match[3][0] in "+-")
 
 
 def expect_known(condition: FailCondition, result: Result) -> None:
     """Refuse an id that a result has not, and a limit that no fraction reaches."""
-    where = f"--fail-if '{condition.id} {'<' if condition.below else '>'} {condition.limit:g}'"
+    sign = "<" if condition.below else ">"
+    if condition.is_change:
+        result.changes(condition.id)
+        return
+    where = f"--fail-if '{condition.id} {sign} {condition.limit:g}'"
     try:
         known = result.find(condition.id)
     except UsageError as error:
@@ -62,11 +67,14 @@ def check(conditions: Sequence[FailCondition], result: Result) -> None:
     """Hold a result against conditions.
 
     Raises `ThresholdError` where one is met, and `PopmodelError` where a value is absent: nobody
-    can tell then whether it is.
+    can tell then whether it is. A change counts only if it is more than noise.
     """
     met: list[str] = []
     unknown: dict[str, list[str]] = {}  # by reason, which several values can share
     for condition in conditions:
+        if condition.is_change:
+            met += _changed(condition, result)
+            continue
         for value in result.find(condition.id):
             where = f"{value.id} of {value.where}" if value.where else value.id
             if value.value is None:
@@ -86,3 +94,19 @@ def check(conditions: Sequence[FailCondition], result: Result) -> None:
             f"--fail-if cannot be checked: no value for {told}",
             "leave the condition out or analyse runs that have the value",
         )
+
+
+def _changed(condition: FailCondition, result: Result) -> list[str]:
+    """Where a value changed by more than a limit, and not by chance."""
+    from popmodel.runs.regression import p_text, signed
+
+    met = []
+    for where, change in result.changes(condition.id):
+        beyond = change.ratio - 1 - condition.limit
+        if change.is_shown and (beyond < 0 if condition.below else beyond > 0):
+            than = "below" if condition.below else "above"
+            met.append(
+                f"{change.id} of {where} changed by {signed(change.ratio)} ({p_text(change.p)}), "
+                f"{than} {100 * condition.limit:+g} %"
+            )
+    return met

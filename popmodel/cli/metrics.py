@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from popmodel.efficiency.observables import OutsideMPI
     from popmodel.efficiency.scaling import Scaling
     from popmodel.reports.views import Views
+    from popmodel.runs.regression import HistoryComparison, ValueChange
+    from popmodel.runs.run_history import HistoryLine
     from popmodel.traces import Trace
     from popmodel.traces.selection import Foa, TracePart, Window
 
@@ -46,6 +49,7 @@ EXAMPLES = (
     "popmodel metrics run.prv --window 2s:5s --by process",
     "popmodel metrics run.prv --fail-if 'parallel_efficiency < 0.8'",
     "popmodel metrics run.prv -o metrics.json",
+    "popmodel metrics run_*.prv --history perf.jsonl --label v1.2 --fail-if 'runtime > +5 %'",
 )
 FORMATS = DRAWN
 CONDITIONS = True
@@ -78,6 +82,9 @@ class Metrics(Result):
     # The requested families; None: those that suit the runs.
     families: tuple[str, ...] | None = None
     by: By | None = None  # The requested breakdown
+    # The file of earlier runs, how many of these runs were new to it, and the comparison with them,
+    # one for each configuration; None where no history was asked for.
+    history: tuple[str, int, tuple[HistoryComparison, ...]] | None = None
 
     def __repr__(self) -> str:
         families = [self.families[0]] * len(self.runs) if self.families else self._own
@@ -113,13 +120,22 @@ class Metrics(Result):
         given = families or self.families or tuple(self.evaluations[0])
         chosen = dict.fromkeys([*given, "scaling"])
         shown = [{name: run[name] for name in chosen} for run in self.evaluations]
-        return metrics_document(
+        found = metrics_document(
             self.runs, shown, self.scaling, self.warnings, self.outside_mpi, self.breakdowns
         )
+        if self.history is None:
+            return found
+        file, added, comparisons = self.history
+        compared = [comparison.to_dict() for comparison in comparisons]
+        return {**found, "history": {"file": file, "added": added, "comparisons": compared}}
 
     @property
     def views(self) -> Views:
-        """How the document is shown: with processes or regions if requested."""
+        """How the document is shown: with processes, regions or earlier runs if requested."""
+        if self.history is not None:
+            from popmodel.reports.history_tables import VIEWS as HISTORY
+
+            return HISTORY
         if self.by is None:
             from popmodel.reports.efficiency_tables import VIEWS
 
@@ -131,6 +147,30 @@ class Metrics(Result):
     def shown_document(self) -> dict[str, Any]:
         """The document with the families that the screen shows."""
         return self.to_dict(self.shown)
+
+    def document_for(self, format_name: str) -> dict[str, Any]:
+        """The document that is written in a format; a comment on a history has one tree."""
+        if format_name == "markdown" and self.history is not None:
+            return self.shown_document()
+        return super().document_for(format_name)
+
+    def changes(self, id: str) -> Sequence[tuple[str, ValueChange]]:
+        """Changes of a value against earlier runs, with the configuration, where there are any."""
+        if self.history is None:
+            return super().changes(id)
+        full = self.find(id)[0].id
+        found = []
+        for comparison in self.history[2]:
+            change = comparison.change(full)
+            if change is not None:
+                found.append((comparison.name, change))
+            elif comparison.last:
+                raise PopmodelError(
+                    f"--fail-if {id}: cannot be checked: {full} of {comparison.name} is missing or "
+                    "not above 0 in some run",
+                    "leave the condition out",
+                )
+        return found
 
     def values(self) -> list[ResultValue]:
         """Efficiencies, those of the shown families first, and runtimes."""
@@ -247,6 +287,23 @@ def metrics(
         ),
     ] = None,
     application: Annotated[int, APPLICATION] = 1,
+    history: Annotated[
+        str | os.PathLike[str] | None,
+        option(
+            "FILE",
+            "Add the runs to FILE (a line of JSON each) and compare them with the last "
+            "10 runs there of the same machine, program and configuration.",
+            complete=(".jsonl",),
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        option("TEXT", "What was run, such as a commit; runs with one label are repeats."),
+    ] = None,
+    badge: Annotated[
+        str | os.PathLike[str] | None,
+        option("FILE", "Write the change against --history as a small picture (.svg)."),
+    ] = None,
 ) -> Metrics:
     """Compute the POP efficiencies of runs.
 
@@ -285,6 +342,13 @@ def metrics(
         Also break each run down by process, or analyse each user region.
     application : int
         Number of the application in the traces, from 1.
+    history : path, optional
+        A file that gets a line of JSON for each run (it is made if need be), and whose last 10 runs
+        of other labels, of the same machine, program and configuration, the runs are compared with.
+    label : str, optional
+        What was run, such as a commit; runs with the same label are repeats. Default: the time.
+    badge : path, optional
+        A picture (SVG) of the change against the history, replaced if it exists.
 
     Raises
     ------
@@ -312,9 +376,14 @@ def metrics(
     from popmodel.efficiency.scaling import Comparable, evaluate_all, scale
     from popmodel.reports.figures import run_names
     from popmodel.structure.part_of_run import part_of_run
-    from popmodel.traces.info import as_data
+    from popmodel.traces.info import as_data, marked_regions
     from popmodel.traces.selection import TracePart
 
+    if history is None and (label is not None or badge is not None):
+        option_name = "--label" if label is not None else "--badge"
+        raise UsageError(f"{option_name}: needs earlier runs", "add --history perf.jsonl")
+    if history is not None and by is not None:
+        raise UsageError("--by cannot be combined with --history", "leave one of them out")
     asked = TracePart.of(window, region, from_start, foa)
     chosen = choices(family, tuple(load_families()))
     given = several(traces)
@@ -327,7 +396,7 @@ def metrics(
         raise UsageError(f"by: unknown value {by!r}", "one of process, region")
     if by == "region" and region is not None:
         raise UsageError("one region cannot be broken down by region", "leave one of them out")
-    runs, warnings, breakdowns = [], [], []
+    runs, warnings, breakdowns, marked = [], [], [], []
     for path, each in zip(paths, given, strict=True):
         trace = trace_of(each, application=application)
         with _named(path):
@@ -335,6 +404,7 @@ def metrics(
             runs.append(analyse(trace, part=part))
             breakdowns.append(_broken_down(by, trace, runs[-1], part, outside_mpi))
         warnings.append(as_data((*trace.warnings, *trace.call_warnings())))
+        marked.append(marked_regions(trace) if history is not None else {})
     mode: Any = None if scaling == "auto" else scaling
     comparable = [
         Comparable(name, run.observables.aggregates(outside_mpi), run.observables.absent)
@@ -357,6 +427,18 @@ def metrics(
     for index, (path, run) in enumerate(zip(paths, comparable, strict=True)):
         with _named(path):
             evaluations.append(evaluate_all(run, scaled, index))
+    compared_runs = None
+    if history is not None:
+        parts = {
+            "window": window,
+            "region": region,
+            "from start": from_start,
+            "foa": foa,
+            "application": application if application != 1 else None,
+        }
+        named = [f"{name} {value}" for name, value in parts.items() if value]
+        results = zip(names, runs, evaluations, marked, strict=True)
+        compared_runs = _compared(history, _history_lines(label, ", ".join(named), results), badge)
     return Metrics(
         tuple(names),
         tuple(runs),
@@ -367,7 +449,78 @@ def metrics(
         tuple(breakdowns),
         chosen,
         by,
+        compared_runs,
     )
+
+
+def _history_lines(
+    label: str | None,
+    part: str,
+    results: Iterable[
+        tuple[
+            str,
+            MeasuredRun,
+            Mapping[str, FamilyEvaluation],
+            Mapping[str, Mapping[str, Any]],
+        ]
+    ],
+) -> Iterator[HistoryLine]:
+    """What a history keeps of each run: of its name, metrics and marked regions."""
+    from popmodel.base.plain import plain
+    from popmodel.base.provenance import collect
+    from popmodel.machines.host import hardware
+    from popmodel.runs.regression import runtime_factors
+    from popmodel.runs.run_history import HistoryLine
+    from popmodel.runs.same_program import program_names
+
+    host = hardware.here()
+    machine = f"{host.model or 'unknown processor'}, {plural(len(host.online), 'CPU')}"
+    for name, run, families, regions in results:
+        functions, calls = program_names(run)
+        stamp = plain(collect((), filter(os.path.isfile, [run.trace])))
+        observed = run.observables
+        teams = [int(threads) for threads in observed.threads]
+        times = {region.name: region.wall / len(teams) for region in observed.regions}
+        times |= {name: found["time"] / len(teams) for name, found in regions.items()}
+        yield HistoryLine(
+            label=stamp["time"] if label is None else label,
+            time=stamp["time"],
+            run=name,
+            machine=machine,
+            processes=len(teams),
+            threads=teams[0] if len(set(teams)) == 1 else tuple(teams),
+            part=part,
+            calls=dict(sorted(calls.items())),
+            functions=tuple(sorted(functions)),
+            runtime=float(observed.runtime),
+            factors=runtime_factors(observed.aggregates(), has_mpi=observed.has_mpi),
+            metrics={
+                family: found.values for family, found in families.items() if family != "scaling"
+            },
+            regions=times,
+            call_sites={site.name: site.time / len(teams) for site in run.call_sites},
+            caveats=run.caveats,
+            provenance=stamp,
+        )
+
+
+def _compared(
+    path: str | os.PathLike[str],
+    lines: Iterable[HistoryLine],
+    badge: str | os.PathLike[str] | None,
+) -> tuple[str, int, tuple[HistoryComparison, ...]]:
+    """Add runs to a history, and compare them with those before."""
+    from popmodel.reports.history_tables import badge_text
+    from popmodel.reports.result import save_text
+    from popmodel.runs.regression import compare_history
+    from popmodel.runs.run_history import append_history
+
+    new = list(lines)
+    every, added = append_history(path, new)
+    comparisons = compare_history(every, new)
+    if badge is not None:
+        save_text(badge, badge_text(comparisons))
+    return os.fspath(path), added, comparisons
 
 
 def _broken_down(

@@ -10,6 +10,9 @@ from popmodel.reports.views import Document, Views
 
 
 def _metrics(document: Document) -> Views:
+    if "history" in document:
+        history: Views = _attribute("history_tables.VIEWS")
+        return history
     parts = next((key for key in ("by_process", "by_region") if key in document["runs"][0]), None)
     place = f"breakdown_tables.{parts.upper()}" if parts else "efficiency_tables.VIEWS"
     views: Views = _attribute(place)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas
 
     from popmodel.reports.views import Record
+    from popmodel.runs.regression import ValueChange
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,13 @@ class Result(ABC):
             ids = [name for one in known for name in (one.id.rpartition(".")[2], one.id)]
             raise UsageError(f"unknown value '{id}'", did_you_mean(id, dict.fromkeys(ids), ""))
         return [one for one in known if one.id == full]
+
+    def changes(self, id: str) -> Sequence[tuple[str, ValueChange]]:
+        """Changes of a value against earlier runs, each with where; those that can be told."""
+        raise UsageError(
+            f"--fail-if {id}: a limit with a sign is a change against earlier runs",
+            "popmodel metrics RUN... --history FILE has them; else leave the sign out",
+        )
 
     def failure(self) -> PopmodelError | None:
         """What is wrong with the result, which a command says after it was shown."""

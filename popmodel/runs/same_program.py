@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from popmodel.runs.sites import BEFORE, END, OUTSIDE, REGION, sites_of
@@ -120,17 +121,28 @@ def may_differ(first: MeasuredRun, other: MeasuredRun) -> bool:
     They do where less than half of the functions of the run that has fewer are in the other one;
     without functions, where less than half of their calls are of the same kinds.
     """
-    functions, calls = zip(*(_names(run) for run in (first, other)), strict=True)
-    if fewer := min(map(len, functions)):
-        return bool(len(functions[0] & functions[1]) < _COMMON * fewer)
-    totals = [call.total() for call in calls]
-    if not all(totals):
+    return names_differ(program_names(first), program_names(other))
+
+
+def names_differ(
+    first: tuple[Collection[str], Mapping[str, int]],
+    other: tuple[Collection[str], Mapping[str, int]],
+) -> bool:
+    """As `may_differ`, of what `program_names` gives."""
+    (functions, calls), (other_functions, other_calls) = first, other
+    if fewer := min(len(functions), len(other_functions)):
+        return len(set(functions) & set(other_functions)) < _COMMON * fewer
+    total, other_total = sum(calls.values()), sum(other_calls.values())
+    if not total or not other_total:
         return False
-    shares = (min(calls[0][kind] / totals[0], calls[1][kind] / totals[1]) for kind in calls[0])
-    return bool(sum(shares) < _COMMON)
+    shares = (
+        min(number / total, other_calls.get(kind, 0) / other_total)
+        for kind, number in calls.items()
+    )
+    return sum(shares) < _COMMON
 
 
-def _names(run: MeasuredRun) -> tuple[set[str], Counter[str]]:
+def program_names(run: MeasuredRun) -> tuple[set[str], Counter[str]]:
     """Functions, as other compilers name them as well, and how often each kind of call is made."""
     regions = run.observables.regions
     names = [*(site.function for site in run.call_sites), *(region.name for region in regions)]

@@ -28,7 +28,12 @@ TITLES: Mapping[str, tuple[str, str]] = {
 
 
 def sections(contents: Contents) -> Iterator[Section]:
-    """A section for each kind, and one that compares measured runs."""
+    """A section for each kind, one that compares measured runs, and first what changed."""
+    if compared := [one for one in contents.of("metrics") if "history" in one]:
+        from popmodel.reports.history_tables import history_sections
+
+        shown = [{"body": html(history_sections(one), heading=3)} for one in compared]
+        yield _section("history", "Change against earlier runs", shown)
     for kind, (id, title) in TITLES.items():
         shown = [
             {"title": alone(one).title, "body": html(_sections(one), heading=3)}
@@ -57,4 +62,5 @@ def _section(id: str, title: str, shown: Sequence[Mapping[str, str]]) -> Section
 def _sections(document: Document) -> Sequence[blocks.Section]:
     """A document as the terminal shows it, without the trees that another section shows."""
     views = views_of(document)
-    return beside_trees(document) if views is METRICS else views.blocks(document)
+    whole = views is METRICS or "history" in document
+    return beside_trees(document) if whole else views.blocks(document)
