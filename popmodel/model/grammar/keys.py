@@ -1,6 +1,7 @@
 """What is known of a key of a signature: its unit, its default, its values, what it means.
 
-The reader refuses keys that no table has, and the model refuses values outside the domains here.
+The tables of the page of signatures say it: a row is a key. The reader refuses keys that no table
+has, and the model refuses values outside the domains here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +55,11 @@ NOT_NEGATIVE = Domain("at least 0", 0.0)
 ONE_OR_MORE = Domain("at least 1", 1.0)
 SHARE = Domain("between 0 and 1", 0.0, 1.0)
 EXPONENT = Domain("between 0 (smooth) and 0.5 (independent cells)", 0.0, 0.5)
+DOMAINS: Mapping[str, Domain | None] = {
+    "": None,
+    **{one.text: one for one in (POSITIVE, NOT_NEGATIVE, ONE_OR_MORE, SHARE, EXPONENT)},
+}
+"""What may stand in the column of values."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,38 @@ class GrammarKey:
     def has_number(self) -> bool:
         """Whether the default is a number, or there is none because the key has to be there."""
         return self.default is None or self.default[0].isdigit()
+
+
+class PageTable(NamedTuple):
+    """A table of signatures, as the page shows it."""
+
+    about: str  # What it describes
+    keys: Mapping[str, GrammarKey]
+
+
+PAGE = Path(__file__).parents[1] / "signature" / "bundled" / "README.md"
+_TITLE = "the document"
+_ROW = re.compile(r"^\| `(\w+)` \| ([^|]*?) ?\| ([^|]*?) ?\| ([^|]*?) ?\| (.*) \|$", re.MULTILINE)
+
+
+@cache
+def page_tables() -> Mapping[str, PageTable]:
+    """The tables of the page by their names, in order; the document itself has none."""
+    found: dict[str, PageTable] = {}
+    _, *sections = PAGE.read_text(encoding="utf-8").split("\n### ")
+    for section in sections:
+        title, _, text = section.partition("\n")
+        about = title if title == _TITLE else text.strip().partition("\n")[0].removesuffix(".")
+        keys = {
+            name: GrammarKey(
+                name, unit, None if default == "required" else default, meaning, DOMAINS[values]
+            )
+            for name, unit, default, values, meaning in _ROW.findall(text)
+        }
+        if keys:  # quantities of the machine are no keys
+            named = "" if title == _TITLE else title
+            found[named] = PageTable(about[0].lower() + about[1:], keys)
+    return found
 
 
 # Quantities of the machine that formulas of a program may name: ``machine.memory.bsat``.

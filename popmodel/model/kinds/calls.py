@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from popmodel.base.errors import did_you_mean
 from popmodel.base.expressions import Expression, parse
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
+from popmodel.model.grammar.keys import GrammarKey
 from popmodel.model.grammar.reading import EXTRA_FUNCTIONS, GrammarReading, Path, line_of
-from popmodel.model.kinds.item import ItemTable
+from popmodel.model.kinds.item import Further, ItemTable
 from popmodel.model.kinds.spread import ItemSpread
 from popmodel.model.run.call_list import CALLS, CallRow, RowRepeat, Rows
 
@@ -37,7 +37,8 @@ _NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "compute": (("seconds",), ("instructions", *_UNEVEN)),
 }
 """Keys that each call has to have, and may have, beside ``do`` and ``on``."""
-_FORMULAS = ("on", "to", "from", "bytes", "tag", "request", "seconds", "instructions", "repeat")
+_OF_RANKS = ("on", "to", "from", "bytes", "tag", "request", "seconds")
+_FORMULAS = (*_OF_RANKS, "instructions", "repeat")
 _ALL, _NOBODY, _NONE = parse("1"), parse("-1"), parse("0")
 
 
@@ -46,71 +47,10 @@ class ListedCall(ItemTable):
     """A call of MPI or a computation on some ranks, or calls that are repeated."""
 
     kind: ClassVar[str] = "calls"
-    about: ClassVar[str] = "a call in a list of them"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey("do", "", "required but for repeat", ", ".join(CALLS[:-1]) + f" or {CALLS[-1]}"),
-        GrammarKey(
-            "on",
-            "",
-            "all",
-            "a condition of rank, or a list of ranks: who carries it out",
-            of_ranks=True,
-        ),
-        GrammarKey(
-            "to",
-            "1",
-            "none",
-            "of send, isend and sendrecv: destination, a formula of rank or a list with one entry "
-            "for each; no message if outside 0..P-1",
-            of_ranks=True,
-        ),
-        GrammarKey(
-            "from",
-            "1",
-            "none",
-            "of recv, irecv and sendrecv: source, as to",
-            of_ranks=True,
-        ),
-        GrammarKey(
-            "bytes",
-            "B",
-            "that of the send",
-            "message size, required where something is sent; may use rank, or be a list by rank",
-            NOT_NEGATIVE,
-            of_ranks=True,
-        ),
-        GrammarKey(
-            "tag", "1", "0", "tag of the message; may use rank, or be a list", of_ranks=True
-        ),
-        GrammarKey(
-            "request",
-            "1",
-            "0",
-            "of wait: which of the open requests of the process, 0 is the oldest",
-            NOT_NEGATIVE,
-            of_ranks=True,
-        ),
-        GrammarKey(
-            "seconds",
-            "s",
-            "none",
-            "of compute: time that the master thread takes; may use rank, or be a list by rank",
-            NOT_NEGATIVE,
-            of_ranks=True,
-        ),
-        GrammarKey(
-            "instructions",
-            "1",
-            "unknown",
-            "of compute: instructions of an average process",
-            NOT_NEGATIVE,
-        ),
-        *(key for key in ItemSpread.own if key.name in _UNEVEN),
-        GrammarKey(
-            "repeat", "1", "1", "how often calls are carried out, instead of do", NOT_NEGATIVE
-        ),
-        GrammarKey("calls", "", "none", "with repeat: list of calls"),
-    )
+    further: ClassVar[Further] = {
+        **{name: {"of_ranks": True} for name in _OF_RANKS},
+        **{name: ItemSpread.further[name] for name in _UNEVEN},
+    }
 
     do: str  # One of `CALLS`; ``repeat`` for calls that are repeated
     given: Mapping[str, Given]  # What is given of the keys with values
@@ -164,7 +104,7 @@ def _call(reading: GrammarReading, entry: object, where: Path) -> ListedCall:
     if "repeat" in entry:
         if set(entry) != {"repeat", "calls"}:
             raise reading.error(where, "repeat needs calls, and nothing else")
-        times = reading.formula(_key("repeat"), entry, (*where, "repeat"))
+        times = reading.formula(ListedCall.key("repeat"), entry, (*where, "repeat"))
         inside = _calls(reading, entry["calls"], (*where, "calls"))
         return ListedCall("repeat", {"repeat": times}, inside=inside, line=line)
     do = entry.get("do")
@@ -192,7 +132,7 @@ def _call(reading: GrammarReading, entry: object, where: Path) -> ListedCall:
 
 
 def _value(reading: GrammarReading, name: str, entry: Mapping[str, Any], where: Path) -> Given:
-    value, key = entry[name], _key(name)
+    value, key = entry[name], ListedCall.key(name)
     if isinstance(value, list) and key.of_ranks:
         if not value or not all(type(one) in (int, float) for one in value):
             raise reading.error(where, f"{name} must be a formula or a list of numbers")
@@ -205,10 +145,6 @@ def _value(reading: GrammarReading, name: str, entry: Mapping[str, Any], where: 
         problem = f"{name}: {listed} has one value for all ranks"
         raise reading.error(where, problem, "leave rank out of the formula")
     return formula
-
-
-def _key(name: str) -> GrammarKey:
-    return next(key for key in ListedCall.own if key.name == name)
 
 
 def _uses_rank(value: Given) -> bool:
@@ -252,7 +188,7 @@ class _Values:
         if not isinstance(given, Expression):
             return self.point.listed(given, what)
         if (name, given.text) not in self.known:
-            self.known[name, given.text] = self.point.by_rank(given, _key(name), what)
+            self.known[name, given.text] = self.point.by_rank(given, ListedCall.key(name), what)
         return self.known[name, given.text]
 
     def whole(self, call: ListedCall, name: str, instead: Expression) -> NDArray[np.int64]:

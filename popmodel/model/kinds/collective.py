@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from popmodel.base.errors import did_you_mean
 from popmodel.base.expressions import Expression, ExpressionError, parse
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Amount, Item, ListedItem
+from popmodel.model.kinds.item import Amount, Further, Item, ListedItem
 from popmodel.model.run.work import RunWork
 from popmodel.network.collectives import OPERATIONS, ROOTED
 
@@ -31,22 +30,6 @@ COMMUNICATORS = {
 }
 """Communicators that have a name, in words."""
 _ROOTS = {"bcast": "from", "scatter": "from", "reduce": "to", "gather": "to"}
-_SIZE = GrammarKey(
-    "bytes",
-    "B",
-    "0 for a barrier, else required",
-    "message size per process; of a formula of rank, the largest counts",
-    NOT_NEGATIVE,
-    of_ranks=True,
-)
-_ROOT = GrammarKey(
-    "root",
-    "1",
-    "0",
-    "root of bcast, reduce, gather and scatter: rank in the communicator, whole",
-    NOT_NEGATIVE,
-    is_whole=True,
-)
 
 
 def _operation(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> str:
@@ -60,7 +43,7 @@ def _operation(reading: GrammarReading, table: Mapping[str, Any], where: Path) -
 def _size(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> Expression:
     if "bytes" not in table and table["op"] != "barrier":
         raise reading.error(where[:-1], "collective needs bytes")
-    return reading.formula(_SIZE, {"bytes": 0, **table}, where)
+    return reading.formula(Collective.key("bytes"), {"bytes": 0, **table}, where)
 
 
 def _names(text: str) -> frozenset[str]:
@@ -102,7 +85,7 @@ def _root(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> Exp
     if "root" in table and table["op"] not in ROOTED:
         only = f"only {', '.join(ROOTED)} have one"
         raise reading.error(where, f"{table['op']} has no root", only)
-    return reading.formula(_ROOT, table, where)
+    return reading.formula(Collective.key("root"), table, where)
 
 
 def colours(values: NDArray[np.float64]) -> tuple[str, tuple[int, ...]]:
@@ -114,30 +97,12 @@ class Collective(Item):
     """The processes of each communicator take part in operation ``op``."""
 
     kind: ClassVar[str] = "collective"
-    about: ClassVar[str] = "a collective operation"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey(
-            "op",
-            "",
-            None,
-            "barrier, bcast, reduce, allreduce, reduce_scatter, allgather, gather, scatter, "
-            "alltoall or scan",
-            read=_operation,
-        ),
-        replace(_SIZE, read=_size),
-        GrammarKey(
-            "comm",
-            "",
-            "world",
-            "communicator: world, node, leaders (one process per node), grid dimensions such as "
-            "dim0 or [dim0, dim1] (processes that differ only in these), or a formula of rank, or "
-            "a list by rank, that gives a colour: those of equal colour take part together, a "
-            "process whose colour is below 0 does not",
-            of_ranks=True,
-            read=_communicator,
-        ),
-        replace(_ROOT, read=_root),
-    )
+    further: ClassVar[Further] = {
+        "op": {"read": _operation},
+        "bytes": {"of_ranks": True, "read": _size},
+        "comm": {"of_ranks": True, "read": _communicator},
+        "root": {"is_whole": True, "read": _root},
+    }
     communicates: ClassVar[bool] = True
     one_sender: ClassVar[str] = "a collective is called by one thread"
 

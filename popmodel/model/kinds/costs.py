@@ -14,10 +14,9 @@ from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value, choose, maximum, numbers, some
 from popmodel.base.expressions.traced import TracedExpression
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
 from popmodel.model.grammar.reading import LEVELS, GrammarReading, Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Amount, ItemTable
+from popmodel.model.kinds.item import Amount, Further, ItemTable
 from popmodel.model.run.memory_domains import FIRST_TOUCH, Demand, demand
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import compute, memory
@@ -46,93 +45,15 @@ _OVERLAP_WORDS = {
 
 
 @dataclass(frozen=True)
-class ItemCosts(ItemTable):
+class ItemCosts(ItemTable, among="serial"):
     """What one innermost iteration of a loop does."""
 
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey(
-            "flops", "1", "0", "floating-point operations per innermost iteration", NOT_NEGATIVE
-        ),
-        GrammarKey("loads", "1", "0", "8-byte loads per innermost iteration", NOT_NEGATIVE),
-        GrammarKey("stores", "1", "0", "8-byte stores per innermost iteration", NOT_NEGATIVE),
-        GrammarKey(
-            "chain",
-            "cycle",
-            "0",
-            "cycles per innermost iteration that a wider core would not shorten: a chain of "
-            "dependent operations, or of operations that share a slow unit",
-            NOT_NEGATIVE,
-        ),
-        GrammarKey(
-            "bytes",
-            "B",
-            "none",
-            "bytes.LEVEL: traffic per innermost iteration through a cache level of the machine "
-            "profile, or through MEM, main memory",
-            NOT_NEGATIVE,
-            names="give a level, such as bytes.MEM",
-        ),
-        GrammarKey(
-            "written",
-            "B",
-            "none",
-            "written.LEVEL: those of bytes.LEVEL that are written back to the level, which a cache "
-            "takes at another rate than it is read at (memory.write_back); reads where it is not "
-            "said",
-            NOT_NEGATIVE,
-            names="give a level, such as written.L2",
-        ),
-        GrammarKey(
-            "instructions",
-            "1",
-            "unknown",
-            "instructions per innermost iteration, those that control the loop included",
-            NOT_NEGATIVE,
-        ),
-        GrammarKey(
-            "latency",
-            "cycle",
-            "0",
-            "cycles from the first operation of an iteration to the last that waits for it, where "
-            "iterations do not wait for each other: a core hides them behind other iterations as "
-            "far as it has room for their instructions",
-            NOT_NEGATIVE,
-        ),
-        GrammarKey(
-            "taken_over",
-            "1",
-            "0",
-            "cache lines per innermost iteration that another thread of the process wrote last and "
-            "still has in a cache of its own: what a master writes among the data of the threads, "
-            "and what these then read of it",
-            NOT_NEGATIVE,
-        ),
-        GrammarKey(
-            "mode",
-            "",
-            "from the machine profile",
-            "how arithmetic and transfers overlap: sum, ecm or roofline; issue: as measured of "
-            "loops that take as long as the issue of their instructions",
-            choices=_MODES,
-        ),
-        GrammarKey(
-            "first_touch",
-            "",
-            "from the table memory",
-            "who touched the data of this loop first, threads, master or interleaved: see the "
-            "table memory",
-            choices=FIRST_TOUCH,
-        ),
-        GrammarKey(
-            "seconds",
-            "s",
-            "none",
-            "measured time of an innermost iteration on one core, the others idle, not scaled to "
-            "the machine profile; of the counts, bytes.MEM then only says how cores slow each "
-            "other down, and chain, latency, mode and bytes of caches may not stand beside it",
-            NOT_NEGATIVE,
-        ),
-    )
+    further: ClassVar[Further] = {
+        "bytes": {"names": "give a level, such as bytes.MEM"},
+        "written": {"names": "give a level, such as written.L2"},
+        "mode": {"choices": _MODES},
+        "first_touch": {"choices": FIRST_TOUCH},
+    }
 
     flops: Amount = 0.0
     loads: Amount = 0.0

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from popmodel.base.expressions import parse
 from popmodel.base.expressions.elementary import Value, maximum
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, SHARE, GrammarKey
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import CELLS, Amount, Item
-from popmodel.model.kinds.p2p import THREADS, Sending, threads_sentence
+from popmodel.model.kinds.item import CELLS, Amount, Further, Item
+from popmodel.model.kinds.p2p import Sending, threads_sentence
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message
@@ -43,29 +42,10 @@ class Halo(Sending):
     """Every process exchanges layers of cells with its neighbours in the grid."""
 
     kind: ClassVar[str] = "halo"
-    about: ClassVar[str] = "an exchange of boundary layers with the neighbours in the grid"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey("width", "1", None, "layers of cells", POSITIVE),
-        GrammarKey(
-            "bytes_per_cell", "B", None, "bytes per cell, all fields together", NOT_NEGATIVE
-        ),
-        GrammarKey(
-            "mode",
-            "",
-            "nonblocking",
-            "nonblocking: all messages at once; blocking: one after the other",
-            choices=tuple(_MODES),
-        ),
-        GrammarKey(
-            "pack",
-            "",
-            "serial",
-            "who packs and unpacks messages: serial (the master), parallel (all threads) or none",
-            choices=tuple(_PACKING),
-        ),
-        GrammarKey("overlap", "1", "0", "share of the transfer hidden behind computation", SHARE),
-        THREADS,
-    )
+    further: ClassVar[Further] = {
+        "mode": {"choices": tuple(_MODES)},
+        "pack": {"choices": tuple(_PACKING)},
+    }
     needs: ClassVar[str] = CELLS
     remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
         "pack": ("pack {} in a parallel region", "All threads copy the halo to and from messages."),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import POSITIVE, GrammarKey
+from popmodel.model.grammar.keys import GrammarKey, page_tables
 from popmodel.model.kinds import words
 
 if TYPE_CHECKING:
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from popmodel.model.run.work import RunWork, UnevenWork
     from popmodel.model.terms.pipeline import Fronts
 
-COMMON = (
-    GrammarKey("name", "", "the kind", "name in reports"),
-    GrammarKey("every", "1", "1", "inside a loop: executed only in every n-th iteration", POSITIVE),
-)
+COMMON = tuple(page_tables()["loop"].keys[name] for name in ("name", "every"))
 """Keys of all items."""
+Further: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""What the page does not say of keys, by their names: fields of `GrammarKey`."""
 Amount: TypeAlias = Any
 """What a key holds: a formula as it was read, in `ItemTable.at` the quantity that it gives."""
 CELLS, GRID = "decomp with global (cells)", "decomp"
@@ -48,11 +47,30 @@ class ItemTable:
 
     # What the table is called; empty if its keys stand among those of the item around it.
     kind: ClassVar[str] = ""
-    about: ClassVar[str] = ""  # What it describes
-    # Its keys, one for each field with a value of its own, which they describe.
+    # Its keys, one for each field with a value of its own: rows of the page of signatures.
     own: ClassVar[tuple[GrammarKey, ...]] = ()
     # Fields that are tables whose keys stand among its own.
     parts: ClassVar[Mapping[str, type[ItemTable]]] = {}
+    further: ClassVar[Further] = {}
+
+    def __init_subclass__(cls, *, among: str = "") -> None:
+        """Take the keys from the page: those of its kind, or its fields ``among`` another's."""
+        super().__init_subclass__()
+        rows = page_tables()[among or cls.kind].keys.values() if among or cls.kind else ()
+        others = {key.name for part in cls.parts.values() for key in part.own}
+        others |= {key.name for key in COMMON if not among}
+        further = {
+            name: more for one in cls.__mro__ for name, more in vars(one).get("further", {}).items()
+        }
+        cls.own = tuple(
+            replace(key, **further.get(key.name, {}))
+            for key in rows
+            if key.name not in others and (not among or key.name in cls.__annotations__)
+        )
+
+    @classmethod
+    def key(cls, name: str) -> GrammarKey:
+        return next(key for key in cls.own if key.name == name)
 
     @classmethod
     def keys(cls) -> tuple[GrammarKey, ...]:

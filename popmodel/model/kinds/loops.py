@@ -11,11 +11,11 @@ import numpy as np
 from popmodel.base.expressions import parse
 from popmodel.base.expressions.elementary import Value, maximum
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE, GrammarKey
+from popmodel.model.grammar.keys import POSITIVE
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import ItemCosts
-from popmodel.model.kinds.item import Amount, Item, ItemTable
+from popmodel.model.kinds.item import Amount, Further, Item, ItemTable
 from popmodel.model.kinds.spread import ItemSpread, Varied
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import openmp
@@ -49,11 +49,7 @@ class LoopItem(Item):
     """A body that is executed ``count`` times."""
 
     kind: ClassVar[str] = "loop"
-    about: ClassVar[str] = "a body that is repeated"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey("count", "1", None, "executions of the body", NOT_NEGATIVE, POSITIVE),
-        GrammarKey("body", "", None, "list of items", read=_body),
-    )
+    further: ClassVar[Further] = {"count": {"constant": POSITIVE}, "body": {"read": _body}}
 
     count: Amount
     body: tuple[Item, ...]
@@ -96,11 +92,6 @@ class Critical(ItemTable):
     """A section that one thread at a time executes: entries of each thread, seconds of each."""
 
     kind: ClassVar[str] = "critical"
-    about: ClassVar[str] = "a critical section inside a parallel loop"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey("entries", "1", None, "entries per thread", NOT_NEGATIVE),
-        GrammarKey("seconds", "s", None, "time inside, without the cost of the lock", NOT_NEGATIVE),
-    )
 
     entries: Amount
     seconds: Amount
@@ -120,12 +111,6 @@ class SharedWrites(ItemTable):
     """Writes of threads to elements that lie so near to each other that they share cache lines."""
 
     kind: ClassVar[str] = "shared_writes"
-    about: ClassVar[str] = "writes to cache lines shared by threads (false sharing)"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey("count", "1", None, "writes per process and execution", NOT_NEGATIVE),
-        GrammarKey("bytes", "B", None, "size of an element", POSITIVE),
-        GrammarKey("chunk", "1", None, "adjacent elements written by the same thread", ONE_OR_MORE),
-    )
 
     count: Amount
     bytes: Amount
@@ -152,75 +137,12 @@ class Parallel(Varied):
     """A loop whose ``trip`` iterations are shared by the threads, ``inner`` iterations in each."""
 
     kind: ClassVar[str] = "parallel"
-    about: ClassVar[str] = "an OpenMP loop, whose iterations the threads of a process share"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey("trip", "1", None, "iterations shared by the threads", POSITIVE),
-        GrammarKey("inner", "1", "1", "innermost iterations in each of them", POSITIVE),
-        GrammarKey(
-            "schedule",
-            "",
-            "static",
-            "static, dynamic or guided",
-            choices=("static", "dynamic", "guided"),
-        ),
-        GrammarKey(
-            "chunk",
-            "1",
-            "one block per thread if static, else 1",
-            "chunk size of the schedule, in iterations",
-            ONE_OR_MORE,
-        ),
-        GrammarKey(
-            "iteration_cv",
-            "1",
-            "0",
-            "coefficient of variation of the cost of a shared iteration, at random",
-            NOT_NEGATIVE,
-        ),
-        GrammarKey(
-            "constructs",
-            "1",
-            "{ parallel_for = 1 }",
-            "table: how often each OpenMP construct of the machine profile is executed",
-            NOT_NEGATIVE,
-            names="be a table of counts",
-        ),
-        GrammarKey(
-            "thread_imbalance",
-            "1",
-            "from the schedule",
-            "by what part the busiest thread has more to do than the average one, as measured; in "
-            "place of schedule, chunk and iteration_cv",
-            NOT_NEGATIVE,
-        ),
-        GrammarKey(
-            "overhead",
-            "s",
-            "from constructs",
-            "time of OpenMP besides the work, for each execution, as measured; in place of "
-            "constructs",
-            NOT_NEGATIVE,
-        ),
-        GrammarKey(
-            "synchronisation",
-            "1",
-            "0",
-            "how much of overhead, and of the time in which threads wait for the busiest one, is "
-            "in barriers, critical sections and locks, as measured; the rest is scheduling, fork "
-            "and join",
-            SHARE,
-        ),
-        GrammarKey(
-            "critical", "", "none", "table: a critical section inside the loop", table=Critical
-        ),
-        GrammarKey(
-            "shared_writes",
-            "",
-            "none",
-            "table: writes to cache lines shared by threads (false sharing)",
-            table=SharedWrites,
-        ),
-    )
+    further: ClassVar[Further] = {
+        "schedule": {"choices": ("static", "dynamic", "guided")},
+        "constructs": {"names": "be a table of counts"},
+        "critical": {"table": Critical},
+        "shared_writes": {"table": SharedWrites},
+    }
     parts: ClassVar[Mapping[str, type[ItemTable]]] = {"costs": ItemCosts, "spread": ItemSpread}
     remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
         "critical": ("no critical section in {}", "The threads do not wait for each other's turn."),
@@ -385,12 +307,7 @@ class Serial(Varied):
     """A loop of ``trip`` iterations that only the master thread executes."""
 
     kind: ClassVar[str] = "serial"
-    about: ClassVar[str] = "a loop that the master thread of each process executes alone"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey(
-            "trip", "1", None, "iterations, executed by the master thread", NOT_NEGATIVE, POSITIVE
-        ),
-    )
+    further: ClassVar[Further] = {"trip": {"constant": POSITIVE}}
     parts: ClassVar[Mapping[str, type[ItemTable]]] = {"costs": ItemCosts, "spread": ItemSpread}
     remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
         "share": ("parallelise {}", "The threads share the serial part as a parallel loop.")
@@ -446,14 +363,6 @@ class Task(Item):
     """Explicit tasks in a parallel region; independent if ``span`` is None."""
 
     kind: ClassVar[str] = "task"
-    about: ClassVar[str] = "explicit OpenMP tasks"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey("count", "1", None, "tasks per process", POSITIVE),
-        GrammarKey("seconds", "s", None, "time of one task", NOT_NEGATIVE),
-        GrammarKey(
-            "span", "s", "seconds", "time of the longest chain of dependent tasks", NOT_NEGATIVE
-        ),
-    )
 
     count: Amount
     seconds: Amount

@@ -16,11 +16,11 @@ from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
+from popmodel.model.grammar.keys import GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.calls import CallList, ListedCall, idle, read_calls
-from popmodel.model.kinds.item import COMMON, Amount, Item, ItemTable
+from popmodel.model.kinds.item import COMMON, Amount, Further, Item, ItemTable
 from popmodel.model.run.call_list import CallError, CallRow, RowRepeat, Rows
 from popmodel.model.run.work import RunWork, UnevenWork
 from popmodel.model.uncertainty import nominal
@@ -65,18 +65,7 @@ class Scaled(ItemTable):
     """What processes exchange where the list does not hold: so much with partners that far away."""
 
     kind: ClassVar[str] = "scaled"
-    about: ClassVar[str] = "an exchange in place of a list, for other numbers of processes"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey("messages", "1", None, "messages that a process sends", NOT_NEGATIVE),
-        GrammarKey("bytes", "B", None, "bytes that a process sends in all of them", NOT_NEGATIVE),
-        GrammarKey(
-            "offsets",
-            "",
-            None,
-            "list: partners of a process, by how much larger their ranks are, modulo P",
-            read=_offsets,
-        ),
-    )
+    further: ClassVar[Further] = {"offsets": {"read": _offsets}}
 
     messages: Amount
     bytes: Amount
@@ -107,18 +96,11 @@ class MessagesItem(Item):
     """All processes carry out a list of calls."""
 
     kind: ClassVar[str] = "messages"
-    about: ClassVar[str] = "a list of calls that all processes carry out, for what fits no pattern"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey("calls", "", None, "list of calls, in order", table=ListedCall, read=_calls),
-        GrammarKey(
-            "processes",
-            "",
-            "any",
-            "number of processes that the list holds for, a whole number",
-            read=_processes,
-        ),
-        GrammarKey("scaled", "", "none", "table: an exchange for other numbers", table=Scaled),
-    )
+    further: ClassVar[Further] = {
+        "calls": {"table": ListedCall, "read": _calls},
+        "processes": {"read": _processes},
+        "scaled": {"table": Scaled},
+    }
     communicates: ClassVar[bool] = True
     computes_between: ClassVar[bool] = True
     one_sender: ClassVar[str] = "the list says which calls a process makes"
@@ -294,9 +276,7 @@ def _leaves(calls: Sequence[words.Entry]) -> Iterator[words.Entry]:
 # What processes compute between the calls of a list, row by row.
 
 
-_SECONDS, _INSTRUCTIONS = (
-    next(key for key in ListedCall.own if key.name == name) for name in ("seconds", "instructions")
-)
+_SECONDS, _INSTRUCTIONS = map(ListedCall.key, ("seconds", "instructions"))
 _BY_PROCESS, _UNKNOWN = 0, 1
 
 

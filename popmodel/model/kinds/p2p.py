@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import GRID, Amount, Item
+from popmodel.model.kinds.item import GRID, Amount, Further, Item
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message
 from popmodel.network import point_to_point as p2p
@@ -26,22 +25,13 @@ if TYPE_CHECKING:
 # What items share that send messages along a grid or by several threads of a process.
 
 
-THREADS = GrammarKey(
-    "comm_threads",
-    "1",
-    "1",
-    "threads of a process that send its messages at the same time; whole, at most T",
-    ONE_OR_MORE,
-    is_whole=True,
-)
-
-
 @dataclass(frozen=True)
 class Sending(Item):
     """An item whose messages ``comm_threads`` threads of a process can send at the same time."""
 
     communicates: ClassVar[bool] = True
     one_sender: ClassVar[str] = ""
+    further: ClassVar[Further] = {"comm_threads": {"is_whole": True}}
 
     comm_threads: Amount
 
@@ -85,25 +75,10 @@ class PointToPoint(Sending):
     """Every process sends ``bytes`` to the rank ``to``; a rank outside 0..P-1 is no message."""
 
     kind: ClassVar[str] = "p2p"
-    about: ClassVar[str] = "a message to a rank that a formula gives"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey(
-            "to",
-            "1",
-            None,
-            "destination, a formula of rank; no message if outside 0..P-1",
-            of_ranks=True,
-        ),
-        GrammarKey("bytes", "B", None, "message size", NOT_NEGATIVE),
-        GrammarKey(
-            "mode",
-            "",
-            "send",
-            "send: blocking, before the receive; sendrecv: both at once",
-            choices=("send", "sendrecv"),
-        ),
-        THREADS,
-    )
+    further: ClassVar[Further] = {
+        "to": {"of_ranks": True},
+        "mode": {"choices": ("send", "sendrecv")},
+    }
 
     to: Amount
     bytes: Amount
@@ -158,13 +133,7 @@ class Shift(Sending):
     """
 
     kind: ClassVar[str] = "shift"
-    about: ClassVar[str] = "a message to the process some steps along a grid dimension"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey("dim", "", None, "grid dimension, counted from 0", read=read_dimension),
-        GrammarKey("by", "1", None, "steps along it, whole", is_whole=True),
-        GrammarKey("bytes", "B", None, "message size", NOT_NEGATIVE),
-        THREADS,
-    )
+    further: ClassVar[Further] = {"dim": {"read": read_dimension}, "by": {"is_whole": True}}
     needs: ClassVar[str] = GRID
 
     dim: int

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from popmodel.base.expressions import parse
 from popmodel.base.expressions.elementary import Value, choose, maximum, minimum
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import GRID, Amount, Item
+from popmodel.model.kinds.item import GRID, Amount, Further, Item
 from popmodel.model.kinds.p2p import hint_of_dimensions
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS
 from popmodel.model.run.work import RunWork
@@ -67,34 +66,7 @@ class Pipeline(Item):
     """A wavefront that runs through grid dimensions block by block."""
 
     kind: ClassVar[str] = "pipeline"
-    about: ClassVar[str] = "a wavefront through grid dimensions, block by block"
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey(
-            "dims",
-            "",
-            None,
-            "list of the grid dimensions that the wavefront crosses",
-            read=_dimensions,
-        ),
-        GrammarKey(
-            "direction",
-            "",
-            "forward",
-            "forward or backward along all dims, or a list with one of them for each of dims",
-            read=_direction,
-        ),
-        GrammarKey("blocks", "1", None, "blocks per process and sweep", ONE_OR_MORE),
-        GrammarKey(
-            "seconds",
-            "s",
-            None,
-            "time of the whole sweep on one process, executed by the master thread",
-            NOT_NEGATIVE,
-        ),
-        GrammarKey(
-            "bytes", "B", None, "message to the next process after each block", NOT_NEGATIVE
-        ),
-    )
+    further: ClassVar[Further] = {"dims": {"read": _dimensions}, "direction": {"read": _direction}}
     needs: ClassVar[str] = GRID
     remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
         "blocks": ("twice the blocks in {}", "Processes start earlier and send more often.")

@@ -16,19 +16,15 @@ from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Amount, Item, ItemTable
+from popmodel.model.kinds.item import Amount, Further, Item, ItemTable
 from popmodel.model.run.work import UnevenWork, relative
 from popmodel.model.scale_factors import SPREADS
 from popmodel.model.uncertainty import nominal
 
 if TYPE_CHECKING:
     from popmodel.model.run.context import ModelPoint
-
-
-_AS_ALL = "as in imbalance"
 
 
 def _values(
@@ -91,58 +87,15 @@ def _recorded(reading: GrammarReading, table: Mapping[str, Any], where: Path) ->
     return Recorded(name, reading.recorded[name])
 
 
-_BY_RANK = GrammarKey(
-    "by_rank",
-    "",
-    "none",
-    "list: relative work of each process (its mean counts as 1), in place of persistent_cv "
-    "for as many processes as it has values; or its formula of rank, for any number",
-    NOT_NEGATIVE,
-    of_ranks=True,
-    read=_by_rank,
-)
-
-
 @dataclass(frozen=True)
-class ItemSpread(ItemTable):
+class ItemSpread(ItemTable, among="serial"):
     """How the work of the processes differs; None where what the program says holds."""
 
-    own: ClassVar[tuple[GrammarKey, ...]] = (
-        GrammarKey(
-            "persistent_cv",
-            "1",
-            _AS_ALL,
-            "coefficient of variation of the work per process in this item alone, the same in "
-            "every step",
-            NOT_NEGATIVE,
-        ),
-        GrammarKey(
-            "transient_cv",
-            "1",
-            _AS_ALL,
-            "coefficient of variation of the work per process in this item alone, drawn anew in "
-            "every step",
-            NOT_NEGATIVE,
-        ),
-        _BY_RANK,
-        GrammarKey(
-            "quantiles",
-            "",
-            "none",
-            "list: values, each for an equal part of the distribution, of a factor on the work of "
-            "a process that is drawn anew in every step (their mean counts as 1), in place of "
-            "transient_cv",
-            read=_values,
-        ),
-        GrammarKey(
-            "recorded",
-            "",
-            "none",
-            "name of an entry of the table recorded: the work of every process in each execution, "
-            "which a replay of as many processes takes in place of by_rank and quantiles",
-            read=_recorded,
-        ),
-    )
+    further: ClassVar[Further] = {
+        "by_rank": {"of_ranks": True, "read": _by_rank},
+        "quantiles": {"read": _values},
+        "recorded": {"read": _recorded},
+    }
 
     # Coefficients of variation.
     persistent_cv: Amount | None = None
@@ -173,7 +126,7 @@ class ItemSpread(ItemTable):
         factor = {name: nominal(point.changed.get(name, 1.0)) for name in SPREADS.values()}
         given = self.by_rank
         if isinstance(given, Expression):  # in a list of calls, which is not evaluated as a whole
-            given = point.by_rank(given, _BY_RANK, "by_rank")
+            given = point.by_rank(given, self.key("by_rank"), "by_rank")
         work = np.asarray(() if given is None else given)
         if len(work) == point.placement.processes and work.any():
             ranks = relative(work, factor["persistent_cv"])

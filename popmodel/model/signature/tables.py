@@ -6,216 +6,33 @@ The page bundled/README.md shows them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from popmodel.model.grammar.keys import (
-    EXPONENT,
-    NOT_NEGATIVE,
-    ONE_OR_MORE,
-    POSITIVE,
-    SHARE,
-    GrammarKey,
-)
+from popmodel.model.grammar.keys import GrammarKey, page_tables
 from popmodel.model.grammar.reading import Path
 from popmodel.model.kinds import KINDS
-from popmodel.model.kinds.item import ItemTable
+from popmodel.model.kinds.item import Further, ItemTable
 from popmodel.model.kinds.words import Entry, ordinal
 from popmodel.model.run.memory_domains import FIRST_TOUCH
 
-_DOCUMENT: Mapping[str, tuple[GrammarKey, ...]] = {
-    "": (
-        GrammarKey("schema", "", None, "popmodel/signature/1"),
-        GrammarKey("app", "", None, "table: the application"),
-        GrammarKey("params", "", "none", "table: parameters of the problem, numbers above 0"),
-        GrammarKey(
-            "constants",
-            "",
-            "none",
-            "table: what was measured or fitted of the program, numbers of at least 0",
-        ),
-        GrammarKey(
-            "let",
-            "",
-            "none",
-            "table: names for formulas, by P, T, parameters, the grid and each other",
-        ),
-        GrammarKey("limits", "", "none", "table: what a run must satisfy"),
-        GrammarKey(
-            "decomp", "", "none", "table: how the cells of a grid are divided among processes"
-        ),
-        GrammarKey("imbalance", "", "none", "table: how the work of the processes varies"),
-        GrammarKey(
-            "memory", "", "none", "table: in which memory domains the data of a process lies"
-        ),
-        GrammarKey("program", "", None, "list of items, executed in order"),
-        GrammarKey("recorded", "", "none", "table: recorded times by name, packed text"),
-        GrammarKey(
-            "calibration",
-            "",
-            "none",
-            "table: what measured runs have taught; popmodel signature from writes it",
-        ),
-        GrammarKey(
-            "learnt",
-            "",
-            "none",
-            "table: the runs that it was learnt from; popmodel signature from writes it",
-        ),
-    ),
-    "app": (
-        GrammarKey("name", "", None, "name of the application"),
-        GrammarKey("description", "", "none", "what it does"),
-        GrammarKey(
-            "command",
-            "",
-            "./NAME",
-            "the program and its arguments, as in a shell; {N} stands for a parameter N, {P} and "
-            "{T} for processes and threads",
-        ),
-        GrammarKey("source", "", "none", "reference"),
-        GrammarKey(
-            "not_modelled",
-            "",
-            "none",
-            "MPI calls of the program that the signature does not contain, in words",
-        ),
-    ),
-    "limits": (
-        GrammarKey("require", "", "none", "list of conditions on P, T and parameters"),
-        GrammarKey("memory_per_rank", "B", "unknown", "memory per process", NOT_NEGATIVE),
-    ),
-    "decomp": (
-        GrammarKey(
-            "global", "1", "none", "list: cells along each dimension, at most three", POSITIVE
-        ),
-        GrammarKey(
-            "grid",
-            "1",
-            "auto",
-            "list: processes along each dimension; auto chooses the grid with the smallest surface",
-            ONE_OR_MORE,
-        ),
-        GrammarKey(
-            "periodic",
-            "",
-            "false",
-            "whether boundaries are periodic, for all dimensions or for each",
-        ),
-    ),
-    "imbalance": (
-        GrammarKey(
-            "persistent_cv",
-            "1",
-            "0",
-            "coefficient of variation of the work per process, the same in every step",
-            NOT_NEGATIVE,
-        ),
-        GrammarKey(
-            "transient_cv",
-            "1",
-            "0",
-            "coefficient of variation of the work per process, drawn anew in every step",
-            NOT_NEGATIVE,
-        ),
-        GrammarKey(
-            "reference_processes",
-            "1",
-            "1",
-            "number of processes for which both are given",
-            POSITIVE,
-        ),
-        GrammarKey(
-            "growth_exponent", "1", "0", "H: both grow as (P/reference_processes)**H", EXPONENT
-        ),
-        GrammarKey(
-            "largest",
-            "1",
-            "0",
-            "part of the work of all processes that cannot be divided, such as the largest of some "
-            "blocks: the process that has it works as long with any number of processes",
-            SHARE,
-        ),
-    ),
-    "memory": (
-        GrammarKey(
-            "first_touch",
-            "",
-            "threads",
-            "who touched the data first, in whose memory domain it lies: threads, those that use "
-            "it; master, the master thread of the process; interleaved, an equal share in every "
-            "domain that the threads of the process are on",
-            choices=FIRST_TOUCH,
-        ),
-    ),
-    "calibration": (
-        GrammarKey("machine", "", None, "name of the machine that the runs were made on"),
-        GrammarKey("machine_digest", "", None, "hash of the values of its profile"),
-        GrammarKey(
-            "noise", "1", None, "standard deviation of the logarithm of a runtime, run to run"
-        ),
-        GrammarKey(
-            "own",
-            "1",
-            None,
-            "errors of laws that every split has for itself, as a part of those without runs",
-        ),
-        GrammarKey("hull", "", None, "table: smallest and largest value of the runs, by name"),
-        GrammarKey("runs", "", None, "table: the runs, by their hash"),
-        GrammarKey(
-            "terms",
-            "",
-            "none",
-            "table: times that the signature lacks, one standard deviation each",
-        ),
-        GrammarKey(
-            "drifts",
-            "",
-            "none",
-            "table: how far the speed of computing may drift over a doubling, and from where",
-        ),
-        GrammarKey(
-            "scores",
-            "",
-            None,
-            "table: mean and deviation of standard normal scores behind uncertain inputs, and the "
-            "value of constants",
-        ),
-        GrammarKey("tied", "", None, "correlations of the scores, packed text"),
-    ),
-    "learnt": (
-        GrammarKey(
-            "openmp",
-            "",
-            None,
-            "whether a run had parallel regions; without, more than one thread is refused",
-        ),
-        GrammarKey(
-            "runs",
-            "",
-            None,
-            "list of tables: P, T and parameters of each run; runtime as measured, s; waited, the "
-            "share of the time that threads waited for CPUs; replays on the ideal network: ideal, "
-            "of its trace, written, of this file, s; left_out, that of a signature learnt without "
-            "the run, over ideal",
-        ),
-    ),
-}
-_INSIDE: tuple[type[ItemTable], ...] = tuple(
-    table
+_INSIDE: Mapping[str, type[ItemTable]] = {
+    table.kind: table
     for kind in KINDS.values()
     for table in (kind, *(key.table for key in kind.own if key.table is not None))
-)
+}
+_FURTHER: Mapping[str, Further] = {"memory": {"first_touch": {"choices": FIRST_TOUCH}}}
 
 KEYS: Mapping[str, tuple[GrammarKey, ...]] = {
-    **_DOCUMENT,
-    **{one.kind: one.keys() for one in _INSIDE},
+    name: _INSIDE[name].keys()
+    if name in _INSIDE
+    else tuple(
+        replace(key, **_FURTHER.get(name, {}).get(key.name, {})) for key in table.keys.values()
+    )
+    for name, table in page_tables().items()
 }
 """The keys of every table of a signature, by its name; the document itself has none."""
 
-TABLES: Mapping[str, str] = {
-    "": "the document",
-    **{one.name: one.meaning.removeprefix("table: ") for one in _DOCUMENT[""] if one.name in KEYS},
-    **{one.kind: one.about for one in _INSIDE},
-}
+TABLES: Mapping[str, str] = {name: table.about for name, table in page_tables().items()}
 """What each table describes."""
 
 

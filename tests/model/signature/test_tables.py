@@ -9,19 +9,40 @@ import grammar_page
 import numpy as np
 
 from popmodel.model import signatures as signature
-from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE
+from popmodel.model.grammar import keys
+from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE, page_tables
 from popmodel.model.kinds import KINDS
+from popmodel.model.kinds.calls import _UNEVEN
 from popmodel.model.kinds.collective import COMMUNICATORS
+from popmodel.model.kinds.costs import ItemCosts
+from popmodel.model.kinds.item import COMMON
 from popmodel.model.kinds.loops import Parallel, SharedWrites
+from popmodel.model.kinds.spread import ItemSpread
 from popmodel.model.signature.tables import KEYS, key_of
 from popmodel.network.collectives import OPERATIONS, ROOTED
 
-PAGE = grammar_page.PAGE.read_text()
+PAGE = keys.PAGE.read_text()
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 
 
-def test_the_page_says_what_the_reader_does() -> None:
+def test_the_page_lists_the_quantities_of_the_machine() -> None:
     assert grammar_page.page() == PAGE, "run python tests/update_documents.py"
+
+
+def test_a_key_says_the_same_in_all_tables_that_share_it() -> None:
+    shared = {key.name: key for key in (*ItemCosts.own, *ItemSpread.own)}
+    common = {key.name: key for key in COMMON}
+    for name, kind in KINDS.items():
+        rows = page_tables()[name].keys
+        assert common.items() <= rows.items(), name
+        for part in kind.parts.values():
+            assert all(_row(shared[key.name]) == _row(rows[key.name]) for key in part.own), name
+    calls = page_tables()["calls"].keys
+    assert all(_row(calls[name]) == _row(shared[name]) for name in calls.keys() & set(_UNEVEN))
+
+
+def _row(key: keys.GrammarKey) -> tuple[object, ...]:
+    return key.name, key.unit, key.default, key.meaning, key.domain
 
 
 def test_words_with_a_meaning_are_on_the_page() -> None:
@@ -31,9 +52,9 @@ def test_words_with_a_meaning_are_on_the_page() -> None:
         (ROOTED, "collective", "root"),
     ):
         assert all(word in key_of(name, key).meaning for word in words)
-    for keys in KEYS.values():
-        for each in keys:
-            assert all(word in each.meaning for word in each.choices)
+    for own in KEYS.values():
+        for key in own:
+            assert all(word in key.meaning for word in key.choices)
 
 
 def test_the_example_of_the_page_is_read() -> None:
