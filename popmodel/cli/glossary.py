@@ -161,7 +161,7 @@ _GRAMMAR = ("popmodel docs grammar",)
 @cache
 def _keys() -> list[Word]:
     """Keys of signatures: by their own name and with that of their table."""
-    from popmodel.model.signature.tables import KEYS, TABLES
+    from popmodel.model.signature.grammar_tables import KEYS, TABLES
 
     found = []
     for table, keys in KEYS.items():

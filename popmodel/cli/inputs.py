@@ -10,8 +10,8 @@ from popmodel.base.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from popmodel.machines.profile import Profile
-    from popmodel.model.run.placement import Allocation
-    from popmodel.model.signature.program import Signature
+    from popmodel.model.run.process_placement import Allocation
+    from popmodel.model.signature.application import Signature
     from popmodel.traces import Trace
 
 Path: TypeAlias = "str | os.PathLike[str]"
@@ -80,7 +80,7 @@ def require_flop_rate(trace: TraceLike, flop_rate: float | None) -> None:
 def signature_of(application: SignatureLike | None) -> Signature:
     """Return a signature: loaded, read from a file, bundled (by name), or the default."""
     from popmodel.model import signatures
-    from popmodel.model.signature.program import Signature
+    from popmodel.model.signature.application import Signature
 
     if isinstance(application, Signature):
         return application
@@ -104,7 +104,7 @@ def profile_of(machine: ProfileLike | None) -> Profile:
 
 def allocation_of(nodes: int | None, cores_per_node: int | None, bind: str = "close") -> Allocation:
     """The nodes and cores that may be used, and how threads are bound to them."""
-    from popmodel.model.run.placement import BINDS, Allocation
+    from popmodel.model.run.process_placement import BINDS, Allocation
 
     for name, number in (("nodes", nodes), ("cores_per_node", cores_per_node)):
         if number is not None:

@@ -190,7 +190,7 @@ MAX_MEMORY = option("SIZE", "Memory limit per process.", size)
 
 def binding(option: str, text: str) -> str:
     """Read how threads are bound."""
-    from popmodel.model.run.placement import BINDS
+    from popmodel.model.run.process_placement import BINDS
 
     return choice(option, text, BINDS)
 

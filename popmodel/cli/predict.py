@@ -45,8 +45,8 @@ from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
     from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
-    from popmodel.model.run.placement import Allocation
-    from popmodel.model.signature.program import Signature
+    from popmodel.model.run.process_placement import Allocation
+    from popmodel.model.signature.application import Signature
     from popmodel.prediction.derivation import Formula
     from popmodel.prediction.prediction import PredictedRun, ReferenceRun
     from popmodel.prediction.projected_runs import ProjectedRuns
@@ -480,7 +480,7 @@ def _refuse(given: Mapping[str, Any], names: Iterable[str], why: str, hint: str)
 
 def _kinds(inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Signatures, and measured runs."""
-    from popmodel.model.signature.program import Signature
+    from popmodel.model.signature.application import Signature
     from popmodel.model.signatures import bundled
 
     signatures: list[Any] = []
@@ -502,7 +502,7 @@ def _path_of(one: Any) -> str:
     """The path or name that was given; empty of what is loaded already."""
     if isinstance(one, str | os.PathLike):
         return os.fspath(one)
-    from popmodel.model.signature.program import Signature
+    from popmodel.model.signature.application import Signature
     from popmodel.traces import Trace
 
     if not isinstance(one, Signature | Trace):

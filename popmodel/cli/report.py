@@ -303,7 +303,7 @@ class _GivenInputs(NamedTuple):
 def _sorted_out(inputs: Sequence[Any]) -> _GivenInputs:
     """Tell what each input is, by its type or its suffix."""
     from popmodel.machines.profile import presets
-    from popmodel.model.signature.program import Signature
+    from popmodel.model.signature.application import Signature
     from popmodel.model.signatures import bundled
     from popmodel.reports.figures import run_names
     from popmodel.reports.saved_reports import parsed

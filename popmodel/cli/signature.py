@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.fit.usable_runs import FittedSignature
     from popmodel.model.check import CheckedSignature
-    from popmodel.model.signature.program import Signature
+    from popmodel.model.signature.application import Signature
     from popmodel.reports.views import Views
     from popmodel.signatures.compare_replay import ProgramAgreement
     from popmodel.signatures.document import TomlItem
@@ -518,7 +518,7 @@ ACTIONS = {
 
 
 def _by_kind(given: Sequence[Any]) -> SignatureInputs:
-    from popmodel.model.signature.program import Signature
+    from popmodel.model.signature.application import Signature
     from popmodel.model.signatures import bundled
     from popmodel.runs.files import is_table
     from popmodel.runs.table import split

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.cli.measured_runs import MeasuredRuns
     from popmodel.cli.predict import Prediction
-    from popmodel.model.run.placement import Allocation
+    from popmodel.model.run.process_placement import Allocation
     from popmodel.reports.views import Views
     from popmodel.runs.measurement import MeasuredRow
     from popmodel.traces.selection import Foa, TracePart, Window
@@ -303,7 +303,7 @@ def _subject(
     """What the runs are compared with: a prediction, or an application to predict now."""
     from popmodel.cli.inputs import profile_of, signature_of
     from popmodel.cli.predict import Prediction
-    from popmodel.model.run.placement import WHOLE
+    from popmodel.model.run.process_placement import WHOLE
     from popmodel.prediction.prediction import PredictedRun
     from popmodel.validation import predictions
 

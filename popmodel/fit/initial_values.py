@@ -16,10 +16,10 @@ from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.fit.physical_laws import LARGEST_GROWTH
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import Quantity
-from popmodel.model.run.placement import WHOLE, Allocation
+from popmodel.model.predictor import Study
+from popmodel.model.run.process_placement import WHOLE, Allocation
 from popmodel.model.scale_factors import SPREADS
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.signature.application import Signature
 from popmodel.model.uncertainty import nominal
 from popmodel.runs.measurement import MeasuredRow
 

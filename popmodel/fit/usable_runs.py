@@ -15,8 +15,8 @@ from popmodel.fit.calibrate import Calibrated, calibrate
 from popmodel.fit.cross_validation import NextRun, next_runs
 from popmodel.fit.initial_values import initial_values
 from popmodel.machines.profile import Profile
-from popmodel.model.run.placement import Allocation
-from popmodel.model.signature.program import Signature
+from popmodel.model.run.process_placement import Allocation
+from popmodel.model.signature.application import Signature
 from popmodel.runs.measurement import MeasuredRow, oversubscribed
 
 _FEW = 4

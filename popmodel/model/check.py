@@ -24,8 +24,8 @@ from popmodel.model.grammar.keys import GrammarKey
 from popmodel.model.grammar.reading import OPEN, Path, SignatureError, key_lines, line_of
 from popmodel.model.kinds.item import CELLS, Item, ItemTable, ListedItem
 from popmodel.model.kinds.spread import Recorded
-from popmodel.model.run.placement import MOST_PROCESSES
-from popmodel.model.signature.program import (
+from popmodel.model.run.process_placement import MOST_PROCESSES
+from popmodel.model.signature.application import (
     EXTENTS,
     Signature,
     SignatureGrid,
@@ -34,8 +34,8 @@ from popmodel.model.signature.program import (
     items,
     unknown,
 )
-from popmodel.model.signature.tables import key_at, label_of
-from popmodel.model.signature.units import SignatureUnits, units_of
+from popmodel.model.signature.formula_units import SignatureUnits, units_of
+from popmodel.model.signature.grammar_tables import key_at, label_of
 from popmodel.model.signatures import SignatureReader, read
 from popmodel.simulator.program import unmodelled_calls
 

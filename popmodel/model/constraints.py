@@ -23,8 +23,8 @@ from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import of_machine
 from popmodel.model.grammar.reading import OPEN, Path
 from popmodel.model.run.feasible_splits import best_grid
-from popmodel.model.run.placement import MOST_PROCESSES, ImpossibleSplit
-from popmodel.model.signature.program import (
+from popmodel.model.run.process_placement import MOST_PROCESSES, ImpossibleSplit
+from popmodel.model.signature.application import (
     EXTENTS,
     Signature,
     SignatureGrid,
@@ -32,7 +32,7 @@ from popmodel.model.signature.program import (
     derived,
     unknown,
 )
-from popmodel.model.signature.tables import key_at
+from popmodel.model.signature.grammar_tables import key_at
 
 MOST_THREADS = 256
 

@@ -18,12 +18,12 @@ from popmodel.base.errors import UsageError
 from popmodel.efficiency.observables import Observables
 from popmodel.machines.profile import Profile
 from popmodel.model.kinds.halo import Halo
+from popmodel.model.predictor import Study
 from popmodel.model.run.delays import computation
 from popmodel.model.run.operations import NotUnrolled, OperationsBuilder
-from popmodel.model.run.placement import WHOLE, Allocation, Placement
+from popmodel.model.run.process_placement import WHOLE, Allocation, Placement
 from popmodel.model.script import Compute, Script, ScriptPart
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.signature.application import Signature
 from popmodel.model.tree import ItemTree
 from popmodel.model.uncertainty import nominal
 from popmodel.model.unroll import carry_out, outline

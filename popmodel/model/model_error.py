@@ -16,7 +16,7 @@ from popmodel.base.values import dataclass
 from popmodel.machines.quantity import END, Quantity, Topology, around
 from popmodel.model.posterior import RESIDUAL, Calibration, Drift
 from popmodel.model.run.extrapolation import MEASURED, RUNS, Reach
-from popmodel.model.run.placement import Placement
+from popmodel.model.run.process_placement import Placement
 from popmodel.model.run.work import RunWork
 from popmodel.model.symbols import (
     LAWS,

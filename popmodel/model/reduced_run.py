@@ -20,8 +20,8 @@ from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.loops import LEAST_STEPS
 from popmodel.model.run.context import ModelPoint, formula_value
 from popmodel.model.run.operations import NotUnrolled
-from popmodel.model.run.placement import Placement
-from popmodel.model.signature.program import Signature, derived, items
+from popmodel.model.run.process_placement import Placement
+from popmodel.model.signature.application import Signature, derived, items
 from popmodel.model.tree import ItemTree, TreeNode
 from popmodel.model.uncertainty import nominal
 

@@ -38,8 +38,7 @@ from popmodel.model.grammar.reading import (
 from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.spread import decode
-from popmodel.model.signature.evidence import calibration, learnt_runs
-from popmodel.model.signature.program import (
+from popmodel.model.signature.application import (
     EXTENTS,
     MAX_DIMENSIONS,
     Signature,
@@ -47,8 +46,9 @@ from popmodel.model.signature.program import (
     SignatureLimits,
     Unknown,
 )
-from popmodel.model.signature.tables import KEYS, key_of, label_of
-from popmodel.model.signature.units import units_of
+from popmodel.model.signature.formula_units import units_of
+from popmodel.model.signature.grammar_tables import KEYS, key_of, label_of
+from popmodel.model.signature.posterior_tables import calibration, learnt_runs
 
 _INSIDE = {
     key.name: kind.kind for kind in KINDS.values() for key in kind.own if key.table is not None

@@ -16,13 +16,13 @@ from popmodel.base.expressions.elementary import Value, numbers
 from popmodel.base.plain import fields_of
 from popmodel.base.values import dataclass
 from popmodel.model.kinds.item import Item
+from popmodel.model.predictor import ModelEvaluation, ReplayAgreement, Study, as_replayed, expand
 from popmodel.model.run.delays import ModelledObservables, computation, delays
-from popmodel.model.run.placement import Placement
+from popmodel.model.run.process_placement import Placement
 from popmodel.model.run.work import RunWork
 from popmodel.model.scale_factors import GROUPS, REMEDIES
 from popmodel.model.scale_factors import factors as scale_factors
-from popmodel.model.signature.program import Signature, items, mapped
-from popmodel.model.study import ModelEvaluation, ReplayAgreement, Study, as_replayed, expand
+from popmodel.model.signature.application import Signature, items, mapped
 from popmodel.model.uncertainty import Draws, nominal
 
 # What of a program each loss comes from: its items one by one, and the imbalance of processes.

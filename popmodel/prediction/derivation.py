@@ -35,6 +35,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.machines.parameter import TIERS
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import Quantity
+from popmodel.model.predictor import ReplayAgreement, Study
 from popmodel.model.run.delays import (
     AVERAGED,
     Change,
@@ -46,10 +47,9 @@ from popmodel.model.run.delays import (
     corrected,
     observe,
 )
-from popmodel.model.run.placement import WHOLE, Allocation, Placement
+from popmodel.model.run.process_placement import WHOLE, Allocation, Placement
 from popmodel.model.run.work import RunWork
-from popmodel.model.signature.program import Signature, names
-from popmodel.model.study import ReplayAgreement, Study
+from popmodel.model.signature.application import Signature, names
 from popmodel.model.symbols import SYMBOLS, explain, not_modelled, short_name
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.terms.openmp import random_round

@@ -24,12 +24,12 @@ from popmodel.fit.mixture import Mixture
 from popmodel.fit.samples import Sample
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import END
+from popmodel.model.predictor import ModelEvaluation, ReplayAgreement, Study
 from popmodel.model.run.delays import LARGEST, RunCourse, observe
 from popmodel.model.run.operations import NotUnrolled
-from popmodel.model.run.placement import ImpossibleSplit, Placement
-from popmodel.model.signature.evidence import LearntRun
-from popmodel.model.signature.program import Signature, check_requirements
-from popmodel.model.study import ModelEvaluation, ReplayAgreement, Study
+from popmodel.model.run.process_placement import ImpossibleSplit, Placement
+from popmodel.model.signature.application import Signature, check_requirements
+from popmodel.model.signature.posterior_tables import LearntRun
 from popmodel.model.symbols import PROGRAM
 from popmodel.model.tree import Known
 from popmodel.model.uncertainty import FIRST, Array, Draws, drawn_only, interval, nominal

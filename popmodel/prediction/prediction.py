@@ -20,13 +20,25 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import Mode, against, of_masters
 from popmodel.machines.profile import Profile, measuring_first
 from popmodel.machines.quantity import Quantity
+from popmodel.model.predictor import (
+    RUN_TO_RUN,
+    ModelEvaluation,
+    ReplayAgreement,
+    Study,
+    multithreading,
+)
 from popmodel.model.run.delays import ModelledObservables
 from popmodel.model.run.extrapolation import MEASURED, RUNS, Reach, measured_ranges, reaches
 from popmodel.model.run.feasible_splits import divisors
 from popmodel.model.run.parameters import ParameterUse
-from popmodel.model.run.placement import WHOLE, Allocation, Placement, launch_line, mpirun_line
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import RUN_TO_RUN, ModelEvaluation, ReplayAgreement, Study, multithreading
+from popmodel.model.run.process_placement import (
+    WHOLE,
+    Allocation,
+    Placement,
+    launch_line,
+    mpirun_line,
+)
+from popmodel.model.signature.application import Signature
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL, Estimate, estimate, nominal, shares
 from popmodel.prediction.causes import Elasticity, causes, elasticities, remedies
 from popmodel.simulator.program import unmodelled_calls

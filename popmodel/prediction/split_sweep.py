@@ -17,10 +17,10 @@ from popmodel.base.plain import document
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.machines.profile import Profile
-from popmodel.model.run.placement import WHOLE, Allocation, launch_line, mpirun_line
+from popmodel.model.predictor import Study
+from popmodel.model.run.process_placement import WHOLE, Allocation, launch_line, mpirun_line
 from popmodel.model.scale_factors import factors_of
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.signature.application import Signature
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
 from popmodel.prediction.prediction import doubts_of, study_of, subject, trust
 from popmodel.prediction.split_choice import (

@@ -35,7 +35,7 @@ from popmodel.traces.selection import TraceFocus, TracePart, focused
 
 if TYPE_CHECKING:
     from popmodel.machines.profile import Profile
-    from popmodel.model.signature.program import Signature
+    from popmodel.model.signature.application import Signature
     from popmodel.simulator import Execution, Program
     from popmodel.traces import Trace
 

@@ -18,7 +18,7 @@ from popmodel.efficiency.measure import analyse, before_replay
 from popmodel.efficiency.observables import FAMILIES, NO_REGIONS, of_execution, unknown_families
 from popmodel.machines import profile
 from popmodel.model.full_program import whole
-from popmodel.model.run.placement import Allocation
+from popmodel.model.run.process_placement import Allocation
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import COLLECTIVES, Op, unmodelled_calls
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from popmodel.machines.profile import Profile
     from popmodel.model.full_program import Whole
-    from popmodel.model.signature.program import Signature
+    from popmodel.model.signature.application import Signature
     from popmodel.simulator import Program
     from popmodel.traces import Trace
 

@@ -13,7 +13,7 @@ from popmodel.base.expressions import parse
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.fit.samples import described
-from popmodel.model.signature.evidence import LearntRun, LearntRuns
+from popmodel.model.signature.posterior_tables import LearntRun, LearntRuns
 from popmodel.model.signatures import from_text
 from popmodel.signatures.align_runs import Run, RunTable
 from popmodel.signatures.amounts import (
@@ -36,7 +36,7 @@ from popmodel.traces.formats import FORMATS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from popmodel.model.signature.program import Signature
+    from popmodel.model.signature.application import Signature
     from popmodel.signatures.amounts import Key, SignatureAmount
     from popmodel.signatures.outline import Outline
     from popmodel.traces import Trace

@@ -34,8 +34,8 @@ from popmodel.base.values import dataclass
 from popmodel.machines import profile
 from popmodel.machines.host import hardware
 from popmodel.model import signatures
-from popmodel.model.run.placement import ImpossibleSplit
-from popmodel.model.signature.program import Signature, check_requirements, names
+from popmodel.model.run.process_placement import ImpossibleSplit
+from popmodel.model.signature.application import Signature, check_requirements, names
 from popmodel.tracer.commands import TracedCommand, refuse_as_rank, refuse_untraceable, understand
 
 PROCESSES, THREADS = "P", "T"

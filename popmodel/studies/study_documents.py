@@ -18,8 +18,8 @@ from popmodel.efficiency.measure import analyse
 from popmodel.machines import profile
 from popmodel.machines.profile import MissingQuantity, Profile
 from popmodel.model import signatures
-from popmodel.model.run.placement import WHOLE
-from popmodel.model.signature.program import Signature
+from popmodel.model.run.process_placement import WHOLE
+from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import label
 from popmodel.prediction.prediction import trust
 from popmodel.prediction.split_sweep import sweep

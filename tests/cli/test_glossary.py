@@ -18,7 +18,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.machines import profile_schema as schema
 from popmodel.model.kinds import remedy
 from popmodel.model.scale_factors import REMEDIES
-from popmodel.model.signature.tables import KEYS, TABLES
+from popmodel.model.signature.grammar_tables import KEYS, TABLES
 from popmodel.model.symbols import SHORT, SYMBOLS
 from popmodel.prediction.derivation import WORK
 

@@ -51,7 +51,7 @@ def signature(path: Path, name: str, item: str = "work") -> Path:
 @given(NAMES)
 def test_a_name_becomes_one_word_or_is_refused(name: str) -> None:
     from popmodel.machines.quantity import Topology
-    from popmodel.model.run.placement import launch_line, mpirun_line, place
+    from popmodel.model.run.process_placement import launch_line, mpirun_line, place
 
     where = place(2, 2, Topology(1, 4, 1, 1, (), None))
     try:

@@ -15,8 +15,8 @@ from popmodel.fit.scores import CalibrationFit, fit, noise_of, relevant
 from popmodel.machines.profile import Profile
 from popmodel.model import signatures
 from popmodel.model.posterior import Calibration
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.predictor import Study
+from popmodel.model.signature.application import Signature
 from popmodel.model.uncertainty import nominal
 from popmodel.prediction.prediction import MAIN_FAMILY
 from popmodel.runs.measurement import MeasuredRow

@@ -13,7 +13,7 @@ from fit.small import MACHINE, SPLITS, runs
 import popmodel
 from popmodel.machines.quantity import Quantity
 from popmodel.model import signatures
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 from popmodel.model.uncertainty import END, score_bounds, spread
 from popmodel.runs.measurement import MeasuredRow
 

@@ -9,7 +9,7 @@ from fit.small import MACHINE, runs, text
 from popmodel.fit.calibrate import Calibrated, calibrate
 from popmodel.fit.initial_values import with_growth
 from popmodel.model import signatures
-from popmodel.model.study import Study
+from popmodel.model.predictor import Study
 from popmodel.model.uncertainty import estimate
 
 SPLITS = ((2, 1), (4, 1), (2, 4), (8, 1), (16, 1), (32, 1))

@@ -11,7 +11,7 @@ from model.demo import machine
 from popmodel.fit.problem import POSSIBLE, MissingTerm, missing_terms
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model.model_error import RESIDUALS
-from popmodel.model.study import Study
+from popmodel.model.predictor import Study
 from popmodel.model.uncertainty import nominal
 
 LOOPS = program(

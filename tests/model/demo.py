@@ -10,8 +10,8 @@ from popmodel.machines.profile import Profile, from_document
 from popmodel.model import signatures as signature
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import place
-from popmodel.model.signature.program import Signature
+from popmodel.model.run.process_placement import place
+from popmodel.model.signature.application import Signature
 
 ALPHA, BETA, GAMMA = 1e-6, 1e-9, 1e-10
 """Costs of the machine `flat`."""

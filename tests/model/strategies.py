@@ -9,7 +9,7 @@ from model.demo import machine, program
 
 from popmodel.machines import profile as profiles
 from popmodel.machines.profile import Profile
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 
 count = st.integers(1, 2000)
 size = st.sampled_from([1, 8, 1000, 1e5, 1e7])

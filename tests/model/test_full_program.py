@@ -12,7 +12,7 @@ from popmodel.efficiency.observables import of_execution
 from popmodel.machines.profile import Profile
 from popmodel.model import full_program as of_whole
 from popmodel.model.full_program import whole
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 from popmodel.network.network import PRESETS
 from popmodel.prediction.prediction import predict
 from popmodel.simulator import replay

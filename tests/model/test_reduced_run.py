@@ -14,10 +14,10 @@ from model.demo import machine, program
 
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model import reduced_run
+from popmodel.model.predictor import ReplayAgreement, Study
 from popmodel.model.reduced_run import similar
 from popmodel.model.run.operations import NotUnrolled
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import ReplayAgreement, Study
+from popmodel.model.signature.application import Signature
 
 GRID = {"decomp": 'global = ["N", "N"]\ngrid = "auto"', "params": "N = 8192\nblocks = 40"}
 WORK = "[[program.body]]\nparallel = { trip = 64, inner = 1000, flops = 2 }\n"

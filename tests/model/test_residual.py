@@ -12,7 +12,7 @@ from model.test_model_error import WORK
 
 from popmodel.model.model_error import RESIDUALS, Residual, with_residuals
 from popmodel.model.posterior import Calibration
-from popmodel.model.run.placement import Placement, place
+from popmodel.model.run.process_placement import Placement, place
 from popmodel.model.run.work import RunWork
 from popmodel.model.uncertainty import Draws
 

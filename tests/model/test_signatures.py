@@ -12,7 +12,7 @@ from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.kinds.loops import LoopItem, Parallel, Serial
 from popmodel.model.kinds.p2p import PointToPoint, Shift
-from popmodel.model.signature.program import items
+from popmodel.model.signature.application import items
 from popmodel.model.signatures import DEFAULT, bundled
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'

@@ -16,7 +16,7 @@ from popmodel.model import simulate as simulating
 from popmodel.model.run.delays import closed_form
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.script import Script
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 from popmodel.model.simulate import Simulation, simulate
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.unroll import carry_out, outline, persistent_scores, transient_scores

@@ -13,7 +13,7 @@ import pytest
 from model.demo import ALPHA, BETA, flat, program
 from numpy.typing import NDArray
 
-from popmodel.model.study import ReplayAgreement, Study
+from popmodel.model.predictor import ReplayAgreement, Study
 
 PROCESSES, STEPS, WORK = 16, 40, 64e-6
 EXCHANGES = {

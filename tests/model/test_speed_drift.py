@@ -14,7 +14,7 @@ from model.test_model_error import AMOUNTS, WORK
 
 from popmodel.model.model_error import ACTIVE, SIZE, doublings, drift_places, drifted
 from popmodel.model.posterior import RESIDUAL, Drift
-from popmodel.model.run.placement import place
+from popmodel.model.run.process_placement import place
 from popmodel.model.uncertainty import FIRST, Draws, drawn_only
 
 PLACEMENT = place(4, 2, machine().topology)

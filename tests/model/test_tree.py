@@ -12,7 +12,7 @@ from popmodel.machines import profile as profiles
 from popmodel.model import signatures
 from popmodel.model.run.collective_times import CARRIED, CARRIED_LAW
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import place
+from popmodel.model.run.process_placement import place
 from popmodel.model.run.work import RunWork
 from popmodel.model.tree import ItemTree, prepare
 

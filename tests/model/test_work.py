@@ -12,9 +12,9 @@ from model.demo import exact, machine, program
 
 from popmodel.machines.profile import MissingQuantity, Profile, from_document
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import place
+from popmodel.model.run.process_placement import place
 from popmodel.model.run.work import RunWork
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 from popmodel.model.tree import prepare
 
 

@@ -7,7 +7,7 @@ import pytest
 from popmodel.machines import profile
 from popmodel.machines.profile import Profile
 from popmodel.model import signatures as signature
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 
 
 @pytest.fixture(scope="session")

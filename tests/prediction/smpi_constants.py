@@ -18,7 +18,7 @@ from oracle import smpi
 from scipy import stats
 
 from popmodel.machines.quantity import Quantity
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 
 Array = NDArray[np.float64]
 

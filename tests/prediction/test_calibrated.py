@@ -12,8 +12,8 @@ from popmodel.base.expressions.elementary import numbers
 from popmodel.machines.profile import Profile, load
 from popmodel.model import model_error, signatures
 from popmodel.model.posterior import TRUSTED, Calibration, Drift
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.predictor import Study
+from popmodel.model.signature.application import Signature
 from popmodel.model.uncertainty import Array, drawn_only
 from popmodel.prediction.prediction import OUTSIDE, PredictedRun, predict
 from popmodel.reports.prediction_words import calibrated, named

@@ -11,11 +11,11 @@ from popmodel.base.expressions.elementary import Value
 from popmodel.machines import profile
 from popmodel.machines.profile import Profile
 from popmodel.model import signatures as signature
+from popmodel.model.predictor import Study
 from popmodel.model.run.delays import ModelledObservables
-from popmodel.model.run.placement import place
+from popmodel.model.run.process_placement import place
 from popmodel.model.scale_factors import GROUPS
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.signature.application import Signature
 from popmodel.prediction.causes import Elasticity, elasticities
 from popmodel.prediction.prediction import predict
 

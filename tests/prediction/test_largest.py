@@ -11,8 +11,8 @@ from popmodel.base.errors import UsageError
 from popmodel.machines import profile
 from popmodel.machines.profile import Profile
 from popmodel.model import signatures as signature
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.predictor import Study
+from popmodel.model.signature.application import Signature
 from popmodel.prediction.split_choice import evaluate_all
 from popmodel.prediction.split_sweep import LargestSplit, largest_cores, sweep
 

@@ -19,11 +19,11 @@ from popmodel.machines.profile import Profile, measuring
 from popmodel.machines.quantity import Cache, Topology
 from popmodel.machines.register import part_of
 from popmodel.model import signatures as signature
+from popmodel.model.predictor import Study
 from popmodel.model.run.delays import PARTS, closed_form, observe
-from popmodel.model.run.placement import place
+from popmodel.model.run.process_placement import place
 from popmodel.model.run.work import RunWork
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import LAWS
 from popmodel.model.uncertainty import drawn_only
 from popmodel.prediction.prediction import PredictedRun, predict

@@ -9,7 +9,7 @@ from popmodel.machines import profile as profiles
 from popmodel.machines.profile import Profile
 from popmodel.model import signatures
 from popmodel.model.kinds import KINDS, remedy
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 from popmodel.prediction.prediction import predict
 
 WORK = "parallel = { name = 'sweep', trip = 800, inner = 1000, flops = 2 }"

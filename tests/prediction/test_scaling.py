@@ -8,7 +8,7 @@ from model.demo import exact, machine, program
 from popmodel.base.errors import UsageError
 from popmodel.machines import profile as profiles
 from popmodel.machines.profile import MissingQuantity, Profile
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 from popmodel.prediction.prediction import PredictedRun, ReferenceRun, predict
 
 BODY = """

@@ -34,9 +34,9 @@ from prediction.smpi_constants import Constants
 from prediction.smpi_machine import machine
 
 from popmodel.model import signatures
+from popmodel.model.predictor import Study
 from popmodel.model.script import Script
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.signature.application import Signature
 from popmodel.model.unroll import outline
 from popmodel.prediction.prediction import PredictedRun, predict
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from popmodel.base.expressions.elementary import numbers
 from popmodel.machines.quantity import Topology
-from popmodel.model.run.placement import place
+from popmodel.model.run.process_placement import place
 from popmodel.model.uncertainty import FIRST, Estimate
 from popmodel.prediction.prediction import Validity
 from popmodel.prediction.split_choice import (

@@ -25,10 +25,10 @@ from popmodel.model import signatures as signature
 from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.loops import Parallel
 from popmodel.model.kinds.spread import ItemSpread
-from popmodel.model.run.placement import Allocation
+from popmodel.model.predictor import expand
+from popmodel.model.run.process_placement import Allocation
 from popmodel.model.scale_factors import WHAT_IF, factors_of
-from popmodel.model.signature.program import Signature, mapped
-from popmodel.model.study import expand
+from popmodel.model.signature.application import Signature, mapped
 from popmodel.model.uncertainty import DEFAULT_COUNT, FIRST
 from popmodel.prediction.prediction import predict
 from popmodel.prediction.split_choice import divisors

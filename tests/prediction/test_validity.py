@@ -17,7 +17,7 @@ from popmodel.machines.profile import Profile, from_document
 from popmodel.model import signatures as signature
 from popmodel.model.run.extrapolation import LIMITS
 from popmodel.model.run.parameters import ParameterUse
-from popmodel.model.run.placement import Allocation, place
+from popmodel.model.run.process_placement import Allocation, place
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import Validity, assess, predict
 from popmodel.prediction.split_sweep import sweep

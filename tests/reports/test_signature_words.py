@@ -12,7 +12,7 @@ import pytest
 from popmodel.model.check import check
 from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.spread import encode
-from popmodel.model.signature.tables import KEYS, sentence
+from popmodel.model.signature.grammar_tables import KEYS, sentence
 from popmodel.model.signatures import bundled
 from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.tables import Style

@@ -13,9 +13,9 @@ import popmodel
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.machines import profile
 from popmodel.model import signatures
-from popmodel.model.run.placement import ImpossibleSplit
-from popmodel.model.signature.evidence import LearntRuns
-from popmodel.model.study import Study
+from popmodel.model.predictor import Study
+from popmodel.model.run.process_placement import ImpossibleSplit
+from popmodel.model.signature.posterior_tables import LearntRuns
 from popmodel.signatures.from_runs import Run, required, signature_from
 
 

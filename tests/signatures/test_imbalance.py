@@ -14,8 +14,8 @@ from synthetic import Network, programs, run, spread
 
 import popmodel
 from popmodel.fit.samples import Sample
+from popmodel.model.predictor import Study
 from popmodel.model.signatures import from_text
-from popmodel.model.study import Study
 from popmodel.signatures import signature_from
 from popmodel.signatures.from_runs import LearntSignature
 from popmodel.signatures.imbalance import work_shares

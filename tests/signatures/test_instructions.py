@@ -12,8 +12,8 @@ from synthetic import Counters, Program, Rank, programs, run
 from synthetic.program import Steps
 
 from popmodel.efficiency.measure import analyse
+from popmodel.model.predictor import Study
 from popmodel.model.signatures import from_text
-from popmodel.model.study import Study
 from popmodel.signatures import signature_from
 from popmodel.signatures.from_runs import LearntSignature
 from popmodel.traces import Trace

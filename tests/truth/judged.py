@@ -16,8 +16,8 @@ from popmodel.fit.calibrate import Calibrated, calibrate
 from popmodel.fit.samples import END, Sample
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import Quantity
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.predictor import Study
+from popmodel.model.signature.application import Signature
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import assess
 from popmodel.prediction.split_choice import SplitChoice, estimated

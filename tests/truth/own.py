@@ -16,8 +16,8 @@ import numpy as np
 import popmodel
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machines.profile import Profile
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.predictor import Study
+from popmodel.model.signature.application import Signature
 from popmodel.model.uncertainty import nominal
 from popmodel.prediction.prediction import MAIN_FAMILY
 from popmodel.runs.measurement import MeasuredRow

@@ -10,8 +10,8 @@ import pytest
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import Observables
-from popmodel.model.run.placement import place
-from popmodel.model.study import Study
+from popmodel.model.predictor import Study
+from popmodel.model.run.process_placement import place
 from popmodel.prediction.split_choice import evaluate
 from truth import FAMILIES, Truth, memory, truth
 from truth.given import observables

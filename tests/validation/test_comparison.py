@@ -19,7 +19,7 @@ from popmodel.machines import profile
 from popmodel.machines.quantity import Topology
 from popmodel.model import signatures
 from popmodel.model.posterior import Calibration
-from popmodel.model.run.placement import WHOLE, ImpossibleSplit, place
+from popmodel.model.run.process_placement import WHOLE, ImpossibleSplit, place
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import predict
 from popmodel.runs.measurement import MeasuredRow, from_run, oversubscribed

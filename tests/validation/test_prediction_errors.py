@@ -14,7 +14,7 @@ from popmodel.fit.baselines import BASELINES, baselines
 from popmodel.fit.samples import Sample
 from popmodel.machines import profile
 from popmodel.model import signatures
-from popmodel.model.run.placement import WHOLE
+from popmodel.model.run.process_placement import WHOLE
 from popmodel.prediction.split_choice import SplitChoice
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.validation.comparison import (

@@ -29,7 +29,7 @@ from popmodel.model.grammar.reading import LAST_LEVEL
 from popmodel.model.run.collective_times import RunTeams
 from popmodel.model.run.messages import RunMessages
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import Placement
+from popmodel.model.run.process_placement import Placement
 from popmodel.model.terms import memory
 from popmodel.model.uncertainty import drawn_only, nominal
 

@@ -15,7 +15,7 @@ from popmodel.base.errors import UsageError
 from popmodel.base.expressions.elementary import Value, maximum, numbers, sqrt
 from popmodel.base.values import dataclass
 from popmodel.efficiency.family import AGGREGATES, NO_MPI
-from popmodel.model.run.placement import Placement
+from popmodel.model.run.process_placement import Placement
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import imbalance
 from popmodel.model.uncertainty import nominal

@@ -15,7 +15,7 @@ import numpy as np
 
 from popmodel.base.units import plural
 from popmodel.machines.quantity import Topology
-from popmodel.model.run.placement import MOST_PROCESSES, Allocation, ImpossibleSplit
+from popmodel.model.run.process_placement import MOST_PROCESSES, Allocation, ImpossibleSplit
 
 Possible = Callable[[int, int], bool]
 

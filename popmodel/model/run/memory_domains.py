@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from popmodel.base.expressions.elementary import Value, maximum, some
 from popmodel.machines.quantity import Quantity
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import Placement, Seat
+from popmodel.model.run.process_placement import Placement, Seat
 from popmodel.model.terms import memory
 from popmodel.model.uncertainty import nominal
 

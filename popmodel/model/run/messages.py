@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from popmodel.base.expressions.elementary import Value, maximum
 from popmodel.base.values import dataclass
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import Placement
+from popmodel.model.run.process_placement import Placement
 from popmodel.model.terms import message
 from popmodel.network import point_to_point as p2p
 

@@ -7,7 +7,7 @@ from model.demo import machine, program
 
 from popmodel.base.errors import UsageError
 from popmodel.model.full_program import whole
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 from popmodel.prediction.prediction import predict
 
 

@@ -16,9 +16,9 @@ from popmodel.model.kinds.collective import Collective
 from popmodel.model.run.collective_times import RunTeams
 from popmodel.model.run.messages import RunMessages
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import place
+from popmodel.model.run.process_placement import place
 from popmodel.model.run.work import RunWork
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 from popmodel.model.terms import openmp
 from popmodel.model.tree import prepare
 from popmodel.network import collectives

@@ -15,9 +15,9 @@ from popmodel.machines.profile import from_document
 from popmodel.model.run.delays import RunCourse, closed_form
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import place
+from popmodel.model.run.process_placement import place
 from popmodel.model.script import Script
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.application import Signature
 from popmodel.model.simulate import simulate
 from popmodel.model.tree import Model, prepare
 from popmodel.model.unroll import outline

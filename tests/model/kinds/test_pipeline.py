@@ -18,8 +18,8 @@ from popmodel.machines import profile
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model.run.delays import RunCourse, closed_form
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import place
-from popmodel.model.signature.program import Signature
+from popmodel.model.run.process_placement import place
+from popmodel.model.signature.application import Signature
 from popmodel.model.simulate import simulate
 from popmodel.model.tree import Model, prepare
 

@@ -10,8 +10,8 @@ from model.two_sockets import machine, ratios
 from popmodel.machines import profile
 from popmodel.machines.profile import Profile
 from popmodel.model import signatures
-from popmodel.model.run.placement import Allocation
-from popmodel.model.study import Study, multithreading
+from popmodel.model.predictor import Study, multithreading
+from popmodel.model.run.process_placement import Allocation
 from popmodel.model.uncertainty import nominal
 
 TWO = machine(2, 2, {"0-1": ratios(0.5, 0.25), "1-0": ratios(0.5, 0.25)})

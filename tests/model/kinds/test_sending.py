@@ -18,7 +18,7 @@ from popmodel.model.kinds.halo import Neighbours
 from popmodel.model.kinds.p2p import PointToPoint, Shift
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import place
+from popmodel.model.run.process_placement import place
 from popmodel.model.terms import message
 from popmodel.model.tree import prepare
 from popmodel.network import point_to_point as p2p

@@ -6,9 +6,9 @@ import pytest
 from model.demo import machine, program
 
 from popmodel.base.errors import UsageError
+from popmodel.model.predictor import Study
 from popmodel.model.scale_factors import factors_of
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.signature.application import Signature
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.prediction.derivation import formula
 from popmodel.prediction.prediction import PredictedRun, predict

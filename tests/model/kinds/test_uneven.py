@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from model.demo import machine, program
 
+from popmodel.model.predictor import Study
 from popmodel.model.scale_factors import factors_of
 from popmodel.model.script import Script
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.signature.application import Signature
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.unroll import carry_out, outline
 from popmodel.prediction.derivation import formula

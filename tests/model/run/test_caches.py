@@ -13,7 +13,7 @@ from model.demo import exact, machine, program
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import Allocation, place
+from popmodel.model.run.process_placement import Allocation, place
 from popmodel.model.run.work import RunWork
 from popmodel.model.tree import prepare
 

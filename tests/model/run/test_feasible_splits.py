@@ -13,10 +13,10 @@ from model.demo import machine, program
 from popmodel.machines import profile
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model import signatures as signature
+from popmodel.model.predictor import Study
 from popmodel.model.run import feasible_splits
-from popmodel.model.run.placement import Allocation, ImpossibleSplit, place
-from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.run.process_placement import Allocation, ImpossibleSplit, place
+from popmodel.model.signature.application import Signature
 from popmodel.prediction.prediction import predict
 
 CANNON = signature.load("cannon")

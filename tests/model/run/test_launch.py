@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from popmodel.base import shell
 from popmodel.base.errors import PopmodelError
 from popmodel.machines.quantity import Topology
-from popmodel.model.run.placement import Allocation, Placement, launch_line, mpirun_line, place
+from popmodel.model.run.process_placement import (
+    Allocation,
+    Placement,
+    launch_line,
+    mpirun_line,
+    place,
+)
 from popmodel.model.signatures import from_text
 
 NODES = Topology(4, 16, 2, 2, ())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.machines.quantity import Topology
-from popmodel.model.run.placement import close_layout, spread_layout
+from popmodel.model.run.process_placement import close_layout, spread_layout
 
 TWO = Topology(1, 16, 2, 2, ())
 FOUR = Topology(1, 16, 2, 4, ())

@@ -18,9 +18,9 @@ from model.demo import machine, program
 from numpy.typing import NDArray
 
 from popmodel.model.full_program import whole
+from popmodel.model.predictor import Study
 from popmodel.model.run.memory_domains import Domains
-from popmodel.model.run.placement import Allocation, place
-from popmodel.model.study import Study
+from popmodel.model.run.process_placement import Allocation, place
 from popmodel.model.terms import memory
 from popmodel.model.terms.openmp import multithreading_efficiency
 from popmodel.prediction.causes import causes

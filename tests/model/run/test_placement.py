@@ -13,8 +13,8 @@ from popmodel.base.errors import UsageError
 from popmodel.machines.quantity import Cache, Topology
 from popmodel.model import signatures as signature
 from popmodel.model.run.feasible_splits import best_grid, divisors
-from popmodel.model.run.placement import Allocation, ImpossibleSplit, place, remarks
-from popmodel.model.signature.program import check_requirements, names
+from popmodel.model.run.process_placement import Allocation, ImpossibleSplit, place, remarks
+from popmodel.model.signature.application import check_requirements, names
 
 NODES = Topology(4, 16, 2, 2, (Cache("L3", 2**24, 8),))
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'

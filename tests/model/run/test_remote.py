@@ -11,7 +11,7 @@ from popmodel.machines import profile
 from popmodel.model.run.memory_domains import FIRST_TOUCH, UNBOUND, UNBOUND_LAW
 from popmodel.model.run.memory_domains import demand as asked_of_memory
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import Allocation, ImpossibleSplit, place
+from popmodel.model.run.process_placement import Allocation, ImpossibleSplit, place
 
 
 def parameters(known: profile.Profile) -> Parameters:

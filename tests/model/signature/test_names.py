@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine, program
 
-from popmodel.model.signature.program import closure, derived, names
+from popmodel.model.signature.application import closure, derived, names
 from popmodel.prediction.prediction import predict
 
 BODY = "[[program]]\nserial = { trip = 5 }\n"

@@ -18,7 +18,7 @@ from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.item import COMMON
 from popmodel.model.kinds.loops import Parallel, SharedWrites
 from popmodel.model.kinds.spread import ItemSpread
-from popmodel.model.signature.tables import KEYS, key_of
+from popmodel.model.signature.grammar_tables import KEYS, key_of
 from popmodel.network.collectives import OPERATIONS, ROOTED
 
 PAGE = keys.PAGE.read_text()

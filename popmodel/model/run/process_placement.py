@@ -7,8 +7,8 @@ each other, and processes get as much memory bandwidth as there is. Only threads
 no room for are shared out evenly between sockets. With ``spread`` the threads of a process are as
 far apart as its cores allow, and processes own all cores of the node. With ``none`` nothing binds
 them: the system is taken to keep all memory domains equally busy, and the masters of processes as
-well. Launch lines (`popmodel.model.run.placement`) ask for this very layout, so a run that follows
-them is the run that was predicted.
+well. Launch lines ask for this very layout, so a run that follows them is the run that was
+predicted.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ from popmodel.model.run.extrapolation import Reach, beyond_runs, measured_ranges
 from popmodel.model.run.memory_domains import UNBOUND, UNBOUND_LAW
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import (
+from popmodel.model.run.process_placement import (
     WHOLE,
     Allocation,
     ImpossibleSplit,
@@ -56,7 +56,7 @@ from popmodel.model.run.placement import (
 )
 from popmodel.model.run.work import RunWork
 from popmodel.model.scale_factors import SPREADS, beginnings
-from popmodel.model.signature.program import Signature, check_requirements, items, names
+from popmodel.model.signature.application import Signature, check_requirements, items, names
 from popmodel.model.simulate import simulate
 from popmodel.model.symbols import LAWS, WAITING
 from popmodel.model.terms import imbalance, message, openmp

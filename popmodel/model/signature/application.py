@@ -20,10 +20,10 @@ from popmodel.model.kinds.item import Item
 from popmodel.model.posterior import Calibration
 from popmodel.model.run.context import checked_value, formula_value
 from popmodel.model.run.feasible_splits import best_grid
-from popmodel.model.run.placement import ImpossibleSplit
+from popmodel.model.run.process_placement import ImpossibleSplit
 from popmodel.model.scale_factors import SPREADS
-from popmodel.model.signature.evidence import LearntRuns
-from popmodel.model.signature.tables import key_of
+from popmodel.model.signature.grammar_tables import key_of
+from popmodel.model.signature.posterior_tables import LearntRuns
 
 MAX_DIMENSIONS = 3
 EXTENTS = frozenset(f"{letter}{dim}" for letter in "Pn" for dim in range(MAX_DIMENSIONS))
