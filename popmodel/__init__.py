@@ -22,6 +22,7 @@ from popmodel._version import __version__
 
 if TYPE_CHECKING:
     from popmodel.base.errors import PopmodelError
+    from popmodel.cli.check import check
     from popmodel.cli.convert import convert
     from popmodel.cli.docs import docs
     from popmodel.cli.inspect import inspect
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.base.errors.PopmodelError",
+    "check": "popmodel.cli.check.check",
     "convert": "popmodel.cli.convert.convert",
     "docs": "popmodel.cli.docs.docs",
     "inspect": "popmodel.cli.inspect.inspect",
@@ -65,6 +67,7 @@ __all__ = [
     "Network",
     "PopmodelError",
     "__version__",
+    "check",
     "convert",
     "docs",
     "inspect",

@@ -45,7 +45,7 @@ def keys(found: Any, *names: str) -> None:
 
 def test_there_are_these_verbs() -> None:
     assert (
-        *("trace", "metrics", "inspect", "whatif", "report"),
+        *("check", "trace", "metrics", "inspect", "whatif", "report"),
         *("machine", "signature", "predict", "validate", "study"),
         *("convert", "docs"),
     ) == VERBS

@@ -16,8 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "meta.h"
 #include "process.h"
+#include "summary.h"
 
 #define SMALLEST_WINDOW ((size_t)64 << 10) /* a multiple of every page size in use */
 #define LARGEST_WINDOW ((size_t)2 << 20)
@@ -137,14 +139,25 @@ static void cut(struct thread *t)
         close(file);
 }
 
+void *map_first(struct thread *t, size_t size)
+{
+    int file = open(t->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0)
+        return NULL;
+    close(file);
+    return map(t, 0, size);
+}
+
 void buffer_open(struct thread *t)
 {
-    t->window_size = SMALLEST_WINDOW;
     t->offset = 0;
-    int file = open(t->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0)
-        close(file);
-    t->window = file >= 0 ? map(t, 0, t->window_size) : NULL;
+    if (process.summing && summary_open(t)) {
+        nowhere(t);
+        t->end = t->next; /* every group of records finds it full, and is added up */
+        return;
+    }
+    t->window_size = SMALLEST_WINDOW;
+    t->window = process.summing ? NULL : map_first(t, t->window_size);
     if (!t->window) {
         int why = errno;
         nowhere(t);
@@ -174,6 +187,10 @@ static size_t window_wanted(const struct thread *t, uint64_t offset)
 /* Called when there is too little room: maps the next window. */
 void advance(struct thread *t)
 {
+    if (t->summary) {
+        summary_fold(t);
+        return;
+    }
     int kept = errno;
     if (t->stopped) {
         nowhere(t);
@@ -222,6 +239,9 @@ void advance(struct thread *t)
 
 void buffer_close(struct thread *t)
 {
+    cpus_tell(t);
+    if (t->summary)
+        summary_look(t);
     if (t->stopped)
         return;
     count(t);

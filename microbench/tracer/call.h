@@ -23,6 +23,7 @@
 #include "next.h"
 #include "sites.h"
 #include "state.h"
+#include "summary.h"
 
 #ifdef LARGE
 #define COUNT MPI_Count
@@ -112,6 +113,7 @@ static inline struct record *leave_at(struct thread *t, int call, uint32_t state
         if (UNLIKELY(watching() & COUNTING))
             put_counters(t, t->time);
         computing_begins(t, t->time, IN_CALL);
+        settle(t);
     }
     t->depth = 0;
     return leave;

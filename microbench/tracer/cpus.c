@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process.h"
+
 #define MOST_CPUS 8192 /* of a machine */
 
 /* As "0-3,8": the processors of a set. */
@@ -50,6 +52,28 @@ void line_cpus(struct line *line)
         line_raw(line, "null");
 }
 
+#define MOST_TOLD 8 /* of a thread */
+
+void cpus_tell(struct thread *t)
+{
+    cpu_set_t set[MOST_CPUS / CPU_SETSIZE];
+    CPU_ZERO_S(sizeof set, set);
+    if (sched_getaffinity(t->id, sizeof set, set) != 0)
+        return;
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (size_t i = 0; i < sizeof set; i++)
+        hash = (hash ^ ((const unsigned char *)set)[i]) * 1099511628211u;
+    if (hash == t->cpus || t->cpus_told++ >= MOST_TOLD)
+        return;
+    t->cpus = hash;
+    struct line line;
+    line_begin(&line, "cpus");
+    line_number(&line, "thread", t->number);
+    line_key(&line, "cpus");
+    put_ranges(&line, set, sizeof set);
+    line_end(&line);
+}
+
 static uint64_t cpu_time(void)
 {
     struct timespec used;
@@ -76,7 +100,7 @@ void usage_begin(struct thread *t)
 {
     t->has_usage = read_usage(t->id, t->usage);
     t->look_at = UINT64_MAX;
-    if (!t->has_usage)
+    if (!t->has_usage || process.summing)
         return;
     t->waited = t->usage[1];
     t->used = cpu_time();

@@ -8,6 +8,9 @@
 /* Adds the processors that the calling thread may use to a line. */
 void line_cpus(struct line *);
 
+/* Tells the processors that a thread may use where they are others than when it was told last. */
+void cpus_tell(struct thread *);
+
 /* Takes what a thread has used so far as its begin: of one that starts MPI, its end of that. */
 void usage_begin(struct thread *);
 

@@ -14,6 +14,7 @@
 #include "messages.h"
 #include "meta.h"
 #include "process.h"
+#include "summary.h"
 
 bool mpi_ready;
 static int own_rank;
@@ -37,6 +38,7 @@ static int at_finalize(MPI_Comm comm, int key, void *value, void *state)
     line_number(&line, "time", (int64_t)now());
     line_end(&line);
     struct thread *t = thread_here();
+    summary_end();
     if (t)
         usage_end(t);
     return MPI_SUCCESS;
@@ -136,6 +138,7 @@ static void init_end(struct thread *t, int call, int result)
         return;
     call_return(t);
     call_leave(t, call, 0);
+    summary_begin();
     usage_begin(t); /* while MPI starts its launcher takes processors, too */
     window_after_init();
 }

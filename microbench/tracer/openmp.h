@@ -20,6 +20,7 @@
 
 #include "cpus.h"
 #include "process.h"
+#include "summary.h"
 
 #define CONSTRUCTS (JOIN + 1)
 
@@ -136,6 +137,7 @@ static inline void construct_leave(struct thread *t, enum construct construct, i
     construct_put(t, time, OMP_LEAVE, construct, lock);
     if (waits(construct))
         computing_begins(t, time, IN_TEAM);
+    settle(t);
 }
 
 /* The thread carries out the body of a single construct. libgomp has an entry at its begin only, so
@@ -184,6 +186,7 @@ static inline void region_end(struct thread *t, int64_t id, const void *function
     put(t, time, PARALLEL_END, 0, 0, (int64_t)(uintptr_t)function, id);
     counters_at(t, time);
     computing_begins(t, time, IN_TEAM);
+    settle(t);
 }
 
 /* The thread begins and ends its part. The member is not `here` any more when its region has ended,
@@ -216,6 +219,7 @@ static inline void member_end(struct thread *t, struct member *member)
         openmp.open[JOIN]++;
         put(t, time, OMP_ENTER, JOIN, 0, 0, 0);
     }
+    settle(t);
 }
 
 /* Explicit tasks. */

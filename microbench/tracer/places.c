@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "meta.h"
+#include "process.h"
 
 #define MOST_PLACES (PLACE_SLOTS / 2) /* half full, searches stay short */
 
@@ -60,6 +61,8 @@ static void look_up(const struct places *places, const void *address, struct pla
 
 static void tell(const char *event, unsigned number, const struct place *place)
 {
+    if (process.summing)
+        return;
     char text[32];
     struct line line;
     line_begin(&line, event);

@@ -19,6 +19,7 @@
 
 #include "cpus.h"
 #include "meta.h"
+#include "summary.h"
 
 #define META_RESERVED (64 << 10)
 #define MOST_NAMESAKES 1000
@@ -142,14 +143,17 @@ static void thread_end(void *thread)
         put_rest(t, now());
     }
     put(t, now(), END, 0, 0, 0, 0);
+    settle(t);
     process_lock();
     if (atomic_load(&phase) == RECORDING) {
         buffer_close(t);
         usage_tell(t);
     }
     t->has_usage = false;
-    if (!t->stopped)
+    if (!t->stopped || t->summary)
         munmap(t->window, t->window_size);
+    free(t->summary);
+    t->summary = NULL;
     t->stopped = true;
     free(t->scratch[0]);
     free(t->scratch[1]);
@@ -210,6 +214,7 @@ static bool start(void)
         return false;
     }
     limit_size();
+    process.summing = summary_wanted();
     tell_start();
     return true;
 }
@@ -226,8 +231,11 @@ bool process_start(void)
         atomic_store(&phase, start() ? RECORDING : OVER);
     process_unlock();
     bool recording = atomic_load(&phase) == RECORDING;
-    if (first && recording)
+    if (first && recording) {
+        tell_surroundings();
         run_start_hooks();
+        summary_begin();
+    }
     errno = kept;
     return recording;
 }
@@ -269,7 +277,8 @@ struct thread *thread_begin(void)
     process_lock();
     t->number = thread_count;
     if (atomic_load(&phase) != RECORDING ||
-        asprintf(&t->path, "%s.t%u.raw", process.stem, t->number) < 0) {
+        asprintf(&t->path, "%s.t%u.%s", process.stem, t->number,
+                 process.summing ? "sums" : "raw") < 0) {
         process_unlock();
         free(t);
         return NULL;
@@ -282,7 +291,7 @@ struct thread *thread_begin(void)
     process_unlock();
 
     uint64_t begin = now();
-    if (!t->stopped)
+    if (!t->stopped || t->summary)
         write_header((struct header *)t->window, t->number, t->id, begin);
     tell_thread(t, begin);
     usage_begin(t);
@@ -297,6 +306,8 @@ struct thread *thread_begin(void)
 void tracing(bool on)
 {
     struct thread *t = atomic_load(&phase) == RECORDING ? thread_here() : NULL;
+    if (process.summing) /* sums are of all that the program does */
+        return;
     int before = on ? atomic_fetch_and(&watch, ~PAUSED) : atomic_fetch_or(&watch, PAUSED);
     bool was_on = !(before & PAUSED);
     if (!t || was_on == on)
@@ -323,6 +334,20 @@ static void tell_end(const char *reason, uint64_t time)
     line_end(&line);
 }
 
+void process_each(void (*what)(struct thread *))
+{
+    for (struct thread *t = threads; t; t = t->following)
+        what(t);
+}
+
+bool process_has_thread(pid_t id)
+{
+    for (const struct thread *t = threads; t; t = t->following)
+        if (t->id == id && t->has_usage)
+            return true;
+    return false;
+}
+
 void process_end(const char *reason)
 {
     if (atomic_load(&phase) != RECORDING)
@@ -338,8 +363,11 @@ void process_end(const char *reason)
         /* There is always room for END; more of it cannot be made here. */
         if (here && put_rest && here->end - here->next >= REST)
             put_rest(here, time);
-        if (here)
+        if (here) {
             put(here, time, END, 0, 0, 0, 0);
+            settle(here);
+        }
+        summary_end();
         for (struct thread *t = threads; t; t = t->following) {
             buffer_close(t);
             usage_tell(t);

@@ -12,6 +12,7 @@ struct process {
     char *meta; /* its meta file */
     char host[256];
     uint64_t most, taken; /* bytes of all its threads' files; `most` is 0 without a limit */
+    bool summing;         /* sums are kept in place of records (summary.h) */
 };
 extern struct process process;
 
@@ -41,6 +42,13 @@ void run_start_hooks(void);
 /* buffer.c: the first window of a thread's file, and the end of the file. */
 void buffer_open(struct thread *);
 void buffer_close(struct thread *);
+
+/* Creates a thread's file and maps its begin; NULL if that fails. */
+void *map_first(struct thread *, size_t size);
+
+/* Of the threads that record; one that begins meanwhile may be left out. */
+void process_each(void (*)(struct thread *));
+bool process_has_thread(pid_t id);
 
 /* Held by those who change which files there are, or where a thread's window is. */
 void process_lock(void);

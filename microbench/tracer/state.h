@@ -43,6 +43,7 @@ enum phase {
 #define KNOWN 16 /* communicators that a thread remembers */
 
 struct communicator;
+struct summary;
 
 /* What a thread has summed up of its locks (guards.h). */
 #define GUARDS (ATOMICS + 1)
@@ -106,8 +107,11 @@ struct thread {
     uint64_t looked;   /* when it was read last, */
     uint64_t used;     /* what it was then, */
     uint64_t waited;   /* and what the thread had waited for a processor when that was read last */
+    uint64_t cpus;     /* a hash of those that it may use, as told last, */
+    int cpus_told;     /* and how often */
     char *path;
     struct thread *following; /* all threads, newest first (process.c) */
+    struct summary *summary;  /* records are added up in it and go nowhere (summary.h); else NULL */
     struct record nowhere[MOST_ROOM + 1];
 };
 
@@ -182,7 +186,7 @@ static inline uint64_t room_at(struct thread *t, int records, uint64_t time)
     if (LIKELY(t->end - t->next >= records))
         return time;
     advance(t);
-    return now();
+    return t->summary ? time : now(); /* sums need no room */
 }
 
 /* A process can be killed between any two instructions: the kind is written last, and a record

@@ -20,6 +20,7 @@ from popmodel.base.errors import UsageError, did_you_mean
 
 GROUPS = {
     "Understand a run": {
+        "check": "Run a program and say what is wrong with its launch.",
         "trace": "Run a program and record a trace.",
         "metrics": "Compute the POP efficiencies of runs.",
         "inspect": "Show what a run does: iterations, phases, communication.",

@@ -84,8 +84,11 @@ class OutputTarget:
 
         document = result.document_for(self.format.name)
         if result.on_stderr:
-            own = replace(self, to_stderr=True)
-            own.write(document, result.views, result.files, then)
+            if self.path is not None:  # the screen says what the file holds
+                self.write(document, result.views, result.files)
+                document = result.document_for(self.screen.name)
+            own = replace(self, format=self.screen if self.path else self.format, path=None)
+            replace(own, to_stderr=True).write(document, result.views, result.files, then)
             return
         if self.format is formats.TOML and self.path is not None:  # the screen says what it is
             self.write(document, result.views, result.files)

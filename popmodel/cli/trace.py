@@ -497,7 +497,7 @@ def _run(
             with as_exits():
                 if not raw_directory.files(raw):
                     raw_directory.clear(raw)
-                    raise _nothing(command, status, settings)
+                    raise nothing_recorded(command, status, settings)
                 runs, notes = _merged(raw, target, force=force, after_the_run=True)
                 notes += tuple(_not_traced(command, library, settings, runs))
                 if not keep_raw:
@@ -588,7 +588,7 @@ _NO_OPENMP = {
 }
 
 
-def _nothing(command: TracedCommand, status: int, settings: Settings) -> PopmodelError:
+def nothing_recorded(command: TracedCommand, status: int, settings: Settings) -> PopmodelError:
     """The error for a run of which nothing was recorded."""
     name = command.words[command.start] if command.program is None else command.program.name
     if built := _built_in(command):
@@ -649,6 +649,7 @@ def recording_document(
 
 
 def _recorded(run: Merged, raw: str | None, notes: Sequence[str]) -> dict[str, Any]:
+    from popmodel.studies.launch_check import bound_in_words
     from popmodel.tracer.conversion import RECORD_COST, not_seen, overhead
 
     share = overhead(run)
@@ -679,5 +680,6 @@ def _recorded(run: Merged, raw: str | None, notes: Sequence[str]) -> dict[str, A
         },
         spawned=run.spawned,
         caveats=run.crowding,
+        placed=[list(line) for line in bound_in_words(run.metas)],
         not_seen=[*notes, *not_seen(run)],
     )

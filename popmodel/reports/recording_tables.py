@@ -51,6 +51,7 @@ def blocks(document: Document) -> list[Section]:
 
 _RUNS = 12  # on a screen
 _LACKS = 3
+_PLACED = 4
 
 
 def _figures(run: Document) -> list[str]:
@@ -113,6 +114,10 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         unknown = "to an unknown degree"
         known = unknown if residual is None else f"within {format_time(residual, digits=2)}"
         facts.append(("clocks", f"of the hosts agree {known}"))
+    placed = [f"{who}: {where}" for who, where in document["placed"]]
+    if len(placed) > _PLACED:
+        placed = [*placed[: _PLACED - 1], f"{len(placed) - _PLACED + 1} more: --format json"]
+    facts += [("placement" if not at else "", line) for at, line in enumerate(placed)]
     return [*facts, *([("raw files", f"{raw}, {raw_size}")] if raw is not None else [])]
 
 

@@ -64,6 +64,7 @@ def _splits(document: Document) -> Views:
 
 
 SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
+    "check": "check_tables.VIEWS",
     "host-check": "profile_tables.HOST",
     "machine-check": "profile_tables.CHECKED",
     "machine-compare": "profile_tables.COMPARED",

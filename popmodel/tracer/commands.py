@@ -68,14 +68,17 @@ class TracedCommand:
     program: Path | None  # The program that it starts, where it can be found among the words
 
 
-def understand(words: Words, environment: Mapping[str, str] = os.environ) -> TracedCommand:
-    """Find out what a command starts."""
+def understand(
+    words: Words, environment: Mapping[str, str] = os.environ, verb: str = "trace"
+) -> TracedCommand:
+    """Find out what a command starts; `verb` is what messages say was asked for."""
+    example = _example(verb)
     if not words:
-        raise UsageError("trace: no command given", EXAMPLE)
+        raise UsageError(f"{verb}: no command given", example)
     first = words[0]
     path = shutil.which(first, path=_path_of(environment))
     if path is None:
-        raise UsageError(*_missing(first))
+        raise UsageError(*_missing(first, verb))
     start = _start(words, environment)
     launcher = shutil.which(words[start], path=_path_of(environment))
     name = Path(words[start]).name
@@ -85,12 +88,12 @@ def understand(words: Words, environment: Mapping[str, str] = os.environ) -> Tra
         return TracedCommand(tuple(words), path, start, False, None, program)
     behind = words[start:]
     if not any(_may_be_program(behind)):
-        raise UsageError(f"{' '.join(words)}: the launcher has no program to start", EXAMPLE)
+        raise UsageError(f"{' '.join(words)}: the launcher has no program to start", example)
     family = _family(launcher, name, environment)
     return TracedCommand(tuple(words), path, start, True, family, _program(behind, environment))
 
 
-def refuse_as_rank(environment: Mapping[str, str] = os.environ) -> None:
+def refuse_as_rank(environment: Mapping[str, str] = os.environ, verb: str = "trace") -> None:
     """Make sure that popmodel is not one of the ranks itself (``mpirun -n 4 popmodel trace
     ...``).
     """
@@ -98,8 +101,8 @@ def refuse_as_rank(environment: Mapping[str, str] = os.environ) -> None:
         number = environment.get(variable, "")
         if number.isdigit() and int(number) > 1:
             raise UsageError(
-                f"popmodel trace was started as one of {number} ranks ({variable})",
-                f"put popmodel trace before the launcher: {EXAMPLE}",
+                f"popmodel {verb} was started as one of {number} ranks ({variable})",
+                f"put popmodel {verb} before the launcher: {_example(verb)}",
             )
 
 
@@ -138,12 +141,16 @@ def is_dynamic(program: Path) -> bool:
     return _kind(program) == "dynamic"
 
 
-def _missing(word: str) -> tuple[str, str]:
+def _example(verb: str) -> str:
+    return EXAMPLE.replace("trace", verb)
+
+
+def _missing(word: str, verb: str) -> tuple[str, str]:
     if word.startswith("-"):
-        return f"trace: no such option: {word}", EXAMPLE
+        return f"{verb}: no such option: {word}", _example(verb)
     path = Path(word)
     if path.is_dir():
-        return f"{word}: is a directory, not a program", EXAMPLE
+        return f"{word}: is a directory, not a program", _example(verb)
     if path.is_file():
         if "/" not in word and os.access(path, os.X_OK):
             return f"program {word} not found in PATH", f"write ./{word}"
@@ -152,7 +159,7 @@ def _missing(word: str) -> tuple[str, str]:
                 f"{word}: is not executable",
                 f"chmod +x {word}, or give the interpreter that runs it",
             )
-    return f"program {word} not found", f"try {EXAMPLE}"
+    return f"program {word} not found", f"try {_example(verb)}"
 
 
 def _path_of(environment: Mapping[str, str]) -> str:
@@ -275,6 +282,7 @@ class Settings:
     max_size: int | None = None  # Bytes of records
     max_rate: int | None = None  # Records per second and thread
     leave_out: tuple[str, ...] = ()  # Of `LEAVE_OUT`: kinds of calls that are not recorded
+    summary: bool = False  # Sums of each thread in place of records
 
 
 class EnvironmentCall(NamedTuple):
@@ -295,6 +303,7 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
         "MAX_SIZE": settings.max_size,
         "MAX_RATE": settings.max_rate,
         "LEAVE_OUT": ",".join(settings.leave_out) or None,
+        "SUMMARY": "1" if settings.summary else None,
     }
     given = {PRELOAD: str(library), DIRECTORY: str(raw)}
     return given | {

@@ -390,6 +390,7 @@ class Merged:
     warnings: tuple[TraceWarning, ...]  # What is not there, or not as it should be
     spawned: bool = False  # Whether another run started this one by MPI_Comm_spawn
     crowding: tuple[str, ...] = ()  # Whether threads shared CPUs or waited for them
+    metas: tuple[Meta, ...] = ()  # What each process wrote about itself
 
 
 def merge(
@@ -513,6 +514,7 @@ def _merged(done: Conversion, target: Path, size: int) -> Merged:
         warnings=tuple(TraceWarning(t, count) for t, count in done.warnings.items() if count),
         spawned=done.raw.spawned,
         crowding=tuple(crowded(cpus, sharing, used, waited, done.first)),
+        metas=tuple(metas),
     )
 
 

@@ -64,6 +64,24 @@ class TracedSite(NamedTuple):
     offset: int
 
 
+class Load(NamedTuple):
+    """How busy the CPUs of a process were up to an instant."""
+
+    time: int  # ns of the host's monotonic clock
+    used: int  # CPU time of the process itself, ns
+    ticks: int  # Per second, of what follows
+    # Ticks that a CPU was busy, and that another virtual machine had it, by its number.
+    cpus: Mapping[int, tuple[int, int]]
+
+
+class Cpu(NamedTuple):
+    """A CPU of a node; -1 where the system does not tell."""
+
+    core: int  # The first CPU of the same core
+    socket: int
+    domain: int  # Memory domain (NUMA node)
+
+
 class Exchange(NamedTuple):
     """Round trips between a process and the one whose clock counts."""
 
@@ -89,6 +107,7 @@ class Meta:
     size: int | None = None
     library: str = ""  # Of MPI, as it calls itself
     job: str = ""  # What its launcher calls the run; empty where it does not say so
+    thread_level: int = 0  # That MPI provides, 0 single to 3 multiple
     spawned: bool = False  # Whether MPI_Comm_spawn started it
     end: int | None = None  # When tracing ended; None after a crash
     reason: str | None = None  # Why it ended
@@ -102,6 +121,13 @@ class Meta:
     # How long a thread was on a processor and waited for one, ns.
     usage: dict[int, tuple[int, int]] = field(default_factory=dict)
     exchanges: list[Exchange] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)  # That place threads, where set
+    topology: dict[int, Cpu] = field(default_factory=dict)  # One process of a node tells
+    begin_load: Load | None = None  # At the begin of the sums,
+    end_load: Load | None = None  # and at their end
+    others: list[tuple[int, str]] = field(
+        default_factory=list
+    )  # CPU time, ns, and names of threads
     counters: tuple[str, ...] = ()
     no_counters: str | None = None
     openmp: str | None = None
@@ -211,7 +237,12 @@ def _start(path: Path, kind: str, event: Mapping[str, Any]) -> Meta:
 _EVENTS: Mapping[str, Shape] = {
     "mpi": _event(
         {"rank": _SMALL, "size": _SMALL},
-        {"library": Optional(Text()), "job": Optional(Text()), "spawned": WholeShape(0, 1)},
+        {
+            "library": Optional(Text()),
+            "job": Optional(Text()),
+            "spawned": WholeShape(0, 1),
+            "thread_level": WholeShape(0, 9),
+        },
     ),
     "communicator": _event(
         {"id": _SMALL, "hash": Text(), "ordinal": _SMALL, "size": _SMALL, "rank": WholeShape()},
@@ -223,6 +254,21 @@ _EVENTS: Mapping[str, Shape] = {
     ),
     "site": _event({"number": _SMALL, "offset": _Address()}, {"module": Optional(Text())}),
     "thread": _event({"number": _SMALL}, {"cpus": Optional(Text())}),
+    "cpus": _event({"thread": _SMALL, "cpus": Text()}),
+    "environment": TableShape({"event": Text()}, required=("event",), others=Text()),
+    "topology": _event(
+        {"cpus": Items(RowShape(_SMALL, WholeShape(-1), WholeShape(-1), WholeShape(-1)))}
+    ),
+    "load": _event(
+        {
+            "when": Text(),
+            "time": _TIME,
+            "used": _TIME,
+            "ticks": WholeShape(1),
+            "cpus": Items(RowShape(_SMALL, _TIME, _TIME)),
+        }
+    ),
+    "others": _event({"threads": Items(RowShape(_TIME, Text()))}),
     "usage": _event({"thread": _SMALL, "used": _TIME, "waited": _TIME}),
     "name": _event({"id": _SMALL, "text": Text()}),
     "clock": _event(
@@ -244,6 +290,7 @@ def _take(meta: Meta, kind: str, event: Mapping[str, Any]) -> None:
             meta.library = event.get("library") or ""
             meta.job = event.get("job") or ""
             meta.spawned = bool(event.get("spawned"))
+            meta.thread_level = event.get("thread_level", 0)
             if event["rank"] >= event["size"]:
                 raise ShapeError(f"is {event['rank']} of {event['size']}", "rank")
         case "communicator":
@@ -263,6 +310,21 @@ def _take(meta: Meta, kind: str, event: Mapping[str, Any]) -> None:
             meta.sites[event["number"]] = TracedSite(event.get("module") or "", event["offset"])
         case "thread":
             meta.cpus[event["number"]] = frozenset(parse_cpu_list(event.get("cpus") or ""))
+        case "cpus":
+            meta.cpus[event["thread"]] = frozenset(parse_cpu_list(event["cpus"]))
+        case "environment":
+            meta.variables = {name: text for name, text in event.items() if name != "event"}
+        case "topology":
+            meta.topology = {number: Cpu(*rest) for number, *rest in event["cpus"]}
+        case "load":
+            cpus = {cpu: (busy, stolen) for cpu, busy, stolen in event["cpus"]}
+            load = Load(event["time"], event["used"], event["ticks"], cpus)
+            if event["when"] == "begin":
+                meta.begin_load = load
+            else:
+                meta.end_load = load
+        case "others":
+            meta.others = [(used, name) for used, name in event["threads"]]
         case "usage":
             meta.usage[event["thread"]] = event["used"], event["waited"]
         case "name":

@@ -16,7 +16,7 @@ from popmodel.base.files import refuse_planted
 SUFFIX = ".raw"
 SUFFIXES = (".prv.gz", ".prv")
 
-_OURS = re.compile(r".+\.\d+(_\d+)?\.(meta|t\d+\.raw)")
+_OURS = re.compile(r".+\.\d+(_\d+)?\.(meta|t\d+\.(raw|sums))")
 
 
 def of_output(output: Path) -> Path:

@@ -45,8 +45,10 @@ _FROM_THE_KERNEL = 0x80  # SI_KERNEL
 _LOOK = 1.0  # seconds until one looks again: a caller's other threads may have taken the signal
 
 
-def run(path: str, words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a command to its end."""
+def run(
+    path: str, words: Sequence[str], environment: Mapping[str, str], output: int | None = None
+) -> int:
+    """Run a command to its end; `output` is a descriptor in place of standard output."""
     with _kept() as before:
         try:
             child = os.posix_spawn(
@@ -55,6 +57,7 @@ def run(path: str, words: Sequence[str], environment: Mapping[str, str]) -> int:
                 dict(environment),
                 setsigmask=before,
                 setsigdef=[number for number in _OF_PYTHON if _is_pythons(number)],
+                file_actions=[] if output is None else [(os.POSIX_SPAWN_DUP2, output, 1)],
             )
         except OSError as error:
             raise _not_started(path, error) from error
@@ -197,11 +200,12 @@ def _text(job: TracedJob, folder: Path, library: str, output: Path, mpi: str | N
         folder=_word(str(Path.cwd()), "the path of this directory"),
         here=_word(str(folder), "the path of the script"),
         threads="export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}}",
-        command=_command(job, folder / library),
+        command=job_command(job, folder / library),
     )
 
 
-def _command(job: TracedJob, library: Path) -> str:
+def job_command(job: TracedJob, library: Path) -> str:
+    """The line of a job that starts its program; its files go to the directory "$raw"."""
     command = job.command
     if not command.is_launcher:
         # srun of a job does not take over --cpus-per-task of sbatch by itself since Slurm 22.05.

@@ -89,6 +89,7 @@ COMMANDS = (
 RARE = {
     # What takes a compiler, an MPI, more cores, a trace with marked regions or places of its calls,
     # or a mistake.
+    "popmodel/check/1": r".*",
     "popmodel/trace/1": r".*",
     "popmodel/convert/1": r".*",
     "popmodel/metrics/1": (

@@ -360,7 +360,8 @@ _INTERVAL = 0.2  # seconds between looks at the samples: rare enough to leave th
 _SURVEYS = (0.1, 0.5, 1.0, 2.0, 5.0)  # seconds between looks at the tree of processes, then 5
 _LOG_MOST = 4 << 20  # bytes of a launcher's words that are kept
 _TAIL = 64 << 10  # bytes of them that are looked at
-_BATCH_SYSTEMS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID")
+BATCH_SYSTEMS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID")
+"""Variables that batch systems set in their jobs."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -395,7 +396,7 @@ def start(
         way = probe(mpi, own)
         cores = hardware.here().usable_cores
         # Whether all ranks are on this machine: no batch system gave others, nor did the user.
-        is_local = not mpi.is_launcher_given and not any(own.get(name) for name in _BATCH_SYSTEMS)
+        is_local = not mpi.is_launcher_given and not any(own.get(name) for name in BATCH_SYSTEMS)
         if is_local and ranks > cores:
             raise LaunchError(
                 f"too few cores for {plural(ranks, 'rank')}: this process may use "

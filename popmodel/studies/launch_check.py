@@ -1,0 +1,442 @@
+"""What is wrong with where a run was placed, what that costs, and how to launch it instead.
+
+Whether threads must share cores follows from the CPUs that each may use: as many threads can run at
+once as a matching of threads to cores has pairs. What it cost is what the kernel counted that they
+waited for a CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
+from popmodel.machines.host import hardware
+from popmodel.machines.host.hardware import cpu_list
+from popmodel.studies.launch_line import Line, is_by_hardware_thread, line_with
+from popmodel.tracer.commands import TracedCommand
+from popmodel.tracer.meta import Cpu, Meta
+from popmodel.tracer.summaries import ProcessSums, topologies
+
+PLACING = ("share", "overlap", "oversubscribed", "hyperthreads", "idle", "unset", "domains")
+"""Findings that another launch line cures."""
+FOREIGN = 0.05
+"""Share of the CPUs' time that others took, from which on that is told."""
+BUSY = 0.05
+"""Share of the time that a thread which is not recorded was busy, from which on that is told."""
+MASTERS = 0.9
+"""Share of a team's page faults that its master had, from which on memory is taken to be its."""
+_FOLLOWS = ("idle", "foreign_load")
+_PAGES = 2000  # page faults of a process below which nothing is said of first touch
+_SHORTEST = 0.5  # seconds; the kernel counts the load of CPUs in ticks of 10 ms
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_NS = 1e-9
+
+
+class Finding(NamedTuple):
+    """Something that is wrong with a launch."""
+
+    id: str
+    text: str
+    core_hours: float | None = None  # Lost
+    cost: float | None = None  # The same as a share of the time of all threads (idle: of all cores)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding for JSON."""
+        return {"id": self.id, "cost": self.cost, "core_hours": self.core_hours, "text": self.text}
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedNode:
+    """The processes of a node, and its cores that the job may use."""
+
+    host: str
+    processes: tuple[ProcessSums, ...]
+    cpus: Mapping[int, Cpu]  # Of the node; empty where its system does not tell
+    allowed: frozenset[int]  # CPUs that the job may use
+    limit: float | None = None  # CPUs' worth of time that its control group grants
+
+    @property
+    def cores(self) -> int:
+        """Cores that the job may keep busy at once."""
+        cores = len({self.core(cpu) for cpu in self.allowed})
+        return cores if self.limit is None else max(1, min(cores, int(self.limit + 0.01)))
+
+    @property
+    def threads(self) -> int:
+        """Threads of all processes."""
+        return sum(len(one.rows) for one in self.processes)
+
+    def core(self, cpu: int) -> int:
+        """The core that a CPU is of; the CPU itself where the system does not tell."""
+        return self.cpus[cpu].core if cpu in self.cpus else cpu
+
+    def masks(self, processes: Iterable[ProcessSums]) -> list[frozenset[int]]:
+        """CPUs that each thread may use."""
+        return [
+            one.meta.cpus.get(number) or self.allowed for one in processes for number in one.numbers
+        ]
+
+    def busy(self, processes: Iterable[ProcessSums], *, cores: bool = True) -> int:
+        """The most cores (or CPUs) that threads of some processes can keep busy at once."""
+        masks = [set(mask) for mask in self.masks(processes)]
+        return _matched([{self.core(cpu) for cpu in mask} for mask in masks] if cores else masks)
+
+
+def _matched(choices: Sequence[set[int]]) -> int:
+    """Pairs of a largest matching of threads to what each may use."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    columns = {value: at for at, value in enumerate(sorted(set[int]().union(*choices)))}
+    rows = [at for at, chosen in enumerate(choices) for _ in chosen]
+    into = [columns[value] for chosen in choices for value in sorted(chosen)]
+    graph = csr_matrix((np.ones(len(rows)), (rows, into)), (len(choices), len(columns)))
+    return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())
+
+
+def nodes_of(processes: Sequence[ProcessSums]) -> list[PlacedNode]:
+    """The nodes of a run.
+
+    What the job may use is what this process may use, on its own node; elsewhere what Slurm says,
+    else all CPUs.
+    """
+    cpus_of = topologies([one.meta for one in processes])
+    here = _BOOT.read_text(encoding="ascii").strip() if _BOOT.exists() else None
+    found = []
+    for boot, cpus in cpus_of.items():
+        mine = tuple(one for one in processes if one.meta.boot == boot)
+        used = frozenset(cpu for one in mine for mask in one.meta.cpus.values() for cpu in mask)
+        limit: float | None = None
+        allowed = frozenset(cpus) or used
+        if boot == here:
+            machine = hardware.here()
+            allowed, limit = frozenset(machine.cpus) | used, machine.cpu_limit
+        else:
+            given = mine[0].meta.variables.get("SLURM_CPUS_ON_NODE", "")
+            if given.isdigit():
+                threads = max(1, len(cpus) // max(1, len({cpu.core for cpu in cpus.values()})))
+                limit = max(1.0, int(given) / threads)
+        found.append(PlacedNode(mine[0].meta.host, mine, cpus, allowed, limit))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class LaunchCheck:
+    """A checked launch."""
+
+    processes: tuple[ProcessSums, ...]
+    nodes: tuple[PlacedNode, ...]
+    findings: tuple[Finding, ...] = field(default=())
+    better: Line | None = None
+    why_none: str | None = None  # Why there is no better line although something is wrong
+
+
+def check_launch(processes: Sequence[ProcessSums], command: TracedCommand | None) -> LaunchCheck:
+    """Find what is wrong with a launch, the costliest first, and a better line."""
+    nodes = nodes_of(processes)
+    words = () if command is None else command.words
+    found = [finding for node in nodes for finding in _of_node(node, words)]
+    found += [*_foreign(nodes, found), *_of_processes(processes, nodes)]
+    merged = _merged(found, nodes)
+    better, why = None, None
+    if any(finding.id in PLACING for finding in merged):
+        better, why = _better(nodes, command, {finding.id for finding in merged})
+    return LaunchCheck(tuple(processes), tuple(nodes), tuple(merged), better, why)
+
+
+def _merged(found: Iterable[Finding], nodes: Sequence[PlacedNode]) -> list[Finding]:
+    """Findings of several nodes: of each kind the first, with what all cost of the whole run."""
+    kinds: dict[str, list[Finding]] = {}
+    for finding in found:
+        kinds.setdefault(finding.id, []).append(finding)
+    threads = sum(_thread_seconds(node.processes) for node in nodes) / 3600
+    cores = sum(node.cores * _seconds(node.processes) for node in nodes) / 3600
+    merged = []
+    for id, alike in kinds.items():
+        others = len(alike) - 1
+        more = f" (and on {plural(others, 'other node')})" if others else ""
+        known = [finding.core_hours for finding in alike if finding.core_hours is not None]
+        hours = sum(known) if known else None
+        whole = cores if id == "idle" else threads
+        cost = None if hours is None or not whole else min(1.0, hours / whole)
+        merged.append(Finding(id, alike[0].text + more, hours, cost))
+    # What follows from the others stands behind them.
+    return sorted(merged, key=lambda one: (one.id in _FOLLOWS, -(one.cost or 0)))
+
+
+def _of_node(node: PlacedNode, words: Sequence[str]) -> Iterator[Finding]:
+    """Threads that share cores, and cores without threads."""
+    threads, cores = node.threads, node.cores
+    busy = min(node.busy(node.processes), cores)
+    alone = [node.busy((one,)) for one in node.processes]
+    crowded = [
+        (one, pairs)
+        for one, pairs in zip(node.processes, alone, strict=True)
+        if pairs < min(len(one.rows), cores)
+    ]
+    on_cpus = node.busy(node.processes, cores=False)
+    variables = node.processes[0].meta.variables
+    if threads > cores and busy == cores:
+        if on_cpus < threads or on_cpus <= cores:
+            text = f"{plural(threads, 'thread')} on {plural(cores, 'core')}: oversubscribed"
+            yield _waited("oversubscribed", text, node, node.processes, threads - cores)
+        elif not is_by_hardware_thread(words, variables):
+            text = f"{threads} threads on {plural(cores, 'core')}: hardware threads share the cores"
+            yield _waited("hyperthreads", text, node, node.processes, 0)
+    elif crowded:
+        yield _crowded(node, crowded, words)
+    if sum(alone) > busy and busy < cores:
+        together = [one for one in node.processes if _overlaps(node, one)]
+        masks = node.masks(together)
+        where = _cpus(frozenset[int]().union(*masks))
+        text = f"{_ranks(together)} are bound to the same cores ({where})"
+        yield _waited("overlap", text, node, together, sum(alone) - busy)
+    if busy < cores:
+        idle = cores - busy
+        text = f"{idle} of {plural(cores, 'core')} {'is' if idle == 1 else 'are'} idle"
+        yield Finding("idle", text, idle * _seconds(node.processes) / 3600)
+
+
+def _crowded(
+    node: PlacedNode, crowded: Sequence[tuple[ProcessSums, int]], words: Sequence[str]
+) -> Finding:
+    """Threads of a process that share cores."""
+    first, pairs = crowded[0]
+    processes = [one for one, _ in crowded]
+    size = len(first.rows)
+    less = sum(len(one.rows) - pairs for one, pairs in crowded)
+    if node.busy((first,), cores=False) >= size and not is_by_hardware_thread(
+        words, first.meta.variables
+    ):
+        text = (
+            f"{size} threads of {_ranks(processes)} use the hardware threads of "
+            f"{plural(pairs, 'core')} while other cores are idle"
+        )
+        return _waited("hyperthreads", text, node, processes, 0)
+    each = "each of " if len(processes) > 1 else ""
+    text = f"the {size} threads of {each}{_ranks(processes)} share {plural(pairs, 'core')}"
+    where = _cpus(frozenset[int]().union(*node.masks(processes)))
+    return _waited("share", f"{text} ({where})", node, processes, less)
+
+
+def _overlaps(node: PlacedNode, one: ProcessSums) -> bool:
+    """Whether a process finds fewer cores beside some other one than both have alone."""
+    mine = node.busy((one,))
+    return any(
+        node.busy((one, other)) < mine + node.busy((other,))
+        for other in node.processes
+        if other is not one
+    )
+
+
+def _cpus(cpus: Iterable[int]) -> str:
+    text = cpu_list(cpus)
+    return f"CPU {text}" if text.isdigit() else f"CPUs {text}"
+
+
+def _ranks(processes: Sequence[ProcessSums]) -> str:
+    """``rank 3``, ``ranks 0-3``, or processes without MPI by their number."""
+    ranks = [one.meta.rank for one in processes]
+    known = [rank for rank in ranks if rank is not None]
+    if len(known) < len(ranks):
+        return "the process" if len(ranks) == 1 else f"{len(ranks)} processes"
+    return f"rank{'s' if len(known) > 1 else ''} {cpu_list(known)}"
+
+
+def _waited(
+    id: str, text: str, node: PlacedNode, processes: Sequence[ProcessSums], surplus: int
+) -> Finding:
+    """A finding whose cost is what threads waited, at most what a surplus of them explains."""
+    waited = sum(float(one.rows["waited"].sum()) * _NS for one in processes)
+    explained = surplus * _seconds(node.processes) if surplus else waited
+    lost = min(waited, explained) if waited else explained
+    return Finding(id, text, lost / 3600)
+
+
+def _thread_seconds(processes: Sequence[ProcessSums]) -> float:
+    return sum(len(one.rows) for one in processes) * _seconds(processes)
+
+
+def _seconds(processes: Sequence[ProcessSums]) -> float:
+    return max(one.seconds for one in processes)
+
+
+def _foreign(nodes: Sequence[PlacedNode], found: Sequence[Finding]) -> Iterator[Finding]:
+    """What others took of the CPUs that the run used."""
+    for node in nodes:
+        loads = [
+            (one.meta.begin_load, one.meta.end_load)
+            for one in node.processes
+            if one.meta.begin_load is not None and one.meta.end_load is not None
+        ]
+        taken: dict[int, tuple[float, float]] = {}
+        own = 0.0
+        for begin, end in loads:
+            wall = (end.time - begin.time) * _NS
+            if wall < _SHORTEST:
+                continue
+            own += (end.used - begin.used) * _NS / wall
+            for cpu, (busy, stolen) in end.cpus.items():
+                before = begin.cpus.get(cpu, (busy, stolen))
+                shares = tuple(
+                    (now - then) / end.ticks / wall
+                    for now, then in zip((busy, stolen), before, strict=True)
+                )
+                taken[cpu] = max(taken.get(cpu, (0.0, 0.0)), (shares[0], shares[1]))
+        if not taken:
+            continue
+        others = max(0.0, sum(busy for busy, _ in taken.values()) - own) / len(taken)
+        stolen = sum(part for _, part in taken.values()) / len(taken)
+        if others + stolen < FOREIGN:
+            continue
+        waited = sum(float(one.rows["waited"].sum()) * _NS for one in node.processes)
+        known = sum(f.core_hours or 0 for f in found if f.id not in ("idle", "unset")) * 3600
+        lost = max(0.0, waited - known)
+        who = "other programs" if others >= stolen else "other virtual machines"
+        text = f"{who} took {100 * (others + stolen):.0f} % of the CPUs of this run"
+        where = f" on {node.host}" if len(nodes) > 1 else ""
+        yield Finding("foreign_load", text + where, lost / 3600)
+
+
+def _of_processes(
+    processes: Sequence[ProcessSums], nodes: Sequence[PlacedNode]
+) -> Iterator[Finding]:
+    """What does not depend on who else is on the node."""
+    checks: tuple[tuple[str, Callable[[ProcessSums, PlacedNode], str | None]], ...] = (
+        ("unset", _unset),
+        ("domains", _domains),
+        ("thread_level", _thread_level),
+        ("progress_threads", _busy_others),
+    )
+    node_of = {id(one): node for node in nodes for one in node.processes}
+    for name, check in checks:
+        told = [(one, text) for one in processes if (text := check(one, node_of[id(one)]))]
+        if told:
+            who = _ranks([one for one, _ in told])
+            yield Finding(name, f"{who}: {told[0][1]}")
+
+
+def _unset(one: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001 (as the others)
+    """A team whose size nobody has asked for."""
+    uses = bool(one.rows["regions"].any())
+    asks = one.meta.openmp == "gomp" and bool(one.rows["asked"].any())
+    if not uses or asks or "OMP_NUM_THREADS" in one.meta.variables:
+        return None
+    size = len(one.rows)
+    return f"OMP_NUM_THREADS is not set: the runtime chose {plural(size, 'thread')}"
+
+
+def _domains(one: ProcessSums, node: PlacedNode) -> str | None:
+    """A team over several memory domains whose master touched the memory first."""
+    seen = [
+        {int(cpu) - 1 for cpu in row["places"]["cpu"] if cpu} or set(node.allowed)
+        for row in one.rows
+    ]
+    domains = {node.cpus[cpu].domain for cpus in seen for cpu in cpus if cpu in node.cpus} - {-1}
+    faults = one.rows["minor"].astype(np.float64)
+    if len(one.rows) < 2 or len(domains) < 2 or faults.sum() < _PAGES:
+        return None
+    share = float(faults[0] / faults.sum())
+    if share < MASTERS:
+        return None
+    return (
+        f"a team over {len(domains)} memory domains, and its master touched {100 * share:.0f} % of "
+        "the pages first: most are in one domain. Initialise data in parallel, or use a process "
+        "per domain"
+    )
+
+
+def _thread_level(one: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001
+    """Calls of MPI by threads that may not make them."""
+    calls = one.rows["families"]["calls"].sum(axis=1)
+    callers = int(np.count_nonzero(calls[1:]))
+    names = ("MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED")
+    if one.meta.rank is None or not callers or one.meta.thread_level >= len(names):
+        return None
+    who = plural(callers, "thread")
+    return (
+        f"{who} beside the first call MPI, but MPI provides {names[one.meta.thread_level]}: ask "
+        "for MPI_THREAD_MULTIPLE (MPI_Init_thread)"
+    )
+
+
+def _busy_others(one: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001
+    """Threads that are not recorded and were busy."""
+    busy = [(used * _NS / one.seconds, name) for used, name in one.meta.others if one.seconds]
+    busy = [pair for pair in busy if pair[0] >= BUSY and pair[0] * one.seconds >= BUSY]
+    if not busy:
+        return None
+    share, name = max(busy)
+    return (
+        f"{plural(len(busy), 'further thread')} ('{name}') busy {100 * share:.0f} % of the time: "
+        "progress threads of MPI, or threads of the program's own, need cores as well"
+    )
+
+
+def _better(
+    nodes: Sequence[PlacedNode], command: TracedCommand | None, ids: set[str]
+) -> tuple[Line | None, str | None]:
+    """The line that cures what is wrong, or why there is none."""
+    if command is None:
+        return None, "the command is not known"
+    openmp = any(bool(one.rows["regions"].any()) for node in nodes for one in node.processes)
+    processes = sum(len(node.processes) for node in nodes)
+    cores = min(node.cores // len(node.processes) for node in nodes)
+    ranks = None
+    if cores < 1:
+        ranks, cores = sum(node.cores for node in nodes), 1
+    threads = cores if openmp else 1
+    if not command.is_launcher and processes > 1:
+        return None, "a script starts the processes: change the launcher's options in it"
+    if ids <= {"idle"} and not openmp:
+        return None, "use more ranks where the program can: it has no OpenMP"
+    line = line_with(
+        command,
+        threads,
+        cores if openmp else 1,
+        ranks=ranks,
+        openmp=openmp,
+        several_nodes=len(nodes) > 1,
+    )
+    if line is None:
+        return None, "the options of this launcher that place ranks are not known"
+    return line, None
+
+
+def bound_in_words(metas: Sequence[Meta]) -> list[tuple[str, str]]:
+    """Where ranks may run: a line for each distinct placement, who and where.
+
+    Ranks with the same CPUs stand together, and so do ranks that each have as many of their own.
+    """
+    exact: dict[tuple[str, tuple[frozenset[int], ...]], list[Meta]] = {}
+    for meta in metas:
+        masks = tuple(meta.cpus[number] for number in sorted(meta.cpus))
+        exact.setdefault((meta.host, masks), []).append(meta)
+    alike: dict[tuple[object, ...], list[tuple[tuple[frozenset[int], ...], list[Meta]]]] = {}
+    for (host, masks), members in exact.items():
+        sizes = tuple(map(len, masks)), len(frozenset[int]().union(*masks))
+        alike.setdefault((host, *sizes, masks if len(members) > 1 else None), []).append(
+            (masks, members)
+        )
+    lines = []
+    for groups in alike.values():
+        members = [meta for _, some in groups for meta in some]
+        ranks = [meta.rank for meta in members if meta.rank is not None]
+        who = f"rank{'s' if len(ranks) > 1 else ''} {cpu_list(ranks)}"
+        who = who if ranks else plural(len(members), "process", "processes")
+        cpus = frozenset[int]().union(*(mask for masks, _ in groups for mask in masks))
+        masks = groups[0][0]
+        text = plural(len(masks), "thread") + (" each" if len(members) > 1 else "")
+        if len(groups) > 1:
+            own = len(frozenset[int]().union(*masks))
+            text += f", {plural(own, 'CPU')} of their own"
+        bound = all(len(mask) == 1 for mask in masks)
+        text += f" {'bound to' if bound else 'on'} {_cpus(cpus)}"
+        lines.append((f"{members[0].host} {who}", text))
+    return lines

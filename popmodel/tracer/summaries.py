@@ -1,0 +1,229 @@
+"""Sums of a run, as the tracer keeps them in place of records (``microbench/tracer/summary.h``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.base.errors import TraceError
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
+from popmodel.efficiency.family import REASONS
+from popmodel.efficiency.observables import Observables
+from popmodel.machines.host.hardware import cpu_list
+from popmodel.tracer.meta import AGAIN, Cpu, Meta, read_meta
+from popmodel.tracer.raw_records import Construct
+
+FAMILIES = (
+    *("message", "probe", "completion", "collective", "icollective", "neighbour", "process"),
+    *("communicator", "buffer", "persistent", "rma", "io"),
+)
+"""Kinds of MPI calls, in the order of the file."""
+NEEDS_TRACE = "not in the sums of a run: record a trace (popmodel trace)"
+
+_HEADER = 64
+_PLACES = 8
+_SUMS = np.dtype(
+    [
+        *((name, "<u8") for name in ("begin", "end", "is_worker", "has_ended")),
+        *((name, "<u8", 2) for name in ("useful", "mpi")),  # outside of parallel regions, inside
+        *((name, "<u8") for name in ("fork", "idle")),
+        ("waits", "<u8", max(Construct) + 1),
+        *((name, "<u8") for name in ("in_regions", "regions", "parts", "asked")),
+        *((name, "<u8") for name in ("used", "waited", "voluntary", "involuntary")),
+        *((name, "<u8") for name in ("migrations", "minor", "major", "knows_migrations")),
+        ("families", [(name, "<u8") for name in ("calls", "time", "sent", "received")], 12),
+        ("places", [("cpu", "<u8"), ("times", "<u8")], _PLACES),
+    ]
+)
+_NS = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessSums:
+    """The sums of a process."""
+
+    meta: Meta
+    # One row for each thread, the first one begins MPI or regions; threads that follow each other
+    # (a team that was made anew) are one.
+    rows: NDArray[np.void]
+    numbers: tuple[int, ...]  # Of the thread in its process that a row holds last
+
+    @property
+    def seconds(self) -> float:
+        """From the end of MPI_Init to the begin of MPI_Finalize, or to the last that is known."""
+        begin = int(self.rows["begin"].min())
+        return max(0.0, (int(self.rows["end"].max()) - begin) * _NS)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the process came to its end."""
+        return self.meta.end is not None
+
+
+class RunSums(NamedTuple):
+    """The sums of a run."""
+
+    processes: tuple[ProcessSums, ...]
+    notes: tuple[str, ...] = ()  # What is missing
+
+
+def read_sums(folder: Path) -> RunSums:
+    """Read the sums of the run in a directory; of several runs the one with most thread time.
+
+    Raises `TraceError` where there are none, or where a file is damaged.
+    """
+    notes: list[str] = []
+    jobs: dict[str, list[ProcessSums]] = {}
+    for path in sorted(folder.glob("*.meta")):
+        meta, warnings = read_meta(path)
+        notes += [warning.text for warning in warnings]
+        files = sorted(folder.glob(f"{path.stem}.t*.sums"), key=lambda file: int(file.stem[-1:]))
+        if meta is None or not files:
+            continue
+        named = {int(file.stem.rpartition(".t")[2]): _row(file) for file in files}
+        jobs.setdefault(meta.job, []).append(_process(meta, dict(sorted(named.items()))))
+    if not jobs:
+        raise TraceError(folder, "contains no sums of a run", hint="run popmodel check again")
+    runs = sorted(jobs.values(), key=lambda run: sum(one.seconds * len(one.rows) for one in run))
+    if len(runs) > 1:
+        notes.append(f"{plural(len(runs) - 1, 'shorter run')} of the same command (not shown)")
+    processes = sorted(runs[-1], key=lambda one: (one.meta.rank or 0, one.meta.host, one.meta.pid))
+    size = processes[0].meta.size or len(processes)
+    if len(processes) < size:
+        notes.append(f"sums of {size - len(processes)} of {size} processes are missing")
+    if broken := sum(not one.is_complete for one in processes):
+        who = plural(broken, "process", "processes")
+        notes.append(f"{who} did not come to an end: sums up to the last MPI call or region")
+    return RunSums(tuple(processes), tuple(dict.fromkeys(notes)))
+
+
+def _row(path: Path) -> NDArray[np.void]:
+    data = path.read_bytes()
+    if len(data) < _HEADER + _SUMS.itemsize or data[:8] != b"popmodel":
+        raise TraceError(path, "is damaged: it is no file of sums", hint=AGAIN)
+    return np.frombuffer(data, _SUMS, 1, _HEADER).copy()
+
+
+def _process(meta: Meta, named: Mapping[int, NDArray[np.void]]) -> ProcessSums:
+    rows: list[NDArray[np.void]] = []
+    numbers: list[int] = []
+    for number, row in named.items():
+        before = next(
+            (at for at, one in enumerate(rows) if one["has_ended"] and one["end"] <= row["begin"]),
+            None,
+        )
+        if before is None or not row["is_worker"]:
+            rows.append(row)
+            numbers.append(number)
+        else:
+            rows[before] = _joined(rows[before], row)
+            numbers[before] = number
+    return ProcessSums(meta, np.concatenate(rows), tuple(numbers))
+
+
+_KEPT = ("begin", "is_worker", "places")
+
+
+def _joined(first: NDArray[np.void], second: NDArray[np.void]) -> NDArray[np.void]:
+    """Two threads, one after the other, as one."""
+    both = second.copy()
+    for name in _SUMS.names or ():
+        if name in _KEPT:
+            both[name] = first[name]
+        elif name == "families":
+            for part in ("calls", "time", "sent", "received"):
+                both[name][part] += first[name][part]
+        elif name not in ("end", "has_ended", "asked", "knows_migrations"):
+            both[name] += first[name]
+    return both
+
+
+def observables_of(processes: Sequence[ProcessSums]) -> Observables:
+    """What the families of metrics are computed from.
+
+    The runtime is that of the longest process. What only records tell (an ideal network, the
+    instances of a region) is absent.
+    """
+    rows = np.concatenate([one.rows for one in processes])
+    counts = np.array([len(one.rows) for one in processes])
+    first = rows[np.cumsum(counts) - counts]
+    boots = {name: number for number, name in enumerate(dict.fromkeys(_nodes(processes)))}
+    seconds = np.array([one.seconds for one in processes])
+    return Observables(
+        runtime=float(seconds.max()),
+        threads=counts,
+        node=np.array([boots[name] for name in _nodes(processes)], dtype=np.int32),
+        useful=rows["useful"].sum(axis=1) * _NS,
+        omp_useful=rows["useful"][:, 1] * _NS,
+        in_mpi=rows["mpi"].sum(axis=1) * _NS,
+        serial_useful=first["useful"][:, 0] * _NS,
+        in_openmp=first["in_regions"] * _NS,
+        serial_mpi=first["mpi"][:, 0] * _NS,
+        has_mpi=any(one.meta.rank is not None for one in processes),
+        has_openmp=bool(rows["regions"].any()),
+        not_in_mpi=np.maximum(0.0, seconds - first["mpi"].sum(axis=1) * _NS),
+        absent=dict.fromkeys((name for name in REASONS if name not in _KNOWN), NEEDS_TRACE),
+    )
+
+
+_KNOWN = ("not_in_mpi",)
+
+
+def _nodes(processes: Sequence[ProcessSums]) -> list[str]:
+    return [one.meta.boot for one in processes]
+
+
+def calls_of(processes: Sequence[ProcessSums]) -> dict[str, dict[str, float]]:
+    """Calls of MPI by kind: how many, seconds of all threads, bytes sent and received."""
+    rows = np.concatenate([one.rows for one in processes])["families"]
+    found = {}
+    for at, name in enumerate(FAMILIES):
+        if rows["calls"][:, at].any():
+            sums: dict[str, Any] = {
+                part: int(rows[part][:, at].sum()) for part in ("calls", "time", "sent", "received")
+            }
+            found[name] = {**sums, "time": sums["time"] * _NS}
+    return found
+
+
+def placement_of(metas: Sequence[Meta], sums: Sequence[ProcessSums] = ()) -> list[dict[str, Any]]:
+    """Where processes and their threads were allowed to run, and with sums where they ran.
+
+    One entry for each process. Lists of CPUs are as the system writes them: ``0-3,8``.
+    """
+    rows_of = {id(one.meta): one for one in sums}
+    entries = []
+    for meta in metas:
+        one = rows_of.get(id(meta))
+        numbers = sorted(meta.cpus) if one is None else one.numbers
+        threads = []
+        for at, number in enumerate(numbers):
+            thread = {"thread": at, "cpus": cpu_list(meta.cpus.get(number, ()))}
+            if one is not None:
+                row = one.rows[at]
+                seen = {int(cpu) - 1 for cpu in row["places"]["cpu"] if cpu}
+                known = bool(row["knows_migrations"])
+                thread |= {
+                    "seen": cpu_list(seen),
+                    "cpu_time": int(row["used"]) * _NS,
+                    "waited": int(row["waited"]) * _NS,
+                    "migrations": int(row["migrations"]) if known else None,
+                    "switches": [int(row["voluntary"]), int(row["involuntary"])],
+                    "page_faults": [int(row["minor"]), int(row["major"])],
+                }
+            threads.append(thread)
+        entries.append({"rank": meta.rank, "host": meta.host, "pid": meta.pid, "threads": threads})
+    return entries
+
+
+def topologies(metas: Sequence[Meta]) -> dict[str, dict[int, Cpu]]:
+    """The CPUs of each node, by what its clock belongs to; empty where its system does not tell."""
+    found: dict[str, dict[int, Cpu]] = {meta.boot: {} for meta in metas}
+    for meta in metas:
+        found[meta.boot] |= meta.topology
+    return found
