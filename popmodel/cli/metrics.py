@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pandas
 
     from popmodel.cli.inputs import TraceLike
+    from popmodel.cli.talp_reports import ReportedMetrics
     from popmodel.efficiency.family import FamilyEvaluation
     from popmodel.efficiency.measure import MeasuredRun, Processes, RegionRun
     from popmodel.efficiency.observables import OutsideMPI
@@ -248,7 +249,12 @@ def _top(evaluation: FamilyEvaluation) -> str:
 def metrics(
     traces: Annotated[
         TraceLike | Iterable[TraceLike],
-        argument("TRACE", "Traces, one per run.", several=True, complete=TRACES),
+        argument(
+            "TRACE",
+            "Traces, one per run; also reports of TALP (.json), whose own efficiencies are shown.",
+            several=True,
+            complete=(*TRACES, ".json"),
+        ),
     ],
     *,
     family: Annotated[
@@ -304,7 +310,7 @@ def metrics(
         str | os.PathLike[str] | None,
         option("FILE", "Write the change against --history as a small picture (.svg)."),
     ] = None,
-) -> Metrics:
+) -> Metrics | ReportedMetrics:
     """Compute the POP efficiencies of runs.
 
     Shows the POP efficiencies of each trace: how much of the time of all cores is useful, and where
@@ -316,7 +322,8 @@ def metrics(
     Parameters
     ----------
     traces : path or Trace, or several of them
-        One trace per run.
+        One trace per run. Reports of TALP (``dlb --talp-output-file``) stand with TALP's own
+        efficiencies beside those of traces; nothing is replayed of them.
     family : str or sequence of str, optional
         Families of metrics to show, or ``"all"``; default: those that suit the runs. All families
         are computed in any case.
@@ -387,11 +394,31 @@ def metrics(
     asked = TracePart.of(window, region, from_start, foa)
     chosen = choices(family, tuple(load_families()))
     given = several(traces)
+    if reported := [one for one in given if _is_report(one)]:
+        from popmodel.cli.talp_reports import with_reports
+
+        if history is not None:
+            hint = "leave it out, or the report"
+            raise UsageError(f"history: {reported[0]} is a report of TALP, not a run", hint)
+        return with_reports(
+            reported,
+            [one for one in given if one not in reported],
+            family=chosen,
+            scaling=scaling,
+            reference=reference,
+            outside_mpi=outside_mpi,
+            window=window,
+            region=region,
+            from_start=from_start,
+            foa=foa,
+            by=by,
+            application=application,
+        )
     paths = [path_of(trace) for trace in given]
     if not paths:
         raise UsageError("no trace given", "name at least one")
     names = run_names(paths)
-    compared_with = None if reference is None else _index(str(reference), paths, names)
+    compared_with = None if reference is None else run_index(str(reference), paths, names)
     if by not in (None, "process", "region"):
         raise UsageError(f"by: unknown value {by!r}", "one of process, region")
     if by == "region" and region is not None:
@@ -451,6 +478,15 @@ def metrics(
         by,
         compared_runs,
     )
+
+
+def _is_report(given: TraceLike) -> bool:
+    """Whether it is a report of TALP."""
+    if not isinstance(given, str | os.PathLike) or not os.fspath(given).lower().endswith(".json"):
+        return False
+    from popmodel.runs.talp_files import is_talp
+
+    return is_talp(given)
 
 
 def _history_lines(
@@ -557,7 +593,7 @@ def _named(path: str) -> Iterator[None]:
         raise FileError(path, error.message, hint=error.hint) from error
 
 
-def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:
+def run_index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:
     """The run that is meant: a number from 1, a column's name or a path."""
     for known in (names, traces):
         if text in known:

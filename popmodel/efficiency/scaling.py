@@ -70,6 +70,8 @@ class Scaling:
 
 
 SCALING = "scaling"
+STRANGER = "another program than "
+"""How what is said of a run begins that is of another program than the reference run."""
 COMPARABLE = 5.0
 """Ratio of useful times that cache effects or contention hardly explain in runs of one program."""
 _NAME = "computation_scaling"
@@ -104,7 +106,7 @@ def scale(
     _check_work(runs, mode, work)
     chosen, why_reference = _choose_reference(runs, reference)
     strangers = {
-        number: f"another program than {runs[chosen].name}, so no scaling: {why}"
+        number: f"{STRANGER}{runs[chosen].name}, so no scaling: {why}"
         for number in range(len(runs))
         if number != chosen and (why := difference(chosen, number))
     }
@@ -126,7 +128,7 @@ def scale(
     ratios = [1.0] * len(runs) if work is None else [amount / work[chosen] for amount in work]
     family = load_families()[SCALING]
     base = runs[chosen]
-    other = f"another program than {base.name}, so no scaling"
+    other = f"{STRANGER}{base.name}, so no scaling"
     evaluations = [
         family.evaluate(
             against(run.aggregates, base.aggregates, ratio),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from popmodel.base.units import count, format_time, plural
 from popmodel.efficiency.evidence import site_name
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.scaling import SCALING
+from popmodel.efficiency.scaling import SCALING, STRANGER
 from popmodel.efficiency.verdict import verdict
 from popmodel.reports.blocks import (
     Brief,
@@ -129,7 +129,7 @@ def _brief(document: Document) -> list[Section]:
     caveats = [
         one
         for one in joint_caveats(runs, names)
-        if not one.startswith(said) and _STRANGER not in one
+        if not one.startswith(said) and STRANGER not in one
     ]
     sections = [
         verdict_section(verdict([document]), brief=2 - several),
@@ -192,7 +192,9 @@ def _side_by_side(
         rows.append(TableRow("speed-up", texts(speedups)))
     shares = [_analysed(run) for run in runs]
     if any(shares):
-        rows.append(TableRow("analysed, % of trace", texts(one or "100" for one in shares)))
+        whole = ("100" if run["window"] else "-" for run in runs)
+        cells = (share or other for share, other in zip(shares, whole, strict=True))
+        rows.append(TableRow("analysed, % of trace", texts(cells)))
     told = document["scaling"]
     reference = names[[run["trace"] for run in every].index(told["reference"])]
     words = [f"{told['mode']} scaling against {reference}"] if compared else []
@@ -200,7 +202,7 @@ def _side_by_side(
         f"{names[place]}: {caveat}"
         for run, place in zip(runs, places, strict=True)
         for caveat in run["caveats"]
-        if caveat.startswith(_STRANGER)
+        if caveat.startswith(STRANGER)
     ]
     words += strangers[:1]
     if len(strangers) > 1:
@@ -212,6 +214,9 @@ def _side_by_side(
     parts = {run["window"]["why"] for run in runs if run["window"]}
     words += [f"analysed: {one}" for one in parts if len(parts) == 1 and not one.startswith(_USUAL)]
     words += told["notes"][:1]
+    reported = [names[place] for place in places if every[place].get("family") == _REPORTED]
+    if 0 < len(reported) < len(places):
+        words.append(f"{', '.join(reported)}: as TALP writes them, nothing replayed")
     room = _ROOM_OF_SERIES - (2 if told["notes"] else lines_of(words, 1) - 1 if strangers else 0)
     if own := _own_families(runs):
         depth = next(
@@ -237,9 +242,12 @@ def _tree_beside_scaling(
     if family is not None:
         tree = next(_trees(family, runs, (), reasons, views=False)).rows
     scaling = tuple(_scaling_tree(ratios)) if compared else ()
-    if scaling and tree and tree[0].label != scaling[0].label:
-        tree = (scaling[0], *(replace(row, depth=row.depth + 1) for row in tree))
-    scaling = scaling[1:] if tree else scaling
+    if scaling and scaling[0].depth:  # no global efficiency
+        scaling = lifted(scaling)
+    elif scaling and tree:
+        if tree[0].label != scaling[0].label:
+            tree = (scaling[0], *(replace(row, depth=row.depth + 1) for row in tree))
+        scaling = scaling[1:]
     deepest = max((row.depth for row in tree), default=0)
     if len(tree) + len(scaling) > room:
         scaling = tuple(row for row in scaling if row.depth < 2)
@@ -249,7 +257,7 @@ def _tree_beside_scaling(
 
 
 _DEEPEST = 9  # of any family
-_STRANGER = "another program than "  # begins a caveat of `popmodel.efficiency.scaling`
+_REPORTED = "talp"  # suits no trace: the efficiencies are those of a report
 _OWN = "each run has the rows of its own family; - where a row is of another one"
 
 

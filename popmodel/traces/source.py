@@ -79,7 +79,7 @@ FOREIGN = (
     Foreign(
         "a report of TALP",
         (),
-        f"it has no course of time: {_AGAIN} (popmodel metrics --family talp), or {_TABLE}",
+        f"popmodel metrics shows its efficiencies; it has no course of time: else {_AGAIN}",
         words=(b'"dlbVersion"', b'"popMetrics"'),
     ),
     Foreign(
