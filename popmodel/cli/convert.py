@@ -32,11 +32,16 @@ EXAMPLES = (
     "popmodel convert run.prv.gz -o run.goal --from-start",
     "popmodel convert run.prv.gz -o run.perfetto.json.gz",
     "popmodel convert run.prv.gz -o timeline.svg --foa auto",
+    "popmodel convert run.prv.gz -o run.otf2",
     "popmodel convert a.prv.gz:N=128 b.prv.gz:N=256 -o runs.csv",
     "popmodel convert runs.csv -o runs.jsonl",
     "popmodel convert a.prv.gz:N=128 b.prv.gz:N=256 -o run.sites.csv",
 )
-TIMELINES: Mapping[str, str] = {".perfetto.json": "Trace Event Format", ".svg": "SVG"}
+TIMELINES: Mapping[str, str] = {
+    ".perfetto.json": "Trace Event Format",
+    ".svg": "SVG",
+    ".otf2": "OTF2",
+}
 """Formats of timelines by suffix; the first may be followed by ``.gz``."""
 SITES = ".sites.csv"
 """Ends the name of a table of sites."""
@@ -126,9 +131,9 @@ def convert(
         option(
             "FILE",
             "Write to FILE. A program: .ti or .ti.txt for SimGrid SMPI, .goal for LogGOPSim. A "
-            "timeline: .perfetto.json for ui.perfetto.dev and chrome://tracing, .svg for a "
-            "drawing. .gz compresses. A table of runs: .csv, .json, or .jsonl for Extra-P; "
-            ".sites.csv has what traced runs do at each place in the code.",
+            "timeline: .perfetto.json for ui.perfetto.dev and chrome://tracing, .otf2 for Vampir, "
+            ".svg for a drawing. .gz compresses. A table of runs: .csv, .json, or .jsonl for "
+            "Extra-P; .sites.csv has what traced runs do at each place in the code.",
             short="-o",
         ),
     ] = None,
@@ -156,9 +161,9 @@ def convert(
         application may stand behind each: ``run.prv.gz:N=256``.
     output : path
         The file, whose suffix decides: ``.ti`` or ``.ti.txt`` for SimGrid SMPI, ``.goal`` for
-        LogGOPSim, ``.perfetto.json`` and ``.svg`` for timelines; with ``.gz`` compressed. Tables of
-        runs are ``.csv``, ``.json`` (`popmodel/runs/1`), and ``.jsonl`` for Extra-P;
-        ``.sites.csv`` has what traced runs do at each place in the code.
+        LogGOPSim, ``.perfetto.json``, ``.otf2`` and ``.svg`` for timelines; with ``.gz``
+        compressed. Tables of runs are ``.csv``, ``.json`` (`popmodel/runs/1`), and ``.jsonl`` for
+        Extra-P; ``.sites.csv`` has what traced runs do at each place in the code.
     force : bool
         Whether a file may be replaced.
     flop_rate : float, optional
@@ -221,8 +226,8 @@ def convert(
 
 
 def _plain_name(path: str, suffix: str) -> str:
-    """The name of a file; a drawing is never compressed."""
-    return Path(path).name.removesuffix("" if suffix == ".svg" else ".gz")
+    """The name of a file; drawings and archives are never compressed as a whole."""
+    return Path(path).name.removesuffix(".gz" if suffix == ".perfetto.json" else "")
 
 
 def _tables() -> str:
@@ -254,6 +259,8 @@ def _program_or_timeline(
     if timeline:
         name, processes = TIMELINES[timeline], {"processes": trace.processes}
         found = Converted(files, path, name, processes, said)
+        if timeline == ".otf2":
+            return _archived(found, trace)
         return _drawn(found, trace, arguments) if timeline == ".svg" else _exported(found, trace)
     program = from_trace(trace)
     notes = write(program, Path(path))
@@ -265,6 +272,15 @@ def _program_or_timeline(
         (*unmodelled_calls(program.unmodelled), *said),
         (*program.notes, *notes),
     )
+
+
+def _archived(found: Converted, trace: Trace) -> Converted:
+    """Write an archive of OTF2."""
+    from popmodel.traces.otf2.archive_writer import write_archive
+
+    notes = write_archive(found.path, trace)
+    counts = {**found.counts, "threads": trace.locations, "messages": len(trace.messages.size)}
+    return replace(found, counts=counts, notes=notes)
 
 
 def _exported(found: Converted, trace: Trace) -> Converted:

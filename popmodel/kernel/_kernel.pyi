@@ -93,6 +93,32 @@ class Otf2Reader:
     @property
     def last_time(self) -> int: ...
 
+class Otf2Writer:
+    """Writes an archive of OTF2."""
+
+    def __init__(self, library: str, folder: str, name: str) -> None: ...
+    def describe(
+        self,
+        implied: npt.NDArray[np.int32],
+        is_call: npt.NDArray[np.uint8],
+        states: npt.NDArray[np.int32],
+        regions: npt.NDArray[np.uint32],
+    ) -> None: ...
+    def location(
+        self,
+        number: int,
+        first: bool,
+        time: npt.NDArray[np.int64],
+        kind: npt.NDArray[np.uint8],
+        arguments: npt.NDArray[np.int64],
+        begin: npt.NDArray[np.int64],
+        end: npt.NDArray[np.int64],
+        state: npt.NDArray[np.int32],
+    ) -> int: ...
+    def finish(
+        self, locations: npt.NDArray[np.uint64], definitions: list[tuple[Any, ...]]
+    ) -> None: ...
+
 def trim() -> None: ...
 def message_classes(
     sender: npt.NDArray[np.int32],

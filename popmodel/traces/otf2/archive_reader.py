@@ -241,7 +241,7 @@ def _nodes(
 
 
 _COPIES = re.compile("memcpy|memset|copy|transfer", re.IGNORECASE)
-_NO_ACTIVITY = re.compile("idle|sync|wait", re.IGNORECASE)
+_NO_ACTIVITY = re.compile("idle|(?<!a)sync|wait", re.IGNORECASE)
 
 
 def _devices(
@@ -317,8 +317,10 @@ class _Communicators:
         of_group = {process.group: p for p, process in enumerate(processes)}
         groups = {}
         for self_, type_, paradigm, flags, members in defined.get("groups", ()):
+            if paradigm != _MPI:
+                continue
             groups[self_] = type_, flags, members
-            if paradigm == _MPI and type_ in (_COMM_LOCATIONS, _COMM_PROCESSES):
+            if type_ in (_COMM_LOCATIONS, _COMM_PROCESSES):
                 known = process_of if type_ == _COMM_LOCATIONS else of_group
                 self.base = [known.get(each, -1) for each in members]
         self.references: list[int] = []

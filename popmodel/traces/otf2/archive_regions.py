@@ -12,7 +12,6 @@ from popmodel.traces.calls import FOUND_NOTHING, CallGroup
 from popmodel.traces.codes import Event
 from popmodel.traces.paraver.labels import Labels, legend
 from popmodel.traces.paraver.numbers import (
-    COUNTERS,
     DEVICE_CALLS,
     EVENT_TYPES,
     MPI_CALLS,
@@ -39,7 +38,7 @@ _TASKS = frozenset({_TASK, _TASK_UNTIED})
 
 # Kinds and traits of the kernel.
 PLAIN, FUNCTION, MPI, PARALLEL, TASK = range(5)
-COLLECTIVE, BY_ENTRY, TEST, USER = 1, 2, 4, 8
+COLLECTIVE, BY_ENTRY, TEST, USER, EXPLICIT = 1, 2, 4, 8, 16
 _INHERITED = -1
 
 _FIRST_OWN = 50_000
@@ -68,6 +67,7 @@ _ONE_SIDED = re.compile(
 )
 _BY_ENTRY = re.compile(r"MPI_(I?sendrecv(_replace)?|start(all)?|I?neighbor_\w+)", re.IGNORECASE)
 _TESTS = re.compile(r"MPI_(test(all|any|some)?|I?m?probe)", re.IGNORECASE)
+_OWN_PARALLEL = re.compile(r"!\$omp parallel @(\D.*(?<!\d))")  # a function, not a line of a file
 _LOCKS = re.compile(r"omp_set_(nest_)?lock|pthread_mutex_lock", re.IGNORECASE)
 _STATES_OF_CALLS = (
     (re.compile(r"MPI_[bsr]?send", re.IGNORECASE), codes.SENDING),
@@ -83,7 +83,11 @@ _STATES_OF_GROUPS = {
     CallGroup.ONE_SIDED: codes.MOVING,
     CallGroup.IO: codes.INPUT_OUTPUT,
 }
-_STATE_NAMES = {name: state for state, name in codes.STATES.items()}
+NO_STATE = -2
+"""Of a thread of which nothing is told."""
+STATE_NAMES = {NO_STATE: "No state", codes.MOVING: "One-sided communication", **codes.STATES}
+"""Names of regions that tell the states of threads."""
+_STATE_NAMES = {name: state for state, name in STATE_NAMES.items()}
 _TYPES = {group: type_ for type_, group in MPI_TYPES.items()}
 _USUAL = {name.lower(): name for name in MPI_CALLS.values()}
 _VALUES = {name: value for value, name in MPI_CALLS.items()}
@@ -115,7 +119,8 @@ def plan_regions(regions: Sequence[tuple[Any, ...]], strings: Mapping[int, str])
         if rows[-1][3] in DEVICE_CALLS:
             values.setdefault(rows[-1][3], {})[place] = name
         elif rows[-1][0] == PARALLEL:
-            label = name if "@" in name else name + where
+            named = _OWN_PARALLEL.fullmatch(name)
+            label = named[1] if named else name if "@" in name else name + where
             values.setdefault(NUMBERS[Event.OUTLINED], {})[place] = label
         elif rows[-1][0] == FUNCTION:
             values.setdefault(NUMBERS[Event.USER_REGION], {})[place] = name
@@ -156,9 +161,10 @@ def _row(name: str, role: int, paradigm: int, place: int) -> _Row:
     if role == _ARTIFICIAL or paradigm == _MEASUREMENT_SYSTEM:
         if "BUFFER FLUSH" in name:
             return plain(codes.INPUT_OUTPUT)
-        return plain(
-            codes.TRACING_DISABLED if name == "MEASUREMENT OFF" else _STATE_NAMES.get(name, -1)
-        )
+        if name == "MEASUREMENT OFF":
+            return plain(codes.TRACING_DISABLED)
+        told = _STATE_NAMES.get(name)
+        return plain() if told is None else (PLAIN, EXPLICIT, told, 0, 0, 0)
     if paradigm in _DEVICES:
         return PLAIN, 0, codes.OTHER, DEVICE_CALLS[paradigm == _HIP], place, 0
     if role in (_FILE_IO, _FILE_METADATA):
@@ -251,7 +257,8 @@ def plan_metrics(
     And labels with the names of counters, and how many metrics are of more than a thread.
     """
     types = dict(labels.event_types)
-    numbers: dict[str, int] = {name: NUMBERS[event] for event, name in COUNTERS.items()}
+    usual = legend({}, counters=True).event_types
+    numbers = {name: type_ for type_, name in usual.items()}
     members = {}
     for self, text, _, mode, _, base, exponent in definitions.get("members", ()):
         name = strings.get(text, "") or f"metric {self}"

@@ -1,0 +1,513 @@
+"""What records of an archive mean, on small archives that OTF2's own package writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("_otf2", reason="archives need the extra popmodel-hpc[otf2]")
+
+from otf2.enums import (
+    CollectiveOp,
+    LocationGroupType,
+    LocationType,
+    MeasurementMode,
+    MetricMode,
+    MetricScope,
+    Paradigm,
+    RegionRole,
+)
+from otf2_archives import ArchiveMaker
+
+import popmodel
+from popmodel.traces import Trace
+from popmodel.traces.codes import INPUT_OUTPUT, RUNNING, SYNCHRONISING, TRACING_DISABLED, Event
+from popmodel.traces.device_rows import COPY, KERNEL
+from popmodel.traces.intervals import Intervals
+from popmodel.traces.regions import parallel_regions, synchronisation, user_regions
+
+
+def intervals(found: Intervals, location: int) -> list[tuple[int, int]]:
+    rows = slice(*found.offsets[location : location + 2].tolist())
+    return list(zip(found.begin[rows].tolist(), found.end[rows].tolist(), strict=True))
+
+
+def in_state(trace: Trace, state: int, location: int = 0) -> list[tuple[int, int]]:
+    return intervals(trace.records.in_state(state), location)
+
+
+def messages(trace: Trace) -> list[tuple[int, ...]]:
+    table = trace.messages
+    return list(
+        zip(
+            *(
+                getattr(table, name).tolist()
+                for name in (
+                    *("sender", "receiver", "size", "tag", "logical_send", "physical_send"),
+                    *("logical_receive", "physical_receive"),
+                )
+            ),
+            strict=True,
+        )
+    )
+
+
+def test_fork_join_and_barriers(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [2])
+    parallel, loop = made.omp(RegionRole.PARALLEL), made.omp(RegionRole.LOOP)
+    barrier = made.omp(RegionRole.IMPLICIT_BARRIER)
+    team = made.comm([0])
+    master, worker = made.thread(0), made.thread(0, 1)
+    master.enter(0, made.user("main"))
+    master.thread_fork(20, Paradigm.OPENMP, 2)
+    for to, busy_until in ((master, 60), (worker, 50)):
+        to.thread_team_begin(22, team)
+        to.enter(23, parallel)
+        to.enter(24, loop)
+        to.leave(busy_until, loop)
+        to.enter(busy_until, barrier)
+        to.leave(70, barrier)
+        to.leave(71, parallel)
+        to.thread_team_end(72, team)
+    master.thread_join(75, Paradigm.OPENMP)
+    master.leave(100, made.user("main"))
+    trace = made.read()
+    found = parallel_regions(trace)
+    assert intervals(found.on_master, 0) == [(20, 75)]
+    assert intervals(found.in_function, 0) == intervals(found.in_function, 1) == [(22, 72)]
+    assert found.names == ["!$omp parallel @a.c:7"]
+    barriers, *_ = synchronisation(trace)
+    assert intervals(barriers, 0) == [(60, 70)]
+    assert intervals(barriers, 1) == [(50, 70)]
+    assert in_state(trace, RUNNING) == [(0, 20), (22, 60), (70, 72), (75, 100)]
+    assert in_state(trace, RUNNING, 1) == [(22, 50), (70, 72)]
+    assert in_state(trace, SYNCHRONISING, 1) == [(50, 70)]
+
+
+def test_a_nested_team_is_part_of_the_region_around(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [3])
+    outer, inner = made.omp(RegionRole.PARALLEL), made.omp(RegionRole.PARALLEL, "inner")
+    team = made.comm([0])
+    for thread in (0, 1):
+        to = made.thread(0, thread)
+        if thread == 0:
+            to.thread_fork(0, Paradigm.OPENMP, 2)
+        to.thread_team_begin(1, team)
+        to.enter(1, outer)
+        if thread == 1:
+            to.thread_fork(10, Paradigm.OPENMP, 2)
+            to.thread_team_begin(11, team)
+            to.enter(11, inner)
+            to.leave(20, inner)
+            to.thread_team_end(20, team)
+            to.thread_join(21, Paradigm.OPENMP)
+        to.leave(30, outer)
+        to.thread_team_end(30, team)
+    made.thread(0).thread_join(31, Paradigm.OPENMP)
+    nested = made.thread(0, 2)
+    nested.thread_team_begin(11, team)
+    nested.enter(11, inner)
+    nested.leave(20, inner)
+    nested.thread_team_end(20, team)
+    trace = made.read()
+    found = parallel_regions(trace)
+    assert intervals(found.on_master, 0) == [(0, 31)]
+    assert intervals(found.in_function, 1) == [(1, 30)]
+    assert in_state(trace, RUNNING, 1) == [(1, 10), (11, 20), (21, 30)]
+    assert in_state(trace, RUNNING, 2) == [(11, 20)]
+
+
+def test_tasks_run_inside_barriers_and_can_be_suspended(tmp_path: Path) -> None:
+    """The second task begins while the first one waits for it."""
+    made = ArchiveMaker(tmp_path, [1])
+    task, wait = made.omp(RegionRole.TASK), made.omp(RegionRole.TASK_WAIT)
+    barrier, team, to = made.omp(RegionRole.BARRIER), made.comm([0]), made.thread(0)
+    to.enter(0, made.user("main"))
+    to.enter(10, barrier)
+    to.thread_task_switch(20, team, 0, 1)
+    to.enter(20, task)
+    to.enter(30, wait)
+    to.thread_task_switch(40, team, 0, 2)
+    to.enter(40, task)
+    to.leave(50, task)
+    to.thread_task_complete(50, team, 0, 2)
+    to.thread_task_switch(50, team, 0, 1)
+    to.leave(60, wait)
+    to.leave(70, task)
+    to.thread_task_complete(70, team, 0, 1)
+    to.thread_task_switch(70, team, 0, 0)
+    to.leave(80, barrier)
+    to.leave(90, made.user("main"))
+    trace = made.read()
+    assert in_state(trace, RUNNING) == [(0, 10), (20, 30), (40, 50), (60, 70), (80, 90)]
+    barriers, *_ = synchronisation(trace)
+    assert intervals(barriers, 0) == [(10, 20), (70, 80)]
+    assert trace.warnings == ()
+
+
+def test_critical_sections_are_waited_for_and_held(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    outer, inner = made.omp(RegionRole.CRITICAL), made.omp(RegionRole.CRITICAL_SBLOCK)
+    to = made.thread(0)
+    to.enter(0, made.user("main"))
+    to.enter(10, outer)
+    to.enter(30, inner)
+    to.leave(40, inner)
+    to.leave(41, outer)
+    to.leave(50, made.user("main"))
+    trace = made.read()
+    assert in_state(trace, RUNNING) == [(0, 10), (30, 40), (41, 50)]
+    assert (10, 41) in [span for kind in synchronisation(trace) for span in intervals(kind, 0)]
+
+
+def test_messages_end_where_their_calls_are_left(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1, 1])
+    world = made.world
+    made.call(0, "MPI_Isend", 10, 12, ("mpi_isend", 11, 1, world, 5, 800, 77))
+    made.call(0, "MPI_Send", 20, 30, ("mpi_send", 21, 1, world, 5, 900))
+    made.call(0, "MPI_Wait", 40, 41, ("mpi_isend_complete", 40, 77))
+    # The second receive is posted before the first and completed after it.
+    made.call(1, "MPI_Irecv", 0, 2, ("mpi_irecv_request", 1, 8))
+    made.call(1, "MPI_Recv", 5, 35, ("mpi_recv", 33, 0, world, 5, 900))
+    made.call(1, "MPI_Waitall", 50, 60, ("mpi_irecv", 55, 0, world, 5, 800, 8))
+    assert messages(made.read()) == [
+        (0, 1, 800, 5, 10, 12, 2, 60),
+        (0, 1, 900, 5, 20, 30, 5, 35),
+    ]
+
+
+def test_a_message_without_its_other_end_is_dropped_and_counted(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1, 1])
+    made.call(0, "MPI_Send", 10, 12, ("mpi_send", 11, 1, made.world, 5, 800))
+    made.call(1, "MPI_Barrier", 10, 12)
+    trace = made.read()
+    assert messages(trace) == []
+    assert [(each.text, each.count) for each in trace.warnings] == [
+        ("messages of which only one end is recorded (dropped)", 1)
+    ]
+
+
+def test_persistent_and_combined_calls_are_named_by_their_entry(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1, 1])
+    world = made.world
+    made.call(0, "MPI_Init", 0, 5)
+    for me, other in ((0, 1), (1, 0)):
+        made.call(
+            *(me, "MPI_Startall", 10, 12),
+            ("mpi_irecv_request", 10, 3),
+            ("mpi_isend", 11, other, world, 1, 64, 4),
+        )
+        made.call(me, "MPI_Waitall", 20, 30, ("mpi_irecv", 29, other, world, 1, 64, 3))
+        made.call(
+            *(me, "MPI_Sendrecv", 40, 50),
+            ("mpi_send", 40, other, world, 2, 8),
+            ("mpi_recv", 50, other, world, 2, 8),
+        )
+    assert messages(made.read()) == [
+        (0, 1, 64, 1, 10, 10, 10, 30),
+        (0, 1, 8, 2, 40, 40, 40, 50),
+        (1, 0, 64, 1, 10, 10, 10, 30),
+        (1, 0, 8, 2, 40, 40, 40, 50),
+    ]
+
+
+def test_ranks_are_those_of_the_communicator(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1, 1, 1])
+    odd = made.comm([2, 0])
+    own = made.comm([], self_=True)
+    made.call(0, "MPI_Send", 0, 1, ("mpi_send", 0, 0, odd, 9, 24))
+    made.call(1, "MPI_Barrier", 0, 1)
+    made.call(2, "MPI_Recv", 0, 2, ("mpi_recv", 1, 1, odd, 9, 24))
+    for rank in range(3):
+        made.call(
+            *(rank, "MPI_Barrier", 5, 6),
+            ("mpi_collective_begin", 5),
+            ("mpi_collective_end", 6, CollectiveOp.BARRIER, own, 0xFFFFFFFF, 0, 0),
+        )
+    trace = made.read()
+    assert messages(trace) == [(0, 2, 24, 9, 0, 1, 0, 2)]
+    listed = {number: ranks.tolist() for number, ranks in trace.communicators.items()}
+    assert sorted(listed.values()) == [[0], [0, 1, 2], [1], [2], [2, 0]]
+    of = [listed.get(number, []) for number in trace.calls().collectives.communicator.tolist()]
+    assert [each for each in of if len(each) == 1] == [[0], [1], [2]]
+
+
+COUNT = 120
+REACHED = [  # by operation, what Score-P records of rank 2 of 4 (root 2) and what is put in and got
+    (CollectiveOp.BARRIER, "MPI_Barrier", (0, 0), (0, 0)),
+    (CollectiveOp.BCAST, "MPI_Bcast", (4 * COUNT, COUNT), (COUNT, 0)),
+    (CollectiveOp.REDUCE, "MPI_Reduce", (COUNT, 4 * COUNT), (0, COUNT)),
+    (CollectiveOp.REDUCE, "MPI_Reduce", (0, 3 * COUNT), (0, COUNT)),  # in place
+    (CollectiveOp.GATHER, "MPI_Gather", (COUNT, 4 * COUNT), (COUNT, 4 * COUNT)),
+    (CollectiveOp.SCATTER, "MPI_Scatter", (4 * COUNT, COUNT), (4 * COUNT, COUNT)),
+    (CollectiveOp.ALLREDUCE, "MPI_Allreduce", (4 * COUNT, 4 * COUNT), (COUNT, COUNT)),
+    (CollectiveOp.ALLGATHER, "MPI_Allgather", (4 * COUNT, 4 * COUNT), (COUNT, 4 * COUNT)),
+    (CollectiveOp.ALLGATHERV, "MPI_Allgatherv", (4 * COUNT, 300), (COUNT, 300)),
+    (CollectiveOp.ALLTOALL, "MPI_Alltoall", (4 * COUNT, 4 * COUNT), (4 * COUNT, 4 * COUNT)),
+    (CollectiveOp.ALLTOALLV, "MPI_Alltoallv", (7, 9), (7, 9)),
+    (CollectiveOp.REDUCE_SCATTER, "MPI_Reduce_scatter", (400, 4 * COUNT), (400, COUNT)),
+    (
+        CollectiveOp.REDUCE_SCATTER_BLOCK,
+        "MPI_Reduce_scatter_block",
+        (4 * COUNT, 4 * COUNT),
+        (4 * COUNT, COUNT),
+    ),
+    (CollectiveOp.SCAN, "MPI_Scan", (2 * COUNT, 3 * COUNT), (COUNT, COUNT)),
+    (CollectiveOp.EXSCAN, "MPI_Exscan", (COUNT, 2 * COUNT), (COUNT, COUNT)),
+]
+
+
+def test_bytes_of_collectives_count_each_contribution_once(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1] * 4)
+    for turn, (operation, name, (sent, received), _) in enumerate(REACHED):
+        for rank in range(4):
+            at = 100 * turn
+            made.call(
+                *(rank, name, at, at + 50),
+                ("mpi_collective_begin", at),
+                ("mpi_collective_end", at + 40, operation, made.world, 2, sent, received),
+            )
+    trace = made.read()
+    calls = trace.calls()
+    told = calls.collectives
+    mine = (told.call >= calls.offsets[2]) & (told.call < calls.offsets[3])
+    found = list(zip(told.sent[mine].tolist(), told.received[mine].tolist(), strict=True))
+    assert found == [wanted for *_, wanted in REACHED]
+    assert told.is_root[mine].all()
+    assert not told.is_root[~mine].any()
+    assert [calls.names[n] for n in calls.name[told.call[mine]].tolist()] == [
+        name for _, name, *_ in REACHED
+    ]
+
+
+def test_nonblocking_collectives_have_what_their_completion_tells(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1, 1])
+    for rank in (0, 1):
+        made.call(rank, "MPI_Iallreduce", 10, 12, ("non_blocking_collective_request", 11, 5))
+        made.call(
+            *(rank, "MPI_Wait", 20, 30),
+            (
+                *("non_blocking_collective_complete", 25, CollectiveOp.ALLREDUCE, made.world),
+                *(0xFFFFFFFF, 16, 16, 5),
+            ),
+        )
+    told = made.read().calls().collectives
+    assert told.sent.tolist() == told.received.tolist() == [8, 8]
+    assert told.communicator.tolist() == [1, 1]
+
+
+def test_tests_without_a_completion_found_nothing(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    made.call(0, "MPI_Test", 0, 1, ("mpi_request_test", 0, 4))
+    made.call(0, "MPI_Test", 2, 3, ("mpi_isend_complete", 2, 4))
+    calls = made.read().calls()
+    assert [calls.names[name] for name in calls.name.tolist()] == [
+        *("MPI_Test (found nothing)", "MPI_Test")
+    ]
+
+
+def test_one_sided_calls_and_files_have_their_groups(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    names = ["MPI_Put", "MPI_Win_fence", "MPI_File_write_all", "MPI_Comm_split", "mpi_send"]
+    for turn, name in enumerate(names):
+        made.call(0, name, 10 * turn, 10 * turn + 5)
+    calls = made.read().calls()
+    groups = [calls.group[name].value for name in calls.name.tolist()]
+    assert groups == [
+        *("MPI one-sided", "MPI one-sided", "MPI I/O", "MPI other", "MPI point to point")
+    ]
+    assert calls.names[int(calls.name[-1])] == "MPI_Send"
+
+
+@pytest.mark.parametrize("resolution", [10**6, 10**9, 2_095_197_216, 3 * 10**9])
+def test_times_are_in_nanoseconds_whatever_the_clock(tmp_path: Path, resolution: int) -> None:
+    made = ArchiveMaker(tmp_path, [1], resolution)
+    start, step = 7_397_466_976_977_800, 123_456_789_123
+    times = [start + step * k for k in range(4)]
+    made.call(0, "MPI_Barrier", *times[:2])
+    made.call(0, "MPI_Barrier", *times[2:])
+    calls = made.read().calls()
+    exact = [(time - start) * 10**9 // resolution for time in times]
+    assert np.abs(np.array([*calls.entry, *calls.exit]) - np.array(exact)[[0, 2, 1, 3]]).max() <= 1
+
+
+def test_clocks_are_corrected_between_the_offsets_that_are_told(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1, 1])
+    made.clock_offset(1, 0, 100)
+    made.clock_offset(1, 1000, 200)
+    for rank in (0, 1):
+        made.call(rank, "MPI_Barrier", 0, 500)
+        made.call(rank, "MPI_Barrier", 600, 1000)
+    calls = made.read().calls()
+    assert calls.entry.tolist() == [0, 600, 100, 760]
+    assert calls.exit.tolist() == [500, 1000, 650, 1200]
+
+
+def test_counters_are_differences_unless_they_are_relative(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    instructions = made.counter("PAPI_TOT_INS")
+    cycles = made.counter("cycles", MetricMode.RELATIVE_POINT)
+    level = made.counter("power", MetricMode.ABSOLUTE_POINT)
+    to = made.thread(0)
+    for time, value in ((0, 1000), (10, 1500), (20, 1700)):
+        to.metric(time, instructions, (value,))
+        to.metric(time, cycles, (value,))
+        to.metric(time, level, (value,))
+    trace = made.read()
+    found = trace.records.counters((Event.INSTRUCTIONS, Event.CYCLES), slice(0, 1))
+    assert [each.value.tolist() for each in found] == [[500, 200], [1000, 1500, 1700]]
+    assert trace.records.counter_names() == ["PAPI_TOT_INS", "PAPI_TOT_CYC"]
+
+
+def test_metrics_of_more_than_a_thread_are_left_out_and_counted(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    own = made.counter("PAPI_TOT_INS")
+    node = made.definitions.metric_instance(
+        own, made.locations[0][0], metric_scope=MetricScope.SYSTEM_TREE_NODE, scope=made.nodes[0]
+    )
+    made.call(0, "MPI_Barrier", 0, 1, ("metric", 0, node, (5,)))
+    trace = made.read()
+    assert trace.records.counter_names() == []
+    assert [each.text for each in trace.warnings] == [
+        "readings of metrics that are of more than a thread (left out)",
+        "metrics of more than a thread (left out)",
+    ]
+
+
+def test_functions_have_times_and_name_the_places_of_calls(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    to = made.thread(0)
+    to.enter(0, made.user("main"))
+    to.enter(10, made.user("solve"))
+    to.enter(20, made.user("solve"))
+    made.call(0, "MPI_Barrier", 25, 30)
+    to.leave(40, made.user("solve"))
+    to.leave(50, made.user("solve"))
+    made.call(0, "MPI_Barrier", 60, 70)
+    to.leave(100, made.user("main"))
+    trace = made.read()
+    told = trace.records.functions()
+    assert told is not None
+    assert dict(
+        zip(told.names, zip(*(c.tolist() for c in told[1:]), strict=True), strict=True)
+    ) == {
+        "main": (1, 100, 50),
+        "solve": (2, 40, 35),
+    }
+    sites = trace.sites()
+    assert [sites.places[site][0] for site in sites.site.tolist()] == ["solve", "main"]
+
+
+def test_regions_that_users_mark_are_user_regions(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    marked = made.region("step", RegionRole.CODE, Paradigm.USER)
+    to = made.thread(0)
+    for begin in (0, 100):
+        to.enter(begin, marked)
+        to.leave(begin + 50, marked)
+    found = user_regions(made.read())
+    assert found.names == ("step",)
+    assert list(zip(found.begin.tolist(), found.end.tolist(), strict=True)) == [(0, 50), (100, 150)]
+
+
+def test_time_with_the_measurement_off_and_writing_buffers_is_not_useful(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    to = made.thread(0)
+    to.enter(0, made.user("main"))
+    to.measurement_on_off(10, MeasurementMode.OFF)
+    to.measurement_on_off(40, MeasurementMode.ON)
+    to.buffer_flush(60, 75)
+    to.leave(100, made.user("main"))
+    trace = made.read()
+    assert in_state(trace, RUNNING) == [(0, 10), (40, 60), (75, 100)]
+    assert in_state(trace, TRACING_DISABLED) == [(10, 40)]
+    assert in_state(trace, INPUT_OUTPUT) == [(60, 75)]
+    assert [each.text for each in trace.warnings] == [
+        "times that the measurement wrote its buffer to disk (not useful time)"
+    ]
+
+
+def test_entries_and_exits_that_do_not_match_are_counted(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    to = made.thread(0)
+    to.enter(0, made.user("main"))
+    to.enter(5, made.user("lost"))
+    to.leave(10, made.user("main"))  # ends both
+    to.leave(12, made.user("other"))
+    trace = made.read()
+    assert [(each.text.split(" (")[0], each.count) for each in trace.warnings] == [
+        ("entries and exits of regions that do not match", 2)
+    ]
+
+
+def test_streams_are_rows_of_devices(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    made.call(0, "MPI_Barrier", 0, 100)
+    device = made.definitions.location_group(
+        "GPU 3",
+        location_group_type=LocationGroupType.ACCELERATOR,
+        system_tree_parent=made.nodes[0],
+        creating_location_group=made.groups[0],
+    )
+    stream = made.definitions.location("CUDA[3:7]", type=LocationType.GPU, group=device)
+    to = made.writer.event_writer_from_location(stream)
+    for begin, name in ((10, "axpy"), (30, "cudaMemcpyAsync")):
+        region = made.region(name, RegionRole.FUNCTION, Paradigm.CUDA)
+        to.enter(begin, region)
+        to.leave(begin + 5, region)
+    trace = made.read()
+    rows = trace.devices
+    assert (rows.names, rows.devices) == (("CUDA[3:7]",), ("GPU 3",))
+    assert intervals(rows.activity, 0) == [(10, 15), (30, 35)]
+    assert rows.activity.what.tolist() == [KERNEL, COPY]
+    assert trace.locations == 1
+
+
+def test_nodes_are_those_of_the_system_tree(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [2, 2, 2], nodes=2)
+    for rank in range(3):
+        made.call(rank, "MPI_Barrier", 0, 1)
+    trace = made.read()
+    assert trace.node_of_location.tolist() == [0, 0, 1, 1, 0, 0]
+    assert trace.nodes == (4, 2)
+
+
+def test_a_hybrid_archive_goes_through_every_command(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [2, 2], resolution=10**6)
+    parallel, team = made.omp(RegionRole.PARALLEL), made.comm([0, 1])
+    for rank in (0, 1):
+        made.call(rank, "MPI_Init", 0, 10)
+        for step in range(12):
+            at = 1000 * step + 100
+            fork_join(made, rank, parallel, team, at, at + 500 + 50 * rank)
+            made.call(
+                *(rank, "MPI_Allreduce", at + 550, at + 600),
+                ("mpi_collective_begin", at + 550),
+                (
+                    *("mpi_collective_end", at + 599, CollectiveOp.ALLREDUCE, made.world),
+                    *(0xFFFFFFFF, 16, 16),
+                ),
+            )
+        made.call(rank, "MPI_Finalize", 12_500, 12_600)
+    trace = made.read()
+    assert popmodel.metrics(trace).runs
+    assert popmodel.whatif(trace)
+    assert popmodel.inspect(trace)["iterations"] == 12
+    assert popmodel.convert(trace, tmp_path / "x.ti")
+    assert popmodel.report(trace)
+
+
+def fork_join(
+    made: ArchiveMaker, rank: int, parallel: Any, team: Any, begin: int, end: int
+) -> None:
+    made.thread(rank).thread_fork(begin, Paradigm.OPENMP, 2)
+    for thread in (0, 1):
+        to = made.thread(rank, thread)
+        to.thread_team_begin(begin, team)
+        to.enter(begin, parallel)
+        to.leave(end, parallel)
+        to.thread_team_end(end, team)
+    made.thread(rank).thread_join(end, Paradigm.OPENMP)
