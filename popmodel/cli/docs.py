@@ -54,6 +54,7 @@ FIRST = (
     "troubleshooting",
     "json",
     "tables",
+    "parameters",
     "extending",
 )
 """The order in which a new user needs the pages; others follow."""

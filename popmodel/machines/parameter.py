@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import cached_property
 
 from popmodel.base.values import dataclass
 from popmodel.machines.quantity import Quantity
@@ -89,7 +90,7 @@ class Parameter:
         """Whether there is one for each of `TIERS`."""
         return self.path.startswith("net.TIER.")
 
-    @property
+    @cached_property
     def stem(self) -> str:
         """The path up to the names of entries, ``TIER`` and lists left out: ``net.TIER.alpha``."""
         names = self.path.replace(".classes[]", "").partition("[]")[0].split(".")
@@ -102,7 +103,7 @@ class Parameter:
         used = self.has_tiers and not self.unused
         return self.stem.removeprefix("net.TIER.") if used else self.stem.replace(".TIER", "")
 
-    @property
+    @cached_property
     def stems(self) -> tuple[str, ...]:
         """Beginnings of paths in a profile, for each tier."""
         if not self.has_tiers:

@@ -6,6 +6,7 @@ import pytest
 
 from popmodel.base.documents import Items, NamedShape, OneOf, Shape, TableShape, Text
 from popmodel.machines import register
+from popmodel.machines.bench.estimate.core_estimates import LEAST_OVERLAP
 from popmodel.machines.parameter import PARTS, TIERS
 from popmodel.machines.profile_schema import PROFILE, Number
 from popmodel.machines.register import REGISTER
@@ -114,6 +115,12 @@ def test_the_schema_has_every_quantity_of_the_register_and_no_other() -> None:
             n.most,
         )
     assert len(numbers) == sum(len(one.stems) for one in REGISTER if not one.plain)
+
+
+def test_the_least_overlap_that_is_measured_is_the_least_that_a_profile_may_have() -> None:
+    for path in ("core.overlap_with.L2", "core.overlap_issue.L2"):
+        found = register.find(path)
+        assert found is not None and found.least == LEAST_OVERLAP
 
 
 def test_what_is_assumed_has_bounds_that_its_domain_allows() -> None:

@@ -25,9 +25,12 @@ from popmodel.machines.bench.estimate.launch_intervals import (
 from popmodel.machines.bench.estimate.measured_results import MeasuredResults
 from popmodel.machines.bench.sample_files import SampleResult
 from popmodel.machines.parameter import OPERATIONS
-from popmodel.machines.register import LEAST_OVERLAP
 
 Array = NDArray[np.float64]
+
+LEAST_OVERLAP = -2.0
+"""Of `core.overlap_with`: a core whose arithmetic keeps it from asking ahead for data, so that the
+transfers of a loop take longer than alone, by twice the arithmetic at most."""
 
 
 def calibrate(measured: MeasuredResults, absent: dict[str, str]) -> dict[str, Any]:
