@@ -107,8 +107,9 @@ class Metrics(Result):
 
     @property
     def fitting(self) -> tuple[str, ...]:
-        """The families that suit the runs: of MPI alone, or of all threads, in their order."""
-        return tuple(family for family in self.evaluations[0] if family in self._own)
+        """The families that suit the runs, in their order: of devices, of MPI, of all threads."""
+        devices = ("gpu-bsc",) if any(run.observables.devices for run in self.runs) else ()
+        return (*devices, *(family for family in self.evaluations[0] if family in self._own))
 
     @property
     def _own(self) -> list[str]:
@@ -118,7 +119,7 @@ class Metrics(Result):
 
     def to_dict(self, families: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the document, schema ``popmodel/metrics/1``, without provenance."""
-        given = families or self.families or tuple(self.evaluations[0])
+        given = families or self.families or self._known()
         chosen = dict.fromkeys([*given, "scaling"])
         shown = [{name: run[name] for name in chosen} for run in self.evaluations]
         found = metrics_document(
@@ -129,6 +130,14 @@ class Metrics(Result):
         file, added, comparisons = self.history
         compared = [comparison.to_dict() for comparison in comparisons]
         return {**found, "history": {"file": file, "added": added, "comparisons": compared}}
+
+    def _known(self) -> list[str]:
+        """Families that say something of any of the runs."""
+        return [
+            name
+            for name, evaluation in self.evaluations[0].items()
+            if not evaluation.family.requires or any(run[name].values for run in self.evaluations)
+        ]
 
     @property
     def views(self) -> Views:

@@ -549,7 +549,8 @@ def _predict(program: Signature, given: Mapping[str, Any], files: tuple[str, ...
             program, profile, *size, given["formula"], settings, allocation=allocation
         )
         return Prediction(derived, files)
-    families = choices(given.get("family"), tuple(load_families()))
+    known = tuple(name for name, family in load_families().items() if not family.requires)
+    families = choices(given.get("family"), known)
     from popmodel.prediction import prediction
 
     predicted = prediction.predict(

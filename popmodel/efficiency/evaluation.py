@@ -60,6 +60,8 @@ def _compute(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Values and reasons of all metrics, in the order of the file; identities checked."""
     _check_input(aggregates)
+    if not family.fits(aggregates):
+        return {}, dict.fromkeys(family.metrics, _reason(family.requires, absent))
     names: dict[str, Any] = dict(aggregates)
     computed: dict[str, Any] = {}
     reasons: dict[str, str] = {}

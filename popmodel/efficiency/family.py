@@ -8,7 +8,7 @@ what only explains metrics does without it, and without NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from popmodel.base.expressions import Expression
@@ -35,6 +35,9 @@ CAUSES = (
     "instructions",
     "ipc",
     "frequency",
+    "device imbalance",
+    "device copies",
+    "launch gaps",
 )
 """What a low metric can be blamed on: `popmodel.efficiency.loss_causes` looks for it in the run."""
 
@@ -155,6 +158,9 @@ class Family:
     decompositions: tuple[Decomposition, ...]
     notes: tuple[FamilyNote, ...]  # Remarks that depend on the values
     order: tuple[str, ...]  # The ids such that a formula comes after those it uses
+    # A name of `AGGREGATES` that only some runs have, without which the family says nothing of a
+    # run; empty for none.
+    requires: str = ""
 
     def __repr__(self) -> str:
         return f"<Family {self.id}: {self.title}, {plural(len(self.metrics), 'metric')}>"
@@ -165,6 +171,10 @@ class Family:
             if decomposition.parent == metric:
                 return tuple(part for part in decomposition.parts if part in self.metrics)
         return ()
+
+    def fits(self, aggregates: Container[str]) -> bool:
+        """Whether the family says anything of a run with these aggregates."""
+        return not self.requires or self.requires in aggregates
 
     def needs(self, metric: str) -> tuple[str, ...]:
         """Names of `AGGREGATES` that a metric rests on, directly or through other metrics."""
@@ -289,6 +299,7 @@ REASONS: Mapping[str, tuple[str, ...]] = {
     "openmp_synchronisation": ("synchronisation inside parallel regions was not measured",),
     "openmp_scheduling": ("scheduling inside parallel regions was not measured",),
     "openmp_mpi": ("MPI inside parallel regions was not measured",),
+    "devices": ("no devices (streams of GPUs) in the trace",),
     "reference": ("no reference run",),
     "reference_instructions": ("the reference run has no hardware counter of instructions",),
     "reference_cycles": ("the reference run has no hardware counter of cycles",),
@@ -455,6 +466,58 @@ _TABLE = (
         "cycles",
         "CPU cycles in useful time, sum over all threads",
         ("cycles",),
+    ),
+    # Devices: where a run has any.
+    Aggregate("devices", "D", "1", "number of devices", ("devices",)),
+    Aggregate(
+        "device_useful_sum",
+        "sum(kernels)",
+        "s",
+        "time with a kernel in any stream of the device, sum over all devices",
+        ("devices",),
+    ),
+    Aggregate(
+        "device_useful_max",
+        "max(kernels)",
+        "s",
+        "time with a kernel in any stream of the busiest device",
+        ("devices",),
+    ),
+    Aggregate(
+        "device_active_max",
+        "max(kernels + transfers)",
+        "s",
+        "longest time of a device with a kernel, copy, memset or collective in any stream",
+        ("devices",),
+    ),
+    Aggregate(
+        "in_device_calls_sum",
+        "sum(in device calls)",
+        "s",
+        "time in calls of the runtime of devices outside MPI, sum over all threads",
+        ("devices",),
+    ),
+    Aggregate(
+        "host_outside_mpi_mean",
+        "Avg(wall time outside MPI)",
+        "s",
+        "wall time of the masters outside MPI calls, calls of the runtime of devices included, "
+        "weighted average",
+        ("devices",),
+    ),
+    Aggregate(
+        "device_work_ratio",
+        "device work ratio",
+        "1",
+        "devices of this run over those of the reference run in weak scaling, 1 in strong scaling",
+        ("devices",),
+    ),
+    Aggregate(
+        "reference_device_useful_sum",
+        "sum(kernels)_ref",
+        "s",
+        "time with kernels of the reference run, sum over all devices",
+        ("devices",),
     ),
     # What a comparison with a reference run adds (popmodel.efficiency.scaling).
     Aggregate(

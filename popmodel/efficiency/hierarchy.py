@@ -52,6 +52,9 @@ BUNDLED = (
     "hybrid-additive",
     "hybrid-multiplicative",
     "talp",
+    "gpu-bsc",
+    "gpu-talp",
+    "gpu-classic",
     "scaling",
 )
 
@@ -65,6 +68,7 @@ _FAMILY_KEYS = {
     "source": (_TEXT, True),
     "top": (_TEXT, True),
     "search": ((list,), False),
+    "requires": (_TEXT, False),
     "metric": ((list,), True),
     "decomposition": ((list,), False),
     "note": ((list,), False),
@@ -157,6 +161,8 @@ class _FamilyReader:
         self.check_known([table["top"]], metrics, "top is", None, 0)
         search = tuple(table.get("search", [table["top"]]))
         self.check_known(search, metrics, "search begins at", None, 0)
+        required = table.get("requires", "")
+        self.check_known([required] if required else [], AGGREGATES, "requires", None, 0)
         explained: dict[str, set[str]] = {id: set() for id in metrics}
         for each in decompositions:
             explained[each.parent] |= set(each.parts) & metrics.keys()
@@ -175,6 +181,7 @@ class _FamilyReader:
                 {id: metric.formula.names & metrics.keys() for id, metric in metrics.items()},
                 "is computed from itself",
             ),
+            requires=required,
         )
 
     def metric(self, entry: dict[str, Any], index: int) -> Metric:

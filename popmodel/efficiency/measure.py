@@ -12,6 +12,7 @@ from popmodel.base.errors import PartError, PopmodelError, ReplayError, TraceErr
 from popmodel.base.units import plural
 from popmodel.base.values import cut, dataclass
 from popmodel.efficiency import regions as workers
+from popmodel.efficiency.device_times import measure_devices
 from popmodel.efficiency.evidence import (
     CallSite,
     Evidence,
@@ -68,6 +69,8 @@ def useful_times(trace: Trace) -> UsefulTimes:
     is_master = np.zeros(bounds[-1], dtype=bool)
     is_master[bounds[:-1]] = True
     in_state = trace.records.in_state(RUNNING)
+    if len(calls := trace.devices.calls):
+        in_state = alone([in_state], [calls])
     running = WithoutWaits.of_running(in_state, summed_waits(trace, in_state))
     regions = parallel_regions(trace)
     outlined = regions.in_function
@@ -181,7 +184,9 @@ def _measured(
     # Idle thread time of the teams as TALP divides it; the rest is serial. Where the states do not
     # cover the regions there is less idle time than the regions have.
     idle = {name: round(lost[name]) for name in ("idle_imbalance", "idle_scheduling")}
+    devices = measure_devices(trace, times.regions)
     serial = int(total * bounds[-1] - useful.sum() - in_mpi.sum()) - sum(idle.values())
+    serial -= 0 if devices is None else round(float(devices.in_serial_calls.sum()) * _NS)
     idle["idle_serial"] = serial
     covered = serial >= 0
     impossible = {} if covered else dict.fromkeys(idle, _UNCOVERED)
@@ -205,6 +210,7 @@ def _measured(
         "openmp_scheduling": lost["scheduling"] / all_threads,
         "openmp_mpi": lost["mpi"] / all_threads,
         "regions": regions,
+        "devices": devices,
         **({name: time / _NS for name, time in idle.items()} if covered else {}),
     }
     return quantities, broken | impossible, serial_code(trace, running, times.regions)

@@ -22,6 +22,7 @@ from popmodel.efficiency.family import NO_MPI, REASONS, FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
 
 if TYPE_CHECKING:
+    from popmodel.efficiency.device_times import DeviceTimes
     from popmodel.simulator import Execution
 
 
@@ -96,6 +97,7 @@ class Observables:
     openmp_scheduling: float | None = None
     openmp_mpi: float | None = None
     regions: tuple[RegionObservables, ...] = ()  # The parallel regions one by one
+    devices: DeviceTimes | None = None  # Devices such as GPUs, and threads that use them
     # For each missing quantity the reason. Reasons that the other arguments imply (no MPI calls,
     # counters that did not count) are added.
     absent: Mapping[str, str] = field(default_factory=dict)
@@ -184,7 +186,7 @@ class Observables:
             value = getattr(self, name)
             if value is not None and name not in self.absent:
                 values[name] = float(value)
-        return values
+        return values | (self.devices.aggregates(self.threads) if self.devices else {})
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as lists, numbers and text, for JSON; times in seconds, None where absent."""
@@ -198,6 +200,7 @@ class Observables:
             "has_openmp": self.has_openmp,
             "regions": [vars(region) for region in self.regions],
             "absent": dict(self.absent),
+            **({"devices": self.devices.to_dict()} if self.devices else {}),
         }
 
 
@@ -239,7 +242,7 @@ def _missing(run: Observables) -> dict[str, str]:
     return {
         name: reasons[0]
         for name, reasons in REASONS.items()
-        if hasattr(run, name) and getattr(run, name) is None
+        if name != "devices" and hasattr(run, name) and getattr(run, name) is None
     }
 
 
@@ -315,6 +318,7 @@ def of_execution(measured: Observables, execution: Execution, ideal: Execution) 
         idle_imbalance=None,
         idle_scheduling=None,
         regions=(),
+        devices=None,  # they are not replayed
         absent=kept,
         **outside,
         **inside_regions,

@@ -47,6 +47,9 @@ class Scaling:
     ]  # The metrics of family ``scaling``, one evaluation per run
     # Whether the run or its reference has processes with several threads.
     threaded: tuple[bool, ...]
+    # What families of devices take from the reference run; None of a run with devices where that
+    # has none.
+    devices: tuple[Mapping[str, float] | None, ...]
     # Signs that the runs did not do the work that the comparison assumes.
     doubts: tuple[str, ...] = ()
     # Runs of another program than the reference run, which have no scaling metrics: a sentence.
@@ -58,11 +61,12 @@ class Scaling:
         These are the MPI-only ones, to which a process is its master thread: computation scaling,
         which is of all threads, says nothing there if processes have several.
         """
-        return self._of_masters(index)[0]
+        return {**self._of_masters(index)[0], **(self.devices[index] or {})}
 
     def absent(self, index: int) -> dict[str, str]:
         """Reasons for what the comparison could not add, by the name of the aggregate."""
-        return self._of_masters(index)[1]
+        lacking = _OF_DEVICES if self.devices[index] is None else ()
+        return {**self._of_masters(index)[1], **dict.fromkeys(lacking, _NO_DEVICES)}
 
     def _of_masters(self, index: int) -> tuple[dict[str, float], dict[str, str]]:
         evaluation = self.evaluations[index]
@@ -139,9 +143,16 @@ def scale(
         for number, (run, ratio) in enumerate(zip(runs, ratios, strict=True))
     ]
     threaded = tuple(_is_threaded(run) or _is_threaded(base) for run in runs)
+    weak = mode == "weak"
+    devices = tuple(
+        _of_devices(run.aggregates, {} if number in strangers else base.aggregates, weak=weak)
+        for number, run in enumerate(runs)
+    )
     doubts = [*_implausible(evaluations), *([] if asked else _grows(alike, home, mode))]
     why = f"{why_mode}; {why_reference}"
-    return Scaling(mode, chosen, why, tuple(evaluations), threaded, tuple(doubts), strangers)
+    return Scaling(
+        mode, chosen, why, tuple(evaluations), threaded, devices, tuple(doubts), strangers
+    )
 
 
 def _no_reference(why: str) -> dict[str, str]:
@@ -166,6 +177,22 @@ def of_masters(
     if _NAME in values:
         return {_NAME: values[_NAME]}, {}
     return {}, {_NAME: absent[_NAME]} if _NAME in absent else {}
+
+
+_OF_DEVICES = ("device_work_ratio", "reference_device_useful_sum")
+_NO_DEVICES = "the reference run has no devices, or is of another program"
+
+
+def _of_devices(
+    run: Mapping[str, float], reference: Mapping[str, float], *, weak: bool
+) -> dict[str, float] | None:
+    """What families of devices take from the reference run: its kernels, and the work."""
+    if "devices" not in run:
+        return {}
+    if "devices" not in reference:
+        return None
+    ratio = run["devices"] / reference["devices"] if weak else 1.0
+    return dict(zip(_OF_DEVICES, (ratio, reference["device_useful_sum"]), strict=True))
 
 
 def _is_threaded(run: Comparable) -> bool:

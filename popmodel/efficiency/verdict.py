@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from popmodel.base.units import format_bandwidth, format_time, plural
 from popmodel.base.values import dataclass
+from popmodel.efficiency.device_times import device_copies, device_imbalance, launch_gaps
 from popmodel.efficiency.evaluation import AdviceCost, costs, efficiency
 from popmodel.efficiency.loss_causes import (
     NetworkCosts,
@@ -67,6 +68,12 @@ _NAMED = 2  # runs that are named
 _FELL = 0.01  # by which efficiency has to fall for the fall to be named
 
 _OF_MPI = ("mpi", "mpi-additive")
+_OF_DEVICES = {
+    "gpu-bsc": ("the device time", " (devices x runtime)"),
+    "gpu-talp": ("the device time", " (devices x runtime)"),
+    "gpu-classic": ("the time of threads and devices", " (their number x runtime)"),
+}
+"""Families of devices, the one to advise by first, and what costs are shares of there."""
 _OF_ALL = ("hybrid-additive", "hybrid-multiplicative", "talp")
 
 _EXPLAIN: Mapping[str, Callable[[RemarkLoss], Remark]] = {
@@ -82,6 +89,9 @@ _EXPLAIN: Mapping[str, Callable[[RemarkLoss], Remark]] = {
     "instructions": instructions,
     "ipc": ipc,
     "frequency": frequency,
+    "device imbalance": device_imbalance,
+    "device copies": device_copies,
+    "launch gaps": launch_gaps,
 }
 
 
@@ -139,7 +149,8 @@ def advise(
     families = _leading(runs, evaluations, compared=len(runs) > 1)
     if not families:
         return Advised(_no_family(runs, evaluations[0]))
-    compared = len(runs) > 1 and not scaling.doubts and not scaling.strangers
+    of_devices = not _OF_DEVICES.keys().isdisjoint(families)
+    compared = len(runs) > 1 and not (scaling.doubts or scaling.strangers or of_devices)
     pairs = [
         (each[family], scaling.evaluations[index] if compared else None)
         for index, (each, family) in enumerate(zip(evaluations, families, strict=True))
@@ -169,7 +180,11 @@ def advise(
     if doubtful:  # no remedy rests on doubtful times
         advice = tuple(replace(each, remedy="", network=None) for each in advice)
     name = names[worst] if len(runs) > 1 else None
-    verdict = _verdict(totals[worst], name, compared, judged=not doubtful)
+    what = "Global efficiency" if compared else "Parallel efficiency"
+    if families[worst] in _OF_DEVICES:
+        top = evaluations[worst][families[worst]].family
+        what = top.metrics[top.top].name
+    verdict = _verdict(totals[worst], name, what, judged=not doubtful)
     if short := [names[index] for index in useful if index not in long]:
         named = short if len(short) <= _NAMED else [*short[: _NAMED - 1], f"{len(short) - 1} more"]
         verdict += f" Too short to advise on: {', '.join(named)}."
@@ -203,9 +218,11 @@ def _leading(
     # where there is no MPI: they would mislead.
     with_mpi = any(run.observables.has_mpi for run in runs)
     found = []
-    for family in families_of([run.observables for run in runs]):
+    own = families_of([run.observables for run in runs])
+    for family, evaluation in zip(own, evaluations, strict=True):
         order = (*_OF_MPI, *_OF_ALL) if with_mpi and family in _OF_MPI else _OF_ALL
-        found += [id for id in order if id in evaluations[0]][:1]
+        devices = [id for id in _OF_DEVICES if id in evaluation and evaluation[id].values]
+        found += [*devices, *(id for id in order if id in evaluation)][:1]
     if len(found) == len(runs):
         return found
     return [SCALING] * len(runs) if compared and SCALING in evaluations[0] else []
@@ -230,8 +247,12 @@ def _too_short(run: MeasuredRun) -> str | None:
         least = format_time(MEASURABLE, trim=True)
         return f"only {format_time(runtime, digits=3)} analysed, less than {least}"
     events = run.evidence.calls + sum(region.count for region in run.observables.regions)
+    what = ("MPI call or parallel region", _EVENTS)
+    if (devices := run.observables.devices) is not None:
+        events += int(devices.activities.sum())
+        what = ("MPI call, kernel or copy", "MPI calls, kernels and copies")
     if events < FEW and runtime < ENOUGH:
-        return f"only {plural(events, 'MPI call or parallel region', _EVENTS)} analysed"
+        return f"only {plural(events, *what)} analysed"
     return None
 
 
@@ -313,8 +334,7 @@ def _steepest(
     )
 
 
-def _verdict(total: float, name: str | None, compared: bool, *, judged: bool) -> str:
-    what = "Global efficiency" if compared else "Parallel efficiency"
+def _verdict(total: float, name: str | None, what: str, *, judged: bool) -> str:
     where = f"is lowest in {name}: {100 * total:.1f} %" if name else f"is {100 * total:.1f} %"
     if not judged:
         return f"{what} {where}."
@@ -404,14 +424,16 @@ def _causes(
 ) -> Iterator[str]:
     """The losses, numbered; the first explains what their costs are shares of."""
     for number, cause in enumerate(causes, start=1):
-        unit = "the core time" if number > 1 else "the core time (threads x runtime)"
+        unit, explained = "the core time", " (threads x runtime)"
+        if cause["family"] in _OF_DEVICES:
+            unit, explained = _OF_DEVICES[cause["family"]]
         remedy = cause["remedy"]
         if cause.get("network"):
             known = costs.get(cause["trace"]) or NetworkCosts(**cause["network"])
             remedy = network_remedy(known)
         head = (
             f"{number}. {cause['name']} {_size(cause['family'], cause['value'])} costs "
-            f"{100 * cause['cost']:.1f} % of {unit}."
+            f"{100 * cause['cost']:.1f} % of {unit}{explained if number == 1 else ''}."
         )
         yield " ".join(part for part in (head, cause["why"], remedy) if part)
 

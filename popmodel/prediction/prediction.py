@@ -383,6 +383,7 @@ def predict(
     sampled = {
         id: family.evaluate_samples(modelled.aggregates, modelled.absent)
         for id, family in load_families().items()
+        if family.fits(modelled.aggregates)
     }
     main = load_families()[MAIN_FAMILY]
     evaluation = main.evaluate(best, modelled.absent)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from popmodel.efficiency.family import Family, FamilyLine
 
 _OUTSIDE_MPI = {"outside_mpi_mean", "outside_mpi_max"}  # aggregates that have two readings
+_COMPARING = ("global_efficiency", "device_computation_scaling")  # with a reference run
 _IN_LINE = "metrics"  # all tables of the runs stand in line
 
 Run = Mapping[str, Any]
@@ -241,7 +242,8 @@ def _tree_beside_scaling(
     tree: tuple[TableRow, ...] = ()
     if family is not None:
         tree = next(_trees(family, runs, (), reasons, views=False)).rows
-    scaling = tuple(_scaling_tree(ratios)) if compared else ()
+    of_threads = family is None or not family.requires
+    scaling = tuple(_scaling_tree(ratios)) if compared and of_threads else ()
     if scaling and scaling[0].depth:  # no global efficiency
         scaling = lifted(scaling)
     elif scaling and tree:
@@ -365,12 +367,16 @@ def records(document: Document) -> list[Record]:
 
 
 def _families(runs: Sequence[Run]) -> list[Family]:
-    """The families of the runs in the order of the definition, scaling (drawn apart) left out."""
-    return [
+    """The families of the runs in the order of the definition, scaling (drawn apart) left out.
+
+    Those that only some runs have, as runs with devices, come first.
+    """
+    families = [
         family
         for name, family in load_families().items()
         if name != SCALING and name in runs[0]["metrics"]
     ]
+    return sorted(families, key=lambda family: not family.requires)
 
 
 def _sizes(runs: Sequence[Run], reasons: Reasons) -> tuple[TableRow, ...]:
@@ -422,8 +428,8 @@ def _trees(
     several = len(runs) > 1
 
     def cells(line: FamilyLine) -> list[TableCell] | None:
-        if line.metric == "global_efficiency" and not several:
-            return None  # compares with a reference run
+        if line.metric in _COMPARING and not several:
+            return None
         if not views and (line.view or _has_no_value(runs, family.id, line.metric)):
             return None
         return [_cell(run, family.id, line.metric, reasons) for run in runs]
@@ -467,7 +473,12 @@ def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> tuple[TableRow, ...]
 
 
 def _other_families(runs: Sequence[Run]) -> Section:
-    others = [name for name in load_families() if name not in runs[0]["metrics"]]
+    others = [
+        name
+        for name, family in load_families().items()
+        if name not in runs[0]["metrics"]
+        and (not family.requires or "devices" in runs[0]["observables"])
+    ]
     return (NoteBlock(f"other families: {', '.join(others)} (--family)"),) if others else ()
 
 

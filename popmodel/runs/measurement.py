@@ -125,6 +125,7 @@ def from_observables(
     metrics = {
         name: family.evaluate(aggregates, observed.absent).values
         for name, family in load_families().items()
+        if family.fits(aggregates)
     }
     return MeasuredRow(
         source,

@@ -396,8 +396,11 @@ def _check_parts(metrics: Mapping[str, Mapping[str, float]], place: Place) -> No
 
 def computed(aggregates: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """Metrics of all families that follow from quantities, as far as these are known."""
-    families = load_families().items()
-    metrics = {name: dict(family.evaluate(aggregates).values) for name, family in families}
+    metrics = {
+        name: dict(family.evaluate(aggregates).values)
+        for name, family in load_families().items()
+        if family.fits(aggregates)
+    }
     require_plausible(metrics)
     return metrics
 

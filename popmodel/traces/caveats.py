@@ -289,9 +289,14 @@ def too_small(trace: Trace) -> list[str]:
     short = duration < ENOUGH * 1e9
     calls = int(call_times(trace).calls.sum()) if short else FEW
     regions = len(parallel_regions(trace).on_master) if calls < FEW else 0
-    if 0 < calls + regions < FEW:
-        numbers = ((calls, "MPI call"), (regions, "parallel region"))
-        things = " and ".join(plural(number, what) for number, what in numbers if number)
+    of_devices = len(trace.devices.activity) if calls + regions < FEW else 0
+    if 0 < calls + regions + of_devices < FEW:
+        numbers = (
+            (calls, "MPI call"),
+            (regions, "parallel region"),
+            (of_devices, "kernel or copy", "kernels and copies"),
+        )
+        things = " and ".join(plural(number, *what) for number, *what in numbers if number)
         reasons.append(f"has only {things}")
     return (
         [f"the analysed part {' and '.join(reasons)}: too little for reliable numbers"]

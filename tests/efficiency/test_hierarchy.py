@@ -320,6 +320,9 @@ def test_all_families_load_once_and_quickly() -> None:
         "hybrid-additive",
         "hybrid-multiplicative",
         "talp",
+        "gpu-bsc",
+        "gpu-talp",
+        "gpu-classic",
         "scaling",
     ]
 

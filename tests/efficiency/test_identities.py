@@ -17,6 +17,11 @@ from popmodel.efficiency.hierarchy import BUNDLED, load_families
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.scaling import Comparable, scale
 
+OF_DEVICES = (
+    "device_parallel_efficiency device_load_balance device_communication_efficiency"
+    " device_orchestration_efficiency device_computation_scaling device_offload_efficiency"
+    " host_parallel_efficiency mpi_parallel_efficiency"
+)
 CONTRACT = {
     "mpi": "global_efficiency parallel_efficiency load_balance communication_efficiency"
     " serialisation_efficiency transfer_efficiency",
@@ -34,6 +39,9 @@ CONTRACT = {
     "talp": "parallel_efficiency mpi_parallel_efficiency mpi_load_balance mpi_load_balance_in"
     " mpi_load_balance_out mpi_communication_efficiency openmp_parallel_efficiency"
     " openmp_serialisation_efficiency openmp_load_balance openmp_scheduling_efficiency",
+    "gpu-bsc": OF_DEVICES,
+    "gpu-talp": OF_DEVICES,
+    "gpu-classic": OF_DEVICES + " parallel_efficiency cuda_parallel_efficiency",
     "scaling": "computation_scaling instruction_scaling ipc_scaling frequency_scaling"
     " global_efficiency speedup",
 }
@@ -103,6 +111,8 @@ def test_every_run_keeps_identities_and_bounds(run: Observables, reading: Any) -
     scaling = scale([Comparable("run", aggregates, run.absent)])
     aggregates |= scaling.aggregates(0)
     for family in load_families().values():
+        if family.requires:
+            continue  # runs with devices: test_device_times.py
         if family.id == "scaling":
             evaluation = scaling.evaluations[0]
         else:
