@@ -108,8 +108,11 @@ class Metrics(Result):
     @property
     def fitting(self) -> tuple[str, ...]:
         """The families that suit the runs, in their order: of devices, of MPI, of all threads."""
-        devices = ("gpu-bsc",) if any(run.observables.devices for run in self.runs) else ()
-        return (*devices, *(family for family in self.evaluations[0] if family in self._own))
+        from popmodel.efficiency.verdict import families_of
+
+        of_host = families_of([run.observables for run in self.runs], of_host=True)
+        found = [name for name in self.evaluations[0] if name in (*self._own, *of_host)]
+        return tuple(sorted(found, key=lambda name: not self.evaluations[0][name].family.requires))
 
     @property
     def _own(self) -> list[str]:
@@ -119,7 +122,7 @@ class Metrics(Result):
 
     def to_dict(self, families: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the document, schema ``popmodel/metrics/1``, without provenance."""
-        given = families or self.families or self._known()
+        given = families or self.families or _telling(self.evaluations)
         chosen = dict.fromkeys([*given, "scaling"])
         shown = [{name: run[name] for name in chosen} for run in self.evaluations]
         found = metrics_document(
@@ -130,14 +133,6 @@ class Metrics(Result):
         file, added, comparisons = self.history
         compared = [comparison.to_dict() for comparison in comparisons]
         return {**found, "history": {"file": file, "added": added, "comparisons": compared}}
-
-    def _known(self) -> list[str]:
-        """Families that say something of any of the runs."""
-        return [
-            name
-            for name, evaluation in self.evaluations[0].items()
-            if not evaluation.family.requires or any(run[name].values for run in self.evaluations)
-        ]
 
     @property
     def views(self) -> Views:
@@ -242,6 +237,15 @@ def _rows(names: Sequence[str], document: Mapping[str, Any]) -> Iterator[dict[st
                     for metric in (*values, *run["absent"][family])
                 },
             }
+
+
+def _telling(evaluations: Sequence[Mapping[str, FamilyEvaluation]]) -> tuple[str, ...]:
+    """Families that say something of any of the runs: those of devices if any run has some."""
+    return tuple(
+        name
+        for name, evaluation in evaluations[0].items()
+        if not evaluation.family.requires or any(run[name].values for run in evaluations)
+    )
 
 
 _SHOWN = 3
@@ -483,7 +487,7 @@ def metrics(
         tuple(warnings),
         outside_mpi,
         tuple(breakdowns),
-        chosen,
+        _telling(evaluations) if chosen == tuple(load_families()) else chosen,
         by,
         compared_runs,
     )

@@ -191,11 +191,14 @@ def advise(
     return Advised(verdict, tuple(doubtful), advice, fall)
 
 
-def families_of(runs: Sequence[Observables]) -> list[str]:
-    """The family that suits each run: of MPI alone, or of all threads.
+def families_of(runs: Sequence[Observables], *, of_host: bool = False) -> list[str]:
+    """The family that suits each run: of devices if it has any, of MPI alone, or of all threads.
 
-    A run with neither MPI nor threads has that of the runs beside it.
+    A run with neither MPI nor threads has that of the runs beside it. `of_host` looks past devices.
     """
+    if not of_host and any(run.devices for run in runs):
+        host = families_of([run for run in runs if not run.devices])
+        return [next(iter(_OF_DEVICES)) if run.devices else host.pop(0) for run in runs]
     own = [_OF_ALL[0] if run.has_openmp or apart(run) else _OF_MPI[0] for run in runs]
     telling = {family for run, family in zip(runs, own, strict=True) if _tells(run)}
     if telling == {_OF_ALL[0]}:
@@ -218,7 +221,7 @@ def _leading(
     # where there is no MPI: they would mislead.
     with_mpi = any(run.observables.has_mpi for run in runs)
     found = []
-    own = families_of([run.observables for run in runs])
+    own = families_of([run.observables for run in runs], of_host=True)
     for family, evaluation in zip(own, evaluations, strict=True):
         order = (*_OF_MPI, *_OF_ALL) if with_mpi and family in _OF_MPI else _OF_ALL
         devices = [id for id in _OF_DEVICES if id in evaluation and evaluation[id].values]

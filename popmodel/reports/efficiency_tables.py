@@ -281,14 +281,14 @@ def _own_rows(
     ratios = [run["metrics"][SCALING] for run in runs]
     compared = sum("speedup" in one for one in ratios) > 1
     above = [row for row in _scaling_tree(ratios) if row.depth <= deepest]
-    tops = [_cell(run, run["family"], load_families()[run["family"]].top, reasons) for run in runs]
+    tops = [_cell(run, run["family"], _of_host(run["family"]), reasons) for run in runs]
     top = TableRow("Parallel efficiency", tuple(tops), int(compared))
     rows = [*above[:1], top, *above[1:]] if compared else [top]
     for family in (load_families()[id] for id in families):
         lines = [
             line
             for line in family.tree()[0].rows
-            if line.metric not in ("global_efficiency", family.top)
+            if line.metric not in ("global_efficiency", _of_host(family.id))
             and not (line.view or _has_no_value(runs, family.id, line.metric))
         ]
         least = min((line.depth for line in lines), default=0)
@@ -304,6 +304,12 @@ def _own_rows(
                 )
                 rows.append(TableRow(family.metrics[line.metric].name, tuple(cells), depth))
     return tuple(rows)
+
+
+def _of_host(family: str) -> str:
+    """The metric of a family that says how well the threads of a run are used."""
+    known = load_families()[family]
+    return "host_parallel_efficiency" if known.requires else known.top
 
 
 def _scaling_tree(ratios: Sequence[Mapping[str, float]]) -> Iterator[TableRow]:

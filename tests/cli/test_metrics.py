@@ -13,6 +13,7 @@ import pytest
 from popmodel.base.errors import PopmodelError
 from popmodel.efficiency import measure
 from popmodel.efficiency.family import Family
+from popmodel.efficiency.hierarchy import load_families
 from popmodel.traces.paraver.writer import TraceWriter
 
 from .conftest import MS, write_trace
@@ -276,7 +277,7 @@ def test_wrong_options_are_refused_before_the_work(
     ("owner", "function", "good"),
     [
         (measure, "analyse", 1),
-        (Family, "evaluate", 2 + len(FAMILIES) - 1),  # scaling of both, families of the first
+        (Family, "evaluate", 2 + len(load_families()) - 1),  # scaling of both, all of the first
     ],
 )
 def test_an_error_in_one_of_several_runs_names_its_trace(
