@@ -234,7 +234,7 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
         ),
         (
             ["--family", "x"],
-            f"family: unknown family 'x'\nhint: families: all, {', '.join(FAMILIES)}",
+            f"family: unknown family 'x'\nhint: families: all, {', '.join(load_families())}",
         ),
         (["--scaling", "week"], "--scaling: unknown value 'week'\nhint: did you mean weak?"),
         (
