@@ -42,6 +42,7 @@ FIRST = (
     "grammar",
     "metrics",
     "report",
+    "ci",
     "definitions",
     "numbers",
     "validation",

@@ -38,6 +38,8 @@ COMMANDS = (
     f"metrics {TRACE}",
     "metrics tests/data/cg.S.2.prv.gz tests/data/mg.S.4.prv.gz",
     f"metrics {TRACE} --by process",
+    "history",
+    "history line",
     f"whatif {TRACE} --latency 1us,2us",
     "whatif tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "whatif tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
@@ -95,7 +97,9 @@ RARE = {
     "popmodel/metrics/1": (
         r"runs\[\]\.(call_sites|warnings|by_region|threads)\[\].*|advice\.steepest_fall\..*"
         r"|advice\.causes\[\]\.network\..*"
+        r"|history\.comparisons\[\]\.(threads\[\]|interval\[\]|causes\[\]|place\..*)"
     ),
+    "popmodel/history/1": r"threads\[\]",
     "popmodel/inspect/1": (
         r".*\.(caveats|notes)\[\]|info\.((counters|threads|warnings)\[\].*|user_regions\..*)|"
         r"communication\.patterns\[\]\.(facts\.(dim|by|crosses\[\]|direction\[\]|blocks|root|way"
@@ -192,6 +196,15 @@ def document(source: str) -> dict[str, Any]:
             path = Path(folder) / "runs.json"
             assert main([*shlex.split(source), "-o", str(path)]) == 0
             return dict(json.loads(path.read_text()))
+    if source.startswith("history"):
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(ROOT):
+            words = ["metrics", TRACE, "--history", f"{folder}/perf.jsonl", "--format", "json"]
+            for label in "ab":
+                printed = io.StringIO()
+                with contextlib.redirect_stdout(printed):
+                    assert main([*words, "--label", label]) == 0
+            line = Path(folder, "perf.jsonl").read_text().splitlines()[0]
+        return dict(json.loads(line if source == "history line" else printed.getvalue()))
     printed = io.StringIO()
     with contextlib.chdir(ROOT), contextlib.redirect_stdout(printed):
         assert main([*shlex.split(source), "--format", "json"]) == 0
