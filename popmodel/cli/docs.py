@@ -36,6 +36,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 FIRST = (
     "install",
     "tutorial",
+    "check",
     "study",
     "extraction",
     "signatures",

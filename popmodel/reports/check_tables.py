@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from popmodel.base.units import format_time, plural
 from popmodel.reports.blocks import (
     Brief,
@@ -11,22 +9,20 @@ from popmodel.reports.blocks import (
     NoteBlock,
     Role,
     Section,
-    TableBlock,
-    TableRow,
-    heads,
     notes,
-    texts,
 )
 from popmodel.reports.run_tables import describe_threads
 from popmodel.reports.views import Document, Record, Views
 
 _LINES = 4  # of the placement, on a screen
 _NOT_A_FAULT = ("foreign_load",)
-_TREE = (
-    ("hybrid-additive", "parallel_efficiency", "Parallel efficiency", 0),
-    ("hybrid-additive", "process_load_balance", "Load balance of processes", 1),
-    ("hybrid-additive", "process_communication_efficiency", "Communication", 1),
-    ("hybrid-additive", "thread_efficiency", "Thread efficiency", 1),
+_WAITING = ("share", "overlap", "oversubscribed", "hyperthreads", "foreign_load")
+_DOUBTFUL = 0.02  # of the time of all threads
+_PARTS = (
+    ("parallel_efficiency", "parallel efficiency"),
+    ("process_load_balance", "load balance of processes"),
+    ("process_communication_efficiency", "communication"),
+    ("thread_efficiency", "threads"),
 )
 
 
@@ -56,13 +52,13 @@ def _verdict(document: Document) -> str:
 def _told(finding: Document) -> str:
     """A finding with its cost."""
     cost = finding["cost"]
+    text = str(finding["text"])
+    hours = "" if finding["core_hours"] is None else f" ({_hours(finding['core_hours'])})"
     if cost is None or finding["id"] == "idle":
-        hours = finding["core_hours"]
-        return finding["text"] + ("" if hours is None else f" ({_hours(hours)})")
+        return text + hours
     if cost < 0.005:
-        return f"{finding['text']}: costs next to nothing"
-    hours = _hours(finding["core_hours"])
-    return f"{finding['text']}: costs {100 * cost:.0f} points of efficiency ({hours})"
+        return f"{text}: costs next to nothing"
+    return f"{text}: costs {100 * cost:.0f} points of efficiency{hours}"
 
 
 def _hours(hours: float) -> str:
@@ -91,44 +87,41 @@ def _better(document: Document) -> Section:
 
 
 def _placement(document: Document) -> Section:
-    nodes = document["nodes"]
+    nodes, team = document["nodes"], document["threads"]
     cores = sorted({node["cores"] for node in nodes})
     sizes = f"{cores[0]}" if len(cores) == 1 else f"{cores[0]} to {cores[-1]}"
-    team = document["threads"]
-    threads = team if isinstance(team, list) else [team] * document["processes"]
     who = plural(document["processes"], "process", "processes")
-    where = f"{plural(len(nodes), 'node')} of {sizes} cores"
-    head = f"{who}, threads: {describe_threads(threads)}, {where}"
-    rows = tuple(TableRow(who, texts([where])) for who, where in document["placed"])
-    left = len(rows) - _LINES
-
-    def table(shown: tuple[TableRow, ...]) -> TableBlock:
-        return TableBlock(heads(["may run on"]), shown, first="placement")
-
-    whole: Section = (NoteBlock(head), table(rows))
+    is_uniform = isinstance(team, int)
+    threads = f"x {plural(team, 'thread')}" if is_uniform else f"({describe_threads(team)})"
+    head = NoteBlock(f"{who} {threads} on {plural(len(nodes), 'node')} of {sizes} cores")
+    lines = [f"{who}: {where}" for who, where in document["placed"]]
+    whole: Section = (head, *notes(lines, Role.REMARK))
+    left = len(lines) - _LINES
     if left <= 1:
         return whole
-    brief = (NoteBlock(head), table(rows[:_LINES]), *notes([f"{left} more: --all"]))
-    return (Brief((whole,), (brief,)),)
+    shown = [*lines[:_LINES], f"{left} more: --all"]
+    return (Brief((whole,), ((head, *notes(shown, Role.REMARK)),)),)
 
 
 def _efficiencies(document: Document) -> Section:
-    rows = tuple(
-        TableRow(name, texts([f"{100 * values[id]:.1f}"]), depth)
-        for family, id, name, depth in _TREE
-        if (values := document["metrics"].get(family, {})).get(id) is not None
-    )
-    if not rows:
+    values = document["metrics"].get("hybrid-additive", {})
+    parts = [f"{name} {100 * values[id]:.1f} %" for id, name in _PARTS if id in values]
+    if not parts:
         return ()
-    said = f"runtime {format_time(document['runtime'])}"
-    split = "transfer and serialisation: popmodel trace"
-    table = TableBlock(heads(["%"]), rows, first=said)
-    return (table, *(notes([split], Role.REMARK) if document["library"] else ()))
+    runtime = f"runtime {format_time(document['runtime'])}"
+    remarks = []
+    lost = sum(one["cost"] or 0 for one in document["findings"] if one["id"] in _WAITING)
+    if lost > _DOUBTFUL:
+        remarks.append("doubtful: threads waited for CPUs, which counts as useful or as loss")
+    if document["library"]:
+        remarks.append("transfer and serialisation, which are parts of communication, need a trace")
+    whole = f"{runtime}, {parts[0]}: {', '.join(parts[1:])}"
+    return (NoteBlock(whole), *notes(remarks, Role.REMARK))
 
 
 def records(document: Document) -> list[Record]:
     """One line per finding, metric and thread."""
-    found: list[dict[str, Any]] = [
+    found: list[Record] = [
         {"group": "finding", "name": one["id"], "value": one["cost"], "text": one["text"]}
         for one in document["findings"]
     ]

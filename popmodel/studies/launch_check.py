@@ -282,24 +282,21 @@ def _foreign(nodes: Sequence[PlacedNode], found: Sequence[Finding]) -> Iterator[
             if wall < _SHORTEST:
                 continue
             own += (end.used - begin.used) * _NS / wall
-            for cpu, (busy, stolen) in end.cpus.items():
-                before = begin.cpus.get(cpu, (busy, stolen))
-                shares = tuple(
-                    (now - then) / end.ticks / wall
-                    for now, then in zip((busy, stolen), before, strict=True)
-                )
-                taken[cpu] = max(taken.get(cpu, (0.0, 0.0)), (shares[0], shares[1]))
+            for cpu, now in end.cpus.items():
+                then = begin.cpus.get(cpu, now)
+                busy, stolen = ((a - b) / end.ticks / wall for a, b in zip(now, then, strict=True))
+                taken[cpu] = max(taken.get(cpu, (0.0, 0.0)), (busy, stolen))
         if not taken:
             continue
         others = max(0.0, sum(busy for busy, _ in taken.values()) - own) / len(taken)
-        stolen = sum(part for _, part in taken.values()) / len(taken)
-        if others + stolen < FOREIGN:
+        elsewhere = sum(part for _, part in taken.values()) / len(taken)
+        if others + elsewhere < FOREIGN:
             continue
         waited = sum(float(one.rows["waited"].sum()) * _NS for one in node.processes)
         known = sum(f.core_hours or 0 for f in found if f.id not in ("idle", "unset")) * 3600
         lost = max(0.0, waited - known)
-        who = "other programs" if others >= stolen else "other virtual machines"
-        text = f"{who} took {100 * (others + stolen):.0f} % of the CPUs of this run"
+        who = "other programs" if others >= elsewhere else "other virtual machines"
+        text = f"{who} took {100 * (others + elsewhere):.0f} % of the CPUs of this run"
         where = f" on {node.host}" if len(nodes) > 1 else ""
         yield Finding("foreign_load", text + where, lost / 3600)
 
@@ -433,10 +430,17 @@ def bound_in_words(metas: Sequence[Meta]) -> list[tuple[str, str]]:
         cpus = frozenset[int]().union(*(mask for masks, _ in groups for mask in masks))
         masks = groups[0][0]
         text = plural(len(masks), "thread") + (" each" if len(members) > 1 else "")
-        if len(groups) > 1:
-            own = len(frozenset[int]().union(*masks))
-            text += f", {plural(own, 'CPU')} of their own"
-        bound = all(len(mask) == 1 for mask in masks)
-        text += f" {'bound to' if bound else 'on'} {_cpus(cpus)}"
+        own = len(frozenset[int]().union(*masks))
+        if all(len(mask) == 1 for mask in masks):
+            apart = own == len(masks) and (len(groups) > 1 or len(members) == 1)
+            text += (
+                f", bound to a CPU of its own: {_cpus(cpus)}"
+                if apart
+                else (f" bound to {_cpus(cpus)}")
+            )
+        elif len(groups) > 1:
+            text += f" on {plural(own, 'CPU')} of their own: {_cpus(cpus)}"
+        else:
+            text += f" on {_cpus(cpus)}"
         lines.append((f"{members[0].host} {who}", text))
     return lines

@@ -27,7 +27,7 @@ NEEDS_TRACE = "not in the sums of a run: record a trace (popmodel trace)"
 
 _HEADER = 64
 _PLACES = 8
-_SUMS = np.dtype(
+SUMS = np.dtype(
     [
         *((name, "<u8") for name in ("begin", "end", "is_worker", "has_ended")),
         *((name, "<u8", 2) for name in ("useful", "mpi")),  # outside of parallel regions, inside
@@ -40,6 +40,7 @@ _SUMS = np.dtype(
         ("places", [("cpu", "<u8"), ("times", "<u8")], _PLACES),
     ]
 )
+"""A file of sums behind its header: times in ns, numbers."""
 _NS = 1e-9
 
 
@@ -104,9 +105,9 @@ def read_sums(folder: Path) -> RunSums:
 
 def _row(path: Path) -> NDArray[np.void]:
     data = path.read_bytes()
-    if len(data) < _HEADER + _SUMS.itemsize or data[:8] != b"popmodel":
+    if len(data) < _HEADER + SUMS.itemsize or data[:8] != b"popmodel":
         raise TraceError(path, "is damaged: it is no file of sums", hint=AGAIN)
-    return np.frombuffer(data, _SUMS, 1, _HEADER).copy()
+    return np.frombuffer(data, SUMS, 1, _HEADER).copy()
 
 
 def _process(meta: Meta, named: Mapping[int, NDArray[np.void]]) -> ProcessSums:
@@ -132,7 +133,7 @@ _KEPT = ("begin", "is_worker", "places")
 def _joined(first: NDArray[np.void], second: NDArray[np.void]) -> NDArray[np.void]:
     """Two threads, one after the other, as one."""
     both = second.copy()
-    for name in _SUMS.names or ():
+    for name in SUMS.names or ():
         if name in _KEPT:
             both[name] = first[name]
         elif name == "families":

@@ -1,0 +1,221 @@
+"""``popmodel check``: what becomes of programs, of their output and of their exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from patience import GENEROUS
+from real_mpi import Mpi
+
+import popmodel as package
+from popmodel.cli.check import _compared
+
+from .checked import Checked, check, openmp_flag, placed
+from .traced_programs import Traced
+
+__all__ = ["check", "openmp_flag", "placed"]
+
+
+@pytest.fixture
+def program(placed: Callable[..., Path], openmp_flag: str) -> Path:
+    """With OpenMP alone."""
+    return placed(openmp_flag)
+
+
+def test_the_programs_output_stays_and_its_status_is_passed_on(
+    check: Checked, program: Path
+) -> None:
+    found = check(program, "3", "fail", OMP_NUM_THREADS="2")
+    assert found.status == 7
+    assert sorted(found.out.split()[::4]) == ["placed", "placed"]
+    assert "popmodel" not in found.out
+    assert "2 threads" in found.err
+    assert found.found["library"] == ""
+    assert found.found["notes"] == []
+
+
+def test_json_has_standard_output_to_itself(program: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "popmodel", "check", "--format", "json", "--", program, "3"],
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=GENEROUS,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert done.stderr.count("placed 0") == 2
+    assert found["schema"] == "popmodel/check/1"
+    assert {"placement", "findings", "metrics", "better", "proved"} <= set(found)
+    assert all({"id", "cost", "text"} <= set(finding) for finding in found["findings"])
+
+
+@pytest.mark.parametrize("end", ["crash", "quit"])
+def test_what_was_summed_up_to_a_crash_is_there(check: Checked, program: Path, end: str) -> None:
+    found = check(program, "50", end, OMP_NUM_THREADS="2")
+    assert found.status == (0 if end == "quit" else 134)
+    assert found.placed() == found.told()
+    (note,) = found.found["notes"]
+    assert note == "1 process did not come to an end: sums up to the last MPI call or region"
+    assert found.found["runtime"] > 0
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("end", ["crash", "open", "quit"])
+def test_a_run_without_an_end_of_mpi_is_summed_up_to_there(
+    end: str, mpi: Mpi, check: Checked, placed: Callable[..., Path], openmp_flag: str
+) -> None:
+    words = (mpi.mpirun, "-n", "2", "--bind-to", "core", placed("-DWITH_MPI", openmp_flag), "30")
+    found = check(*words, end, OMP_NUM_THREADS="1")
+    assert found.found["processes"] == 2
+    assert found.found["calls"]["collective"]["calls"] == pytest.approx(60, abs=2)
+    assert found.ids() == set()
+
+
+def test_a_program_of_which_nothing_is_seen_is_told(check: Checked) -> None:
+    found = check("/bin/true")
+    assert found.status == 1
+    assert found.err.count("\n") == 2
+    assert "true: nothing was recorded: no process called MPI_Init" in found.err
+
+
+@pytest.mark.parametrize("flags", [["-static"], ["-static", "OPENMP"]])
+def test_a_static_program_is_told(
+    flags: list[str], check: Checked, placed: Callable[..., Path], openmp_flag: str
+) -> None:
+    own = [openmp_flag if flag == "OPENMP" else flag for flag in flags]
+    found = check(placed(*own, mpicc=["cc"]))
+    assert found.status == 1
+    assert "it is statically linked" in found.err
+
+
+def test_nothing_is_left_behind(check: Checked, program: Path, tmp_path: Path) -> None:
+    check(program, "2", OMP_NUM_THREADS="2")
+    assert [path.name for path in tmp_path.iterdir()] == ["check.json"]
+
+
+@pytest.mark.parametrize(("condition", "status"), [("runtime > 0", 3), ("runtime < 0", 0)])
+def test_a_condition_sets_the_status(
+    condition: str, status: int, check: Checked, program: Path
+) -> None:
+    assert check(program, options=["--fail-if", condition], OMP_NUM_THREADS="2").status == status
+
+
+def test_lines_for_a_job_are_a_script_that_checks(
+    check: Checked, program: Path, tmp_path: Path, mpi: Mpi
+) -> None:
+    own = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    (tmp_path / "mpiexec.hydra").write_text(
+        '#!/bin/sh\nwhile [ "$1" != "${1#-}" ]; do\n'
+        '  [ "$1" = -genv ] && export "$2=$3" && shift 2\n  shift\ndone\nexec "$@"\n'
+    )
+    (tmp_path / "mpiexec.hydra").chmod(0o755)
+    own["MPICC"] = " ".join(mpi.mpicc)
+    words = ["./mpiexec.hydra", "--one", str(program), "5"]
+    printed = check(*words, options=["-o", "-", "--script", "pbs"], **own)
+    assert printed.status in (0, 2)
+    done = subprocess.run(
+        [sys.executable, "-m", "popmodel", "check", "--script", "pbs", "--", *words],
+        cwd=tmp_path, env={**os.environ, **own}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    ran = subprocess.run(
+        ["bash", "-ec", done.stdout],
+        cwd=tmp_path,
+        env={**os.environ, **own, "PBS_JOBID": "17.server", "OMP_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=GENEROUS,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "check-17.server").is_dir()
+    assert "1 process x 2 threads" in ran.stdout
+
+
+SLEEPS = """
+#include <mpi.h>
+#include <omp.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    int rank, level;
+    MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int step = 0; step < 3; step++) {
+        usleep(60000);
+#pragma omp parallel
+        usleep((rank + 1) * (omp_get_thread_num() + 1) * 80000);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Finalize();
+}
+"""
+"""Of each step rank 0 takes 60 + 160 ms and rank 1 takes 60 + 320 ms, of which threads with the
+number 0 sleep for half of the region."""
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("from_trace", [False, True])
+def test_efficiencies_are_those_by_hand(
+    from_trace: bool,
+    mpi: Mpi,
+    check: Checked,
+    traced: Traced,
+    openmp_flag: str,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "sleeps.c").write_text(SLEEPS)
+    program = tmp_path / "sleeps"
+    subprocess.run([*mpi.mpicc, openmp_flag, "-o", program, program.with_suffix(".c")], check=True)
+    words = [mpi.mpirun, "-n", "2", "--bind-to", "none", program]
+    if from_trace:
+        done = traced(*words, options=("-o", "run.prv.gz"), OMP_NUM_THREADS="2")
+        assert done.returncode == 0, done.stderr
+        trace = package.metrics(tmp_path / "run.prv.gz")
+        found: Any = {name: trace[f"hybrid-additive.{name}"] for name in BY_HAND}
+    else:
+        found = check(*words, OMP_NUM_THREADS="2").found["metrics"]["hybrid-additive"]
+    assert {name: found[name] for name in BY_HAND} == pytest.approx(BY_HAND, abs=0.04)
+
+
+STEP = 380
+BY_HAND = {
+    "parallel_efficiency": (2 * 60 + 80 + 160 + 160 + 320) / (4 * STEP),
+    "process_load_balance": 1 - (STEP - (STEP + 220) / 2) / STEP,
+    "process_communication_efficiency": 1.0,
+    "openmp_region_efficiency": 1 - (240 - (80 + 160 + 160 + 320) / 4) / STEP,
+    "serial_region_efficiency": 1 - 30 / STEP,
+}
+
+
+@pytest.mark.long
+def test_proof_says_first_how_many_runs_it_takes_and_then_compares(
+    check: Checked, placed: Callable[..., Path], openmp_flag: str
+) -> None:
+    found = check(
+        "taskset", "-c", "0", placed(openmp_flag), "200",
+        options=["--prove"], OMP_NUM_THREADS="2",
+    )  # fmt: skip
+    first = found.err.splitlines()[0]
+    assert first.startswith("popmodel: proving by 10 more runs, about ")
+    proved = found.found["proved"]
+    assert len(proved["given"]) == len(proved["better"]) == 5
+    assert proved["speedup"]["low"] <= proved["speedup"]["value"] <= proved["speedup"]["high"]
+    assert found.out.count("placed") == 2  # that of the first run only
+
+
+def test_a_speed_up_is_the_mean_of_pairs_with_the_interval_of_students_t() -> None:
+    speedup = _compared({"given": [2.0, 2.2, 1.8], "better": [1.0, 1.1, 0.9]})["speedup"]
+    assert speedup == pytest.approx({"value": 2.0, "low": 2.0, "high": 2.0})
+    speedup = _compared({"given": [2.0, 2.0, 2.0], "better": [1.0, 1.25, 0.8]})["speedup"]
+    # logarithms of 2, 1.6, 2.5: mean .6931, deviation .2231; t(2, .95) = 2.920
+    assert speedup["value"] == pytest.approx(2.0)
+    assert speedup["high"] / speedup["value"] == pytest.approx(1.4567, abs=2e-3)
