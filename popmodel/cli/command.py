@@ -118,7 +118,8 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     """A function as typer takes it: every parameter a text, help from the docstring.
 
     `settings` are what the verb's module says: FORMATS (names of formats), CONDITIONS (whether
-    ``--fail-if`` applies), from_output (from ``-o`` and ``--format`` to values of parameters).
+    ``--fail-if`` applies), from_output (from ``-o``, ``--format`` and the texts of parameters to
+    values of parameters).
     """
     own = declared(function)
     defaults = {
@@ -135,7 +136,8 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
         from popmodel.cli.progress import shown
 
         common = {name: given.pop(name) for name in extra}
-        named = settings.get("from_output", _nothing)(common.get("output"), common.get("format"))
+        wanted = (common.get("output"), common.get("format"))
+        named = settings.get("from_output", _nothing)(*wanted, given)
         force = bool(common.get("force"))
         goal = target(
             ctx.obj,
@@ -173,7 +175,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     return command
 
 
-def _nothing(*_: str | None) -> dict[str, Any]:
+def _nothing(*_: Any) -> dict[str, Any]:
     return {}
 
 

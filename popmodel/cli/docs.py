@@ -12,6 +12,7 @@ from popmodel.base.plain import document
 from popmodel.base.values import dataclass
 from popmodel.cli.command import argument
 from popmodel.cli.completion import PACKAGE, family_names, metric_ids, read_toml
+from popmodel.reports import formats
 from popmodel.reports.result import Result
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ EXAMPLES = (
     "popmodel docs memory.bsat",
     "popmodel docs expected loss",
 )
+FORMATS = (*formats.NAMES, formats.HTML.name)
 SCHEMA = "popmodel/docs/1"
 ELSEWHERE = {"grammar": PACKAGE / "model" / "signature" / "bundled" / "README.md"}
 """Pages that lie beside what they describe, by name."""

@@ -102,6 +102,29 @@ def profile_of(machine: ProfileLike | None) -> Profile:
     return profile.load(_path("machine", machine, "a path, a name or a loaded profile"))
 
 
+def refuse_profile(given: Any) -> None:
+    """Refuse a machine profile among what a prediction is made from."""
+    from popmodel.base.documents import parse_json, read_text
+    from popmodel.base.errors import PopmodelError
+    from popmodel.machines.profile import presets
+
+    if not isinstance(given, str | os.PathLike):
+        return
+    path = os.fspath(given)
+    is_profile = path in presets()
+    if not is_profile and path.lower().endswith(".json"):
+        try:
+            content = parse_json(read_text(path), path)
+        except PopmodelError:  # who reads it says so
+            return
+        schema = content.get("schema") if isinstance(content, dict) else None
+        is_profile = schema == "popmodel/machine/1"
+    if is_profile:
+        raise UsageError(
+            f"{path}: is a machine profile, not a program or a run", f"try --machine {path}"
+        )
+
+
 def allocation_of(nodes: int | None, cores_per_node: int | None, bind: str = "close") -> Allocation:
     """The nodes and cores that may be used, and how threads are bound to them."""
     from popmodel.model.run.process_placement import BINDS, Allocation

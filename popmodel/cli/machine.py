@@ -16,6 +16,7 @@ from popmodel.cli.command import argument, flag, option
 from popmodel.cli.completion import machine_presets
 from popmodel.cli.options import one_of, whole_number
 from popmodel.cli.streams import remark, suggest, warn_of_packaged, write_out
+from popmodel.reports import formats
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ EXAMPLES = (
     "popmodel machine compare before.json after.json",
     "popmodel machine check machine.json",
 )
+FORMATS = (*formats.NAMES, formats.HTML.name)
 CONDITIONS = True
 DEFAULT_FILE = "machine.json"
 RENAMED = {"--quick": "the default: leave it out"}

@@ -150,6 +150,11 @@ def target(
     """What ``-o``, ``--format`` and ``--force`` ask for together."""
     known = formats.FORMATS
     format = None
+    if format_name == formats.HTML.name and formats.HTML.name not in names:
+        problem = (
+            "--format html: there is no page of what is written here, a few lines about a file"
+        )
+        raise UsageError(problem, f"choose one of {', '.join(names)}")
     if format_name is not None:
         format = known[choice("--format", format_name, names)]
     if output is None or output == "-":

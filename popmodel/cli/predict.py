@@ -74,6 +74,16 @@ _OF_SPLITS = ("what_if", "max_memory")
 _OF_RUNS = ("window", "region", "from_start", "foa")
 
 
+def from_output(output: str | None, format: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Refuse a picture of a single run, of which there is none, before anything is computed."""
+    is_picture = format == "svg" or str(output).lower().endswith(".svg")
+    if is_picture and given["cores"] is None and given["efficiency"] is None:
+        raise UsageError(
+            "a single run has no picture", "say --cores for a picture of splits, or -o x.html"
+        )
+    return {}
+
+
 @dataclass(frozen=True)
 class Prediction(Result):
     """A predicted run, all splits of some cores, or a formula, as returned by `predict`.
@@ -434,10 +444,12 @@ def predict(
     given = {
         name: value for name, value in locals().items() if value is not None and value is not False
     }
-    from popmodel.cli.inputs import several, signature_of
+    from popmodel.cli.inputs import refuse_profile, several, signature_of
 
     _check_size(given)
-    signatures, runs = _kinds(several(inputs))
+    for one in several(inputs):
+        refuse_profile(one)
+    signatures, runs = signatures_and_runs(several(inputs))
     if runs and not signatures:
         _refuse(given, (*_OF_SIGNATURES, *_OF_SPLITS), "needs a signature", "leave it out")
         return _project(runs, given)
@@ -478,7 +490,7 @@ def _refuse(given: Mapping[str, Any], names: Iterable[str], why: str, hint: str)
             raise UsageError(f"{shown}: {why}", hint)
 
 
-def _kinds(inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def signatures_and_runs(inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Signatures, and measured runs."""
     from popmodel.model.signature.application import Signature
     from popmodel.model.signatures import bundled

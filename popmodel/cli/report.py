@@ -39,7 +39,7 @@ _PROFILE = "popmodel/machine/1"
 _NAMED = 3  # inputs whose names a title has
 
 
-def from_output(output: str | None, format: str | None) -> dict[str, Any]:
+def from_output(output: str | None, format: str | None, _: Mapping[str, Any]) -> dict[str, Any]:
     """What the name of the file says: an SVG file is a timeline alone."""
     is_picture = format == "svg" or str(output).lower().endswith(".svg")
     if output in (None, "-") and (format is None or is_picture):

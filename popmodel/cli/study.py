@@ -14,6 +14,7 @@ from popmodel.base.values import cut, dataclass
 from popmodel.cli.app import Verb
 from popmodel.cli.command import argument, flag, option
 from popmodel.cli.options import CORES, number_of, one_of, settings, whole_number
+from popmodel.reports import formats
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ EXAMPLES = (
     "popmodel study --cores 64 --set N=64,128 -- mpirun -n {P} ./app {N}",
     "popmodel study --cores 256 --script slurm --max-cores 16 -- ./app",
 )
+FORMATS = (*formats.NAMES, formats.HTML.name)
 CONDITIONS = True
 REPORT = "report.html"
 SUFFIX = ".study"

@@ -42,6 +42,7 @@ EXAMPLES = (
     "popmodel validate app.toml large.prv.gz --trained-on small.csv",
     "popmodel validate app.toml run_4x2.prv.gz run_8x1.prv.gz",
     "popmodel validate prediction.json run.prv.gz",
+    "popmodel validate run_4.prv.gz run_8.prv.gz",
 )
 FORMATS = DRAWN
 CONDITIONS = True
@@ -121,12 +122,12 @@ _NOT_COMPARED = "no run has it measured and predicted; tables have runtimes only
 
 def validate(
     prediction: Annotated[
-        SignatureLike | Prediction,
+        SignatureLike | TraceLike | Prediction,
         argument(
             "INPUT",
-            "What was predicted (.json), or what to predict from: a signature (.toml) or the name "
-            "of one that comes with popmodel.",
-            complete=(bundled_signatures, ".toml", ".json"),
+            "What was predicted (.json), or what to predict from: a signature (.toml), the name of "
+            "one that comes with popmodel, a trace, or a table of runs.",
+            complete=(bundled_signatures, ".toml", *TRACES, *TABLES),
         ),
     ],
     measured: Annotated[
@@ -186,8 +187,9 @@ def validate(
 
     Parameters
     ----------
-    prediction : path, str, Prediction or Signature
-        A prediction returned by `predict` or saved as ``.json``, or an application to predict now.
+    prediction : path, str, Prediction, Signature or Trace
+        A prediction returned by `predict` or saved as ``.json``, or what to predict from now: an
+        application, a trace or a table of runs.
     measured : path or Trace, or several of them
         Traces, or tables of runs (``popmodel docs runs``); columns named like a parameter of the
         application set it for each run whose cell is not empty. Parameters of the run of a trace
@@ -244,9 +246,16 @@ def validate(
     shown = choices(family, tuple(load_families()))
     asked = TracePart.of(window, region, from_start, foa)
     changes = numbers("settings", settings)
-    about = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node, bind))
-    found = read_runs(given, about.parameters, settled=changes, asked=asked)
-    fitted = _fitted(several(trained_on), about, asked, changes)
+    allocation = allocation_of(nodes, cores_per_node, bind)
+    known = several(trained_on)
+    if _is_of_runs(prediction):
+        about = _carried(prediction, machine, changes, allocation, asked)
+        known = [prediction, *known]
+    else:
+        about = _subject(prediction, machine, changes, allocation)
+    parameters = None if about.measured else about.parameters
+    found = read_runs(given, parameters, settled=changes, asked=asked)
+    fitted = _fitted(known, parameters, asked, changes)
     _refuse_conflicts(found.runs, changes)
     validated = validate_runs(
         about,
@@ -273,29 +282,75 @@ def _unnamed(about: Subject, fitted: MeasuredRuns) -> tuple[str, ...]:
     )
 
 
-def _fitted(
-    given: Sequence[Any],
-    about: Subject,
+def _is_of_runs(source: Any) -> bool:
+    """Whether runs are given to predict from: a trace or a table of them."""
+    from popmodel.base.documents import parse_json, read_text
+    from popmodel.base.errors import PopmodelError
+    from popmodel.cli.inputs import refuse_profile
+    from popmodel.cli.predict import Prediction, signatures_and_runs
+
+    if isinstance(source, Prediction):
+        return False
+    refuse_profile(source)
+    if _is_saved(source):  # of a table of runs, or of metrics, too
+        try:
+            content = parse_json(read_text(source), source)
+        except PopmodelError:  # who reads it says so
+            return False
+        schema = content.get("schema") if isinstance(content, dict) else None
+        return schema in ("popmodel/runs/1", "popmodel/metrics/1")
+    return bool(signatures_and_runs([source])[1])
+
+
+def _carried(
+    source: Any,
+    machine: ProfileLike | None,
+    changes: Mapping[str, float],
+    allocation: Allocation,
     asked: TracePart,
-    settled: Collection[str],
-) -> MeasuredRuns:
-    """The runs of a fit, of traces the same part; none where none are named."""
+) -> Subject:
+    """Measured runs as what to predict from: they are carried to the size of each other run."""
+    from popmodel.cli.measured_runs import read_runs
+    from popmodel.model.run.process_placement import WHOLE
+    from popmodel.validation.predictions import of_measured
+
+    if machine is not None or changes or allocation != WHOLE:
+        raise UsageError(
+            "machine, parameters, nodes, cores and binding need a signature",
+            "leave them out, or make one of the runs: popmodel signature from",
+        )
+    own = read_runs([source], None, asked=_part([source], asked))
+    return of_measured(own.runs, own.warnings, own.files)
+
+
+def _part(given: Sequence[Any], asked: TracePart) -> TracePart:
+    """The part that is asked for, where it can be taken: not of tables alone."""
     from popmodel.cli.inputs import path_of
-    from popmodel.cli.measured_runs import MeasuredRuns, read_runs
     from popmodel.runs.files import is_table
     from popmodel.runs.table import split
     from popmodel.traces import Trace
     from popmodel.traces.selection import PROGRAM
 
+    tables = all(not isinstance(one, Trace) and is_table(split(path_of(one))[0]) for one in given)
+    return PROGRAM if tables else asked
+
+
+def _fitted(
+    given: Sequence[Any],
+    parameters: Mapping[str, float] | None,
+    asked: TracePart,
+    settled: Collection[str],
+) -> MeasuredRuns:
+    """The runs of a fit, of traces the same part; none where none are named."""
+    from popmodel.cli.measured_runs import MeasuredRuns, read_runs
+
     if not given:
         return MeasuredRuns((), (), (), ())
-    tables = all(not isinstance(one, Trace) and is_table(split(path_of(one))[0]) for one in given)
-    part = PROGRAM if tables else asked
-    return read_runs(given, about.parameters, settled=settled, asked=part)
+    return read_runs(given, parameters, settled=settled, asked=_part(given, asked))
 
 
 def _subject(
-    source: SignatureLike | Prediction,
+    source: Any,
     machine: ProfileLike | None,
     changes: Mapping[str, float],
     allocation: Allocation,
@@ -328,7 +383,7 @@ def _subject(
     return predictions.of_document(predictions.read_prediction(path), (path,))
 
 
-def _is_saved(source: SignatureLike | Prediction) -> bool:
+def _is_saved(source: Any) -> bool:
     """Whether a prediction is read from a file."""
     return isinstance(source, str | os.PathLike) and str(source).lower().endswith(".json")
 

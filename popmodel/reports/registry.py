@@ -52,6 +52,18 @@ def _predicted(document: Document) -> Views:
     return _of_families(module)(document)
 
 
+def _documentation(document: Document) -> Views:
+    views: Views = _attribute(f"explanations.{'MANUAL' if 'page' in document else 'VIEWS'}")
+    return views
+
+
+def _profile(document: Document) -> Views:
+    from popmodel.machines.profile import from_document
+    from popmodel.reports.machine_tables import views
+
+    return views(from_document({**document, "provenance": {}}))
+
+
 def _splits(document: Document) -> Views:
     views: Views = _attribute(
         "projection_tables.SPLITS"
@@ -68,9 +80,10 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "host-check": "profile_tables.HOST",
     "machine-check": "profile_tables.CHECKED",
     "machine-compare": "profile_tables.COMPARED",
-    "docs": "explanations.VIEWS",
+    "docs": _documentation,
     "formula": "formula.VIEWS",
     "inspect": "run_tables.VIEWS",
+    "machine": _profile,
     "metrics": _metrics,
     "predict": _predicted,
     "splits": _splits,

@@ -25,6 +25,7 @@ from popmodel.model.run.process_placement import Allocation, place
 from popmodel.model.signature.application import Signature
 from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate
 from popmodel.prediction.prediction import INSIDE, SCHEMA, PredictedRun, predict, study_of
+from popmodel.prediction.projected_runs import AUTO, RunComparison, ask_run
 from popmodel.prediction.split_choice import SplitChoice, choose, evaluate, judge
 from popmodel.runs.measurement import (
     MeasuredRow,
@@ -216,7 +217,7 @@ class Subject:
     # Parameters of the application, where a run does not say otherwise.
     parameters: Mapping[str, float]
     defaults: Mapping[str, float]  # Those of them that nobody set
-    source: Predicted | _Application = field(repr=False)
+    source: Predicted | _Application | RunComparison = field(repr=False)
     # Nodes of the machine and cores of each that may be used; None of a saved prediction.
     available: tuple[int, int] | None = None
     calibration: Calibration | None = None  # What measured runs have taught of the application
@@ -224,18 +225,25 @@ class Subject:
     # MPI calls of the program that the signature does not contain, with their share of the time.
     not_modelled: str = ""
 
+    @property
+    def measured(self) -> bool:
+        """Whether it is predicted from measured runs alone."""
+        return isinstance(self.source, RunComparison)
+
     def predict(self, runs: Sequence[MeasuredRow]) -> list[Predicted]:
         """Return predictions for runs: a saved one, whatever they are."""
         if isinstance(self.source, Predicted):
             return [self.source]
-        different = {run.configuration: run for run in runs}
-        return [_predicted(self.source, run) for run in different.values()]
+        different = {run.configuration: run for run in runs}.values()
+        if isinstance(self.source, RunComparison):
+            return [_carried(self.source, run) for run in different]
+        return [_predicted(self.source, run) for run in different]
 
     def choose(
         self, parameters: Mapping[str, float], splits: Sequence[tuple[int, int]]
     ) -> SplitChoice | None:
         """Return which of some splits is recommended; None where that cannot be told."""
-        if isinstance(self.source, Predicted):
+        if not isinstance(self.source, _Application):
             return None
         signature, profile, changes, allocation = self.source
         settings = {**changes, **parameters}
@@ -251,6 +259,8 @@ class Subject:
         if isinstance(self.source, Predicted):
             split = self.source.processes, self.source.threads
             return self.source.nodes if (processes, threads) == split else None
+        if isinstance(self.source, RunComparison):
+            return None
         try:
             topology = self.source.profile.topology
             return place(processes, threads, topology, self.source.allocation).nodes
@@ -279,6 +289,28 @@ def _predicted(application: _Application, run: MeasuredRow) -> Predicted:
 
 def _noise(calibration: Calibration | None) -> float:
     return 0.0 if calibration is None else calibration.noise
+
+
+def _carried(compared: RunComparison, run: MeasuredRow) -> Predicted:
+    """Measured runs carried to the size of another one."""
+    for name, value in run.parameters.items():
+        known = {one.parameters[name] for one in compared.runs if name in one.parameters}
+        if known - {value}:
+            raise UsageError(
+                f"{run.place}: {name} is {value:g}, and the runs to predict from have another one",
+                "predict from a signature of these runs: popmodel signature from",
+            )
+    found = ask_run(compared, run.processes, run.threads, AUTO)
+    return replace(from_document(found.to_dict()), parameters=run.parameters)
+
+
+def of_measured(
+    runs: Sequence[MeasuredRow], warnings: Sequence[str], files: tuple[str, ...]
+) -> Subject:
+    """Compare with measured runs that are carried to the size of each."""
+    names = [run.place for run in runs]
+    compared = RunComparison.of(tuple(runs), tuple(warnings), names)
+    return Subject(_PROJECTED["name"], "that of the runs", False, (), files, {}, {}, compared)
 
 
 def of_prediction(made: PredictedRun) -> Subject:

@@ -286,3 +286,34 @@ def test_a_log_behind_standard_error_is_written_to(trace: str) -> None:
     first, second, *_ = Path("log").read_text().splitlines()
     assert first == "before"
     assert second.startswith("trace,part,group,")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("docs", "tutorial"),
+        ("docs", "load_balance"),
+        ("machine", "show", "examples/profiles/two-core-vm.json"),
+        ("machine", "show", "sandybridge-fdr"),
+        ("machine", "check", "examples/profiles/two-core-vm.json"),
+        ("machine", "compare", "sandybridge-fdr", "examples/profiles/two-core-vm.json"),
+    ],
+)
+def test_results_around_runs_have_a_page(
+    words: tuple[str, ...], popmodel: Call, tmp_path: Path
+) -> None:
+    page = tmp_path / "x.html"
+    assert popmodel(*words, "-o", str(page)) == (0, "", "")
+    assert page.read_text().startswith("<!doctype html>")
+    status, out, err = popmodel("report", str(page), "--format", "json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["documents"][0]["schema"].startswith("popmodel/")
+
+
+@pytest.mark.parametrize("verb", ["convert", "trace"])
+def test_what_writes_a_file_of_its_own_has_no_page(verb: str, popmodel: Call) -> None:
+    words = ("x.prv", "-o", "x.ti") if verb == "convert" else ("--", "true")
+    status, out, err = popmodel(verb, "--format", "html", *words)
+    assert (status, out) == (2, "")
+    assert "--format html: there is no page" in err
+    assert "hint: choose one of table, json, csv, markdown" in err

@@ -256,3 +256,15 @@ def test_the_imbalance_can_be_set(popmodel: Call) -> None:
     assert screen.startswith("stencil3d (bundled)  N=512 steps=100 transient_cv=0.02")
     formula = json.loads(popmodel(*words, "--formula", "runtime", "--imbalance", "persistent=0")[1])
     assert formula["application"]["imbalance"] == {"persistent_cv": 0.0}
+
+
+def test_a_picture_of_one_run_is_refused_before_anything_is_read(
+    popmodel: Call, tmp_path: Path
+) -> None:
+    picture = tmp_path / "x.svg"
+    for words in (("-o", str(picture)), ("--format", "svg")):
+        status, out, err = popmodel("predict", "no_such.toml", "--procs", "4", *words)
+        assert (status, out) == (2, "")
+        assert "a single run has no picture" in err
+        assert "hint: say --cores" in err
+    assert not picture.exists()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import popmodel as package
+from popmodel.base.errors import PopmodelError
 
 from .conftest import FEW_CALLS, LEFT_OUT, NOT_MODELLED
 
@@ -381,3 +382,54 @@ def test_runs_that_do_not_serve_are_refused_in_a_line(
     status, out, err = popmodel("validate", "stencil3d", str(path))
     assert (status, words in err) == (1 if words else 0, True)
     assert bool(out) is not bool(words)
+
+
+# -- from measured runs
+
+
+def test_runs_are_carried_to_the_sizes_of_others_as_predict_does(tmp_path: Path) -> None:
+    fit, tests = tmp_path / "fit.csv", tmp_path / "tests.csv"
+    fit.write_text(f"{HEAD}{FIT}")
+    tests.write_text(f"{HEAD}8,1,2.9\n16,1,1.7\n")
+    found = document(str(tests), application=str(fit))
+    for split in found["splits"]:
+        carried = package.predict(str(fit), procs=split["processes"], threads=split["threads"])
+        assert split["runtime"]["predicted"] == carried["runtime"]
+        assert split["region"] != "fit"
+    assert found["application"] == "projection of measured runs"
+    assert found["training"]["runs"] == 3
+
+
+def test_a_trace_is_what_to_predict_from() -> None:
+    found = document(TRACE, application=TRACE)
+    (split,) = found["splits"]  # the run that it is carried from: no test
+    assert abs(split["runtime"]["error"]) < 0.01
+    assert found["summary"]["runtime"]["rows"] == 0
+
+
+def test_what_needs_a_signature_does_not_go_with_runs(popmodel: Call, runs: str) -> None:
+    status, _, err = popmodel("validate", TRACE, runs, *SMALL)
+    assert status == 2
+    assert "need a signature" in err
+    assert "popmodel signature from" in err
+
+
+def test_runs_of_another_problem_are_not_what_runs_tell_of(tmp_path: Path) -> None:
+    paths = []
+    for number in (64, 128):
+        paths.append(tmp_path / f"{number}.csv")
+        paths[-1].write_text(f"N,processes,threads,runtime\n{number},2,2,0.{number}\n")
+    with pytest.raises(PopmodelError, match="N is 128, and the runs to predict from have another"):
+        document(str(paths[1]), application=str(paths[0]))
+
+
+def test_a_profile_is_no_input(popmodel: Call, runs: str) -> None:
+    profile = "examples/profiles/two-core-vm.json"
+    for words in (("validate", profile, runs), ("predict", profile, "--procs", "4")):
+        status, out, err = popmodel(*words)
+        assert (status, out) == (2, "")
+        assert f"{profile}: is a machine profile" in err
+        assert f"hint: try --machine {profile}" in err
+    status, _, err = popmodel("predict", "sandybridge-fdr", "--procs", "4")
+    assert status == 2
+    assert "hint: try --machine sandybridge-fdr" in err

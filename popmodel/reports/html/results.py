@@ -22,6 +22,8 @@ TITLES: Mapping[str, tuple[str, str]] = {
     "splits": ("splits", "Splits into processes and threads"),
     "signature": ("signature", "Signature"),
     "validate": ("validate", "Predicted and measured"),
+    "machine": ("machine", "Machine profile"),
+    "docs": ("docs", "Documentation"),
     "": ("others", "Further results"),
 }
 """Kinds of documents, in the order on the page: id and title of the section; last of all others."""
