@@ -304,7 +304,7 @@ def _drawn(found: Converted, trace: Trace, arguments: Sequence[str]) -> Converte
     origin = provenance.collect(arguments, filter(os.path.isfile, found.files))
     save_text(found.path, draw(run_timeline, shown, plain(origin)))
     notes = (f"no ideal replay: {shown.why_no_ideal}",) if shown.why_no_ideal else ()
-    return replace(found, counts={**found.counts, "lanes": len(shown.rows)}, notes=notes)
+    return replace(found, counts={**found.counts, "lanes": len(shown.labels)}, notes=notes)
 
 
 def _runs(

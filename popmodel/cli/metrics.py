@@ -727,6 +727,7 @@ def _run(
         "runtime": float(observables.runtime),
         "ideal_runtime": ideal,
         "observables": {**observables.to_dict(), "ideal_runtime": ideal},
+        **({"devices": observables.devices.to_list()} if observables.devices else {}),
         "metrics": {name: evaluation.values for name, evaluation in families.items()},
         "absent": {name: evaluation.absent for name, evaluation in families.items()},
         "lowest": {name: found for name, found in lowest.items() if found is not None},

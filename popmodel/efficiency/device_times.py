@@ -65,14 +65,18 @@ class DeviceTimes:
             "host_outside_mpi_mean": float(threads @ self.outside_mpi) / float(threads.sum()),
         }
 
-    def to_dict(self) -> dict[str, Any]:
-        """Devices, and what threads lose to them, for JSON."""
+    def of_threads(self) -> dict[str, list[float]]:
+        """What threads lose to devices, for JSON."""
+        return {"in_device_calls": self.in_calls.tolist(), "device_waits": self.waits.tolist()}
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """What each device does, for JSON."""
         columns = ("streams", "activities", "kernels", "transfers", "gap_time", "gaps")
-        threads = ("in_calls", "waits", "outside_mpi")
-        return {
-            "names": list(self.names),
-            **{name: getattr(self, name).tolist() for name in (*columns, *threads)},
-        }
+        values = zip(*(getattr(self, name).tolist() for name in columns), strict=True)
+        return [
+            {"name": name, **dict(zip(columns, row, strict=True))}
+            for name, row in zip(self.names, values, strict=True)
+        ]
 
 
 def measure_devices(trace: Trace, regions: ParallelRegions) -> DeviceTimes | None:
@@ -147,17 +151,16 @@ def launch_gaps(loss: RemarkLoss) -> Remark:
     busiest = int(active.argmax())
     gaps, between = int(devices.gaps[busiest]), float(devices.gap_time[busiest])
     idle = max(runtime - float(active[busiest]), 0.0)
-    where = "all of it before its first kernel or copy and after its last"
+    where = "before its first kernel or copy and after its last"
     if gaps:
         where = (
-            f"{format_time(between, digits=3)} of it in {plural(gaps, 'gap')} between kernels and "
-            f"copies ({format_time(between / gaps, digits=3)} each)"
+            f"{format_time(between, digits=3)} of it in {plural(gaps, 'gap')} "
+            f"({format_time(between / gaps, digits=3)} each)"
         )
     return Remark(
-        f"Even {devices.names[busiest]}, the busiest device, stands idle for "
+        f"Even {devices.names[busiest]}, the busiest device, idles "
         f"{format_time(idle, digits=3)}, {where}.",
-        "Launch ahead of need and without synchronising calls in between; join short kernels or "
-        "put them into a graph; let the host prepare the next work meanwhile.",
+        "Launch ahead, without synchronising calls between; join short kernels (graphs).",
     )
 
 
@@ -171,9 +174,8 @@ def device_copies(loss: RemarkLoss) -> Remark:
     )
     return Remark(
         f"{devices.names[most]} copies or communicates for {format_time(time, digits=3)} "
-        f"({percent(time / active)} of its active time) while it runs no kernel.",
-        "Overlap these copies with kernels (pinned memory, asynchronous copies in a stream of "
-        "their own), or keep the data on the device.",
+        f"({percent(time / active)} of its active time) without a kernel.",
+        "Overlap them: pinned memory, asynchronous copies.",
     )
 
 

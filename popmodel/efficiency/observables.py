@@ -200,7 +200,7 @@ class Observables:
             "has_openmp": self.has_openmp,
             "regions": [vars(region) for region in self.regions],
             "absent": dict(self.absent),
-            **({"devices": self.devices.to_dict()} if self.devices else {}),
+            **(self.devices.of_threads() if self.devices else {}),
         }
 
 

@@ -483,7 +483,7 @@ def _other_families(runs: Sequence[Run]) -> Section:
         name
         for name, family in load_families().items()
         if name not in runs[0]["metrics"]
-        and (not family.requires or "devices" in runs[0]["observables"])
+        and (not family.requires or any(run.get("devices") for run in runs))
     ]
     return (NoteBlock(f"other families: {', '.join(others)} (--family)"),) if others else ()
 

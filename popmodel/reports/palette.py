@@ -27,6 +27,9 @@ KIND_COLOURS = {
     "other-mpi": "#7d4a1c",
     "openmp": "#b8a800",
     "idle": "#868c92",
+    "kernel": "#00795a",
+    "transfer": "#7fc97f",
+    "device-call": "#6a51a3",
 }
 """What threads do, `popmodel.timeline.lanes.KINDS`: as on light pages (style.css, timeline.css)."""
 

@@ -112,16 +112,15 @@ def run_timeline(timeline: Timeline) -> Figure:
     if timeline.ideal is not None and timeline.ideal_end is not None:
         time = format_time(timeline.ideal_end / 1e9)
         panels.append((f"Replayed: {describe(timeline.network)}, {time}", timeline.ideal, 0))
-    height = min(0.18 * len(timeline.rows) + 0.8, 4.0)
+    count = len(timeline.labels)
+    height = min(0.18 * count + 0.8, 4.0)
     figure, found = _axes(9, height * len(panels) + 0.9, rows=len(panels))
     drawn: set[int] = set()
     for axes, (title, lanes, begin) in zip(np.atleast_1d(found), panels, strict=True):
         length = (timeline.axis.end - timeline.axis.begin) / 1e9
         drawn |= _lanes(axes, lanes, begin / 1e9, length)
-        step = max(1, len(timeline.rows) // 16)
-        axes.set_yticks(
-            [at + 0.5 for at in range(0, len(timeline.rows), step)], timeline.rows.labels[::step]
-        )
+        step = max(1, count // 16)
+        axes.set_yticks([at + 0.5 for at in range(0, count, step)], timeline.labels[::step])
         axes.set_title(title, loc="left")
         if timeline.marks is not None and lanes is timeline.measured:
             begins = (timeline.marks.at / 1e9).tolist()

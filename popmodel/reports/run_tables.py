@@ -175,10 +175,24 @@ def _call_facts(document: Document) -> Iterator[tuple[str, str]]:
         ],
         "regions": list(info["user_regions"]),
         "counters": [name.partition(" [")[0] for name in info["counters"]],
+        "devices": [
+            f"{one['name']} {100 * one['busy'] / max(info['duration'], _LEAST):.1f} % in kernels"
+            for one in info.get("devices", ())
+        ],
     }
     for name, values in named.items():
         if values:
             yield name, _some(values)
+
+
+_LEAST = 1e-9  # s
+_OF_STREAMS = {
+    "streams": "stream",
+    "kernels": "kernel",
+    "copies": "copy",
+    "collectives": "collective",
+}
+"""What there is of a device, with the word for one."""
 
 
 def _some(names: Sequence[str]) -> str:
@@ -280,6 +294,10 @@ def _info_records(info: Document) -> Iterator[Record]:
         "message_sizes": info["message_sizes"] or {},
         **{group: info[group] for group in ("records", "calls", "regions")},
         "counters": dict.fromkeys(info["counters"], 1),
+        **{
+            f"device {one['name']}": {key: value for key, value in one.items() if key != "name"}
+            for one in info.get("devices", ())
+        },
         "warnings": {entry["text"]: entry["count"] for entry in info["warnings"]},
     }
     for group, values in groups.items():
@@ -321,6 +339,12 @@ def _info_facts(info: Document) -> Iterator[tuple[str, str]]:
     if any(window["left_out"].values()):
         yield "analysed", f"{window['begin']:.4g} s to {window['end']:.4g} s ({window['why']})"
     yield "counters", ", ".join(info["counters"]) or "none"
+    for device in info.get("devices", ()):
+        numbers = (plural(device[kind], one, kind) for kind, one in _OF_STREAMS.items())
+        yield (
+            "device",
+            f"{device['name']}: {', '.join(numbers)}; busy {format_time(device['busy'])}",
+        )
     yield "records", ", ".join(f"{count(held)} {name}" for name, held in info["records"].items())
 
 

@@ -123,6 +123,7 @@ def from_trace(trace: Trace) -> Program:
             *(_note_threads(calls) if whole.timed else ()),
             *_note_without_record(calls, *made["without_record"]),
             *members.notes,
+            *([_WAITS_FOR_DEVICES] if whole.devices.names else []),
             *_note_cut(made["cut"]),
         ),
         unmodelled=_unmodelled(trace, calls, made["call"], pieces),
@@ -154,6 +155,9 @@ def _in_terms_of_the_run(program: Program, whole: Trace, threads: CallThreads) -
         communicators=communicators,
         collectives=replace(program.collectives, communicator=number),
     )
+
+
+_WAITS_FOR_DEVICES = "waits for devices are computing of the host: they last as long as they did"
 
 
 def _note_threads(calls: SequenceCalls) -> list[str]:

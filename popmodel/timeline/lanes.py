@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +38,8 @@ class LaneKind:
     # For programs and for people.
     id: str
     label: str
-    group: str  # ``useful``, ``mpi``, ``openmp``, ``other``, or empty where nothing is recorded
+    # ``useful``, ``mpi``, ``openmp``, ``other``, ``device``, or empty where nothing is recorded.
+    group: str
 
 
 KINDS = (
@@ -50,10 +52,15 @@ KINDS = (
     LaneKind("other-mpi", "other MPI", "mpi"),
     LaneKind("openmp", "OpenMP runtime, or idle in a region", "openmp"),
     LaneKind("idle", "idle outside regions, I/O, other", "other"),
+    # Of runs with devices only.
+    LaneKind("kernel", "kernel on a device", "device"),
+    LaneKind("transfer", "copy on a device, no kernel", "device"),
+    LaneKind("device-call", "in the runtime of a device", "device"),
 )
 """Every kind; its number is its place here. Where several take equally long, the first counts."""
 
 NONE, COMPUTING, PARALLEL, POINT_TO_POINT, WAIT, COLLECTIVE, OTHER_MPI, OPENMP, IDLE = range(9)
+KERNEL, TRANSFER, DEVICE_CALL = range(9, 12)
 MPI = (POINT_TO_POINT, WAIT, COLLECTIVE, OTHER_MPI)
 
 _WAITS = ("MPI_Wait", "MPI_Test", "MPI_Probe", "MPI_Iprobe", "MPI_Mprobe", "MPI_Improbe")
@@ -178,6 +185,19 @@ def rows_of(trace: Trace, most: int) -> LaneRows:
     return LaneRows(np.array([*starts, bounds[-1]], np.int64), tuple(labels_of), shared)
 
 
+def rows_of_devices(trace: Trace, most: int) -> LaneRows:
+    """Arrange the devices of a run in at most so many lanes, below those of its threads."""
+    names = trace.devices.devices
+    together = max(-(-len(names) // most), 1)
+    first = np.append(np.arange(0, len(names), together), len(names))
+    labels = tuple(
+        names[begin] if end - begin == 1 else f"{names[begin]} and {end - begin - 1} more"
+        for begin, end in pairwise(first.tolist())
+    )
+    shared = "" if together == 1 else f"up to {plural(together, 'device')} to a row"
+    return LaneRows(first, labels, shared)
+
+
 def _span(noun: str, first: int, last: int) -> str:
     return f"{noun} {first}" if first == last else f"{noun}s {first}-{last}"
 
@@ -298,7 +318,23 @@ def measured(trace: Trace, doing: Activity, axis: TimeAxis, rows: LaneRows) -> L
     most.add_computing(doing.serial, doing.running)
     most.add_calls(doing.in_calls, kind_of_call(calls)[calls.name])
     most.add(OPENMP, doing.in_runtime)
+    most.add(DEVICE_CALL, doing.in_device)
     return most.lanes()
+
+
+def with_devices(trace: Trace, lanes: Lanes, axis: TimeAxis, rows: LaneRows) -> Lanes:
+    """Lanes of threads with those of devices below."""
+    if not len(rows):
+        return lanes
+    devices = trace.devices
+    most = _Most(axis, rows, np.full(len(devices.devices), trace.end))
+    most.add(NONE, Intervals.none(len(devices.devices)))
+    most.add(KERNEL, devices.kernels())
+    most.add(TRANSFER, devices.transfers())
+    below = most.lanes()
+    return Lanes(
+        np.concatenate([lanes.kind, below.kind]), np.concatenate([lanes.spent, below.spent])
+    )
 
 
 def replayed(
@@ -322,6 +358,7 @@ def replayed(
     spans = Intervals(of_masters, clock.shown(shown.begin), clock.shown(shown.end))
     most.add_calls(spans, kind_of_call(calls)[calls.name[shown.call]])
     most.add(OPENMP, clock.spans(doing.in_runtime, process))
+    most.add(DEVICE_CALL, clock.spans(doing.in_device, process))
     return most.lanes()
 
 

@@ -20,6 +20,7 @@ from popmodel.timeline.lanes import (
     Arrows,
     LaneClock,
     LaneRows,
+    Lanes,
     NamedStates,
     Path,
     TimeAxis,
@@ -29,6 +30,7 @@ from popmodel.timeline.lanes import (
     path_on,
     replayed_messages,
     rows_of,
+    rows_of_devices,
 )
 from popmodel.timeline.window_sums import Sums, activity, sums_between
 
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.simulator import Program
     from popmodel.simulator.execution import Moments
-    from popmodel.timeline.lanes import Lanes
     from popmodel.timeline.window_sums import Activity
     from popmodel.traces import Trace
 
@@ -144,9 +145,10 @@ class Timeline:
     end: int
     # Columns of measured and ideal lanes alike; the ideal replay is at 0 where they begin.
     axis: TimeAxis
-    rows: LaneRows  # Lanes
+    rows: LaneRows  # Lanes of threads
+    devices: LaneRows  # Lanes of devices, below those
     measured: Lanes
-    ideal: Lanes | None  # Of the replay
+    ideal: Lanes | None  # Of the replay, in which nothing is known of devices
     ideal_end: int | None  # When the replay ends, ns from 0
     why_no_ideal: str  # Why there is no replay; empty if there is one
     network: Network  # What it was replayed on
@@ -163,6 +165,11 @@ class Timeline:
     pieces: int  # Of how many stretches of the run it is
     application: int | None  # Which of several of the trace it is; None of the only one
     has_regions: bool  # Whether it has parallel regions or threads besides masters
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the lanes are called."""
+        return (*self.rows.labels, *self.devices.labels)
 
     @property
     def columns(self) -> int:
@@ -186,14 +193,18 @@ def timeline(
     clock = None if replayed is None else replayed.clock
     last = 0 if clock is None else round(float(clock.last.max(initial=0.0)))
     rows = rows_of(trace, limits.rows)
-    most = min(limits.columns, limits.cells // len(rows))
+    devices = rows_of_devices(trace, limits.rows)
+    most = min(limits.columns, limits.cells // (len(rows) + len(devices)))
     axis = TimeAxis.over(trace.begin, max(trace.duration, last), most)
     doing = activity(trace)
     ideal, arrows, path = None, None, None
     if replayed is not None:
         ideal = lanes.replayed(trace, doing, replayed.clock, axis, rows)
+        below = ((0, len(devices)), (0, 0))
+        ideal = Lanes(np.pad(ideal.kind, below), np.pad(ideal.spent, below))
         arrows = replayed_messages(trace, replayed.program, replayed.moments, rows, limits.arrows)
         path = path_on(trace, replayed.replayer.path(network), rows, limits.stretches)
+    named = named_regions(trace, axis, rows, limits.regions)
     sums, why_no_sums = _sums(trace, doing, axis, clock, limits)
     return Timeline(
         trace=trace.path,
@@ -201,12 +212,13 @@ def timeline(
         end=trace.end,
         axis=axis,
         rows=rows,
-        measured=lanes.measured(trace, doing, axis, rows),
+        devices=devices,
+        measured=lanes.with_devices(trace, lanes.measured(trace, doing, axis, rows), axis, devices),
         ideal=ideal,
         ideal_end=None if clock is None else last,
         why_no_ideal=why_no_ideal,
         network=network,
-        named=named_regions(trace, axis, rows, limits.regions),
+        named=NamedStates(named.names, np.pad(named.region, ((0, len(devices)), (0, 0)))),
         messages=measured_messages(trace, rows, limits.arrows),
         ideal_messages=arrows,
         path=path,

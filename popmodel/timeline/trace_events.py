@@ -251,6 +251,23 @@ class _Events:
         self.messages = len(arrows)
         yield from _flows(arrows, masters[process], np.arange(trace.locations), 0)
         yield from self._replayed(threads)
+        yield from self._devices()
+
+    def _devices(self) -> Iterator[str]:
+        """What each stream of a device does: a thread of the process that the device is."""
+        devices, first = self._trace.devices, self._trace.locations + self._trace.processes
+        names = [Name(name, "device") for name in ("kernel", "copy", "collective")]
+        activity = devices.activity
+        for number, name in enumerate(devices.devices):
+            streams = np.flatnonzero(devices.device == number).tolist()
+            pid = first + streams[0] + 1
+            yield from _process(pid, name, 2 * self._trace.processes + number)
+            for place, row in enumerate(streams):
+                yield from _thread(pid, first + row + 1, devices.names[row], place)
+                mine = slice(int(activity.offsets[row]), int(activity.offsets[row + 1]))
+                slices = Slices(activity.begin[mine], activity.end[mine], activity.what[mine])
+                self.slices += len(slices.begin)
+                yield from self._slices((pid, first + row + 1), slices, names)
 
     def _replayed(self, threads: ThreadEvents) -> Iterator[str]:
         if self._replay is None:

@@ -42,6 +42,8 @@ class Activity:
     in_calls: Intervals  # In MPI
     # In a parallel region of the process, but neither in user code nor in MPI.
     in_runtime: Intervals
+    # In calls of the runtime of a device, outside of parallel regions and MPI.
+    in_device: Intervals
     # What nothing is known of: tracing disabled, threads not created, before the first state and
     # after the last, but for calls of MPI there.
     unrecorded: Intervals
@@ -56,7 +58,9 @@ def activity(trace: Trace) -> Activity:
     running = Intervals(times.running.offsets, times.running.begin, times.running.end)
     if not len(constructs) and not len(times.regions.in_function):
         none = Intervals.none(trace.locations)
-        return Activity(running, running, none, none, in_calls, none, _unrecorded(trace, in_calls))
+        in_device = alone([trace.devices.calls], [in_calls])
+        unrecorded = _unrecorded(trace, in_calls)
+        return Activity(running, running, none, none, in_calls, none, in_device, unrecorded)
     on_master = Intervals(constructs.offsets, constructs.begin, constructs.end)
     own = _own(trace, on_master, times.regions.in_function)
     regions = _of_teams(trace, on_master)
@@ -67,6 +71,7 @@ def activity(trace: Trace) -> Activity:
         regions,
         in_calls,
         alone([regions], [running, in_calls]),
+        alone([trace.devices.calls], [in_calls, regions]),
         _unrecorded(trace, in_calls),
     )
 

@@ -245,13 +245,15 @@ def caveats(trace: Trace, window: TraceFocus) -> tuple[str, ...]:
 def devices(trace: Trace) -> list[str]:
     """Say which rows of the trace are of devices, and are no threads."""
     found = (trace.whole or trace).devices
-    rows = (*found.names, *found.left_out)
-    if not rows:
-        return []
-    shown = ", ".join(rows[:_NAMED]) + (", ..." if len(rows) > _NAMED else "")
-    number = plural(len(rows), "row is", "rows are")
-    of_devices = plural(len(found.devices), "device")
-    return [f"{number} of {of_devices}, not threads ({shown}): threads are those of the host"]
+    said = []
+    if found.names:
+        named = ", ".join(found.devices[:_NAMED]) + (", ..." if len(found.devices) > _NAMED else "")
+        rows = plural(len(found.names), "row is a stream", "rows are streams")
+        said.append(f"{rows} of {plural(len(found.devices), 'device')} ({named}), not threads")
+    if found.left_out:
+        rows = plural(len(found.left_out), "row", "rows")
+        said.append(f"left out: {rows} of sampled counters ({found.left_out[0]})")
+    return [*said, *([found.note] if found.note else [])]
 
 
 def untraced(trace: Trace) -> list[str]:

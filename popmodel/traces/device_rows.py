@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,6 +58,8 @@ class DeviceRows:
     calls: Spans
     call_names: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()  # Rows of devices that are no streams: sampled counters
+    # What has to be known of the threads that use the devices, a clause; empty for nothing.
+    note: str = ""
 
     @classmethod
     def none(cls, locations: int) -> DeviceRows:
@@ -71,6 +73,24 @@ class DeviceRows:
     def cut(self, pieces: TracePieces) -> DeviceRows:
         """What lies in some pieces of the run."""
         return replace(self, activity=self.activity.cut(pieces), calls=self.calls.cut(pieces))
+
+    def contents(self) -> list[dict[str, Any]]:
+        """What each device holds, for JSON; time with a kernel in seconds."""
+        streams = np.bincount(self.device, minlength=len(self.devices))
+        device = self.device[self.activity.location]
+        kinds = ("kernels", "copies", "collectives")
+        count = np.zeros((len(self.devices), len(kinds)), np.int64)
+        np.add.at(count, (device, self.activity.what), 1)
+        busy = (self.kernels().total() / 1e9).tolist()
+        return [
+            {
+                "name": name,
+                "streams": int(streams[number]),
+                **dict(zip(kinds, count[number].tolist(), strict=True)),
+                "busy": busy[number],
+            }
+            for number, name in enumerate(self.devices)
+        ]
 
     def kernels(self) -> Intervals:
         """When each of the D devices runs kernels, whatever stream they are in."""

@@ -69,6 +69,7 @@ def info(trace: Trace, part: TracePart = PROGRAM) -> dict[str, Any]:
         "regions": regions_by_name(trace),
         "user_regions": marked_regions(trace),
         "counters": trace.records.counter_names(),
+        **({"devices": trace.devices.contents()} if trace.devices.names else {}),
         "warnings": as_data((*trace.warnings, *warnings)),
     }
 

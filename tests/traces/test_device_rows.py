@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,8 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trace_files import DATA
+from traces import made_offload
 
+import popmodel
+from popmodel.timeline.lanes import DEVICE_CALL as CALL_LANE
+from popmodel.timeline.lanes import KERNEL as KERNEL_LANE
+from popmodel.timeline.lanes import TRANSFER as TRANSFER_LANE
+from popmodel.timeline.timeline import timeline
 from popmodel.traces import read
+from popmodel.traces.codes import OTHER, RUNNING
 from popmodel.traces.device_rows import (
     COLLECTIVE,
     COPY,
@@ -149,3 +157,67 @@ def test_a_window_cuts_devices_and_calls(tmp_path: Path) -> None:
     assert devices.kernels().total().tolist() == [50]
     assert devices.transfers().total().tolist() == [50]
     assert devices.waits().total().tolist() == [100]
+
+
+def test_threads_of_a_trace_without_states_compute_outside_their_calls(tmp_path: Path) -> None:
+    trace = read(nsys2prv(tmp_path))
+    rows = list(zip(trace.states.begin, trace.states.end, trace.states.state, strict=True))
+    assert rows == [(0, 50, OTHER), (50, 100, RUNNING), (100, 700, OTHER), (700, 1000, RUNNING)]
+    run = popmodel.metrics(trace)
+    assert "the trace has no states" in run.runs[0].caveats[1]
+    values = run.evaluations[0]["gpu-bsc"].values
+    assert values["device_parallel_efficiency"] == pytest.approx(0.2)
+    assert values["device_communication_efficiency"] == pytest.approx(200 / 500)
+    assert values["host_parallel_efficiency"] == pytest.approx(0.35)
+
+
+def test_a_header_of_nsys2prv_without_row_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.prv"
+    path.write_text(
+        "#Paraver (11/08/2026 at 23:07):1000_ns:0:1:2:(1:1,3:1)\n"
+        "2:0:1:1:1:0:63000000:1\n2:0:1:2:3:0:63000006:1\n"
+        "2:0:1:2:3:400:63000006:0\n2:0:1:1:1:500:63000000:0\n"
+    )
+    trace = read(path)
+    assert trace.threads.tolist() == [1, 2]
+    assert trace.devices.names == ("THREAD 1.2.3",)
+    run = popmodel.metrics(trace)
+    assert run["gpu-bsc.device_parallel_efficiency"] == pytest.approx(0.4)
+
+
+def test_every_verb_takes_a_trace_with_devices(tmp_path: Path) -> None:
+    trace = DATA / "offload.2.prv.gz"
+    info = popmodel.inspect(trace).to_dict()["info"]
+    assert [device["kernels"] for device in info["devices"]] == [24, 24]
+    note = "waits for devices are computing of the host: they last as long as they did"
+    assert json.dumps(popmodel.whatif(trace).to_dict()).count(note) == 1
+    for name in ("x.perfetto.json", "x.ti", "x.goal", "runs.csv"):
+        popmodel.convert(trace, tmp_path / name)
+    events = json.loads((tmp_path / "x.perfetto.json").read_text())["traceEvents"]
+    slices = [event for event in events if event.get("cat") == "device"]
+    assert len(slices) == 2 * (24 + 12)
+    assert sum(event["dur"] for event in slices if event["name"] == "kernel") == pytest.approx(
+        1000 * (64.8 + 76.8)
+    )
+
+
+def test_timelines_have_lanes_of_devices() -> None:
+    shown = timeline(read(DATA / "offload.2.prv.gz"))
+    assert shown.labels == ("rank 0", "rank 1", "CUDA-D1-n1", "CUDA-D2-n1")
+    spent = shown.measured.spent / 1e6
+    assert spent[2:, KERNEL_LANE].tolist() == [64.8, 76.8]
+    assert spent[2:, TRANSFER_LANE].tolist() == pytest.approx([9.6, 9.6])
+    run = popmodel.metrics(DATA / "offload.2.prv.gz", from_start=True).runs[0].observables
+    in_calls = run.to_dict()["in_device_calls"]
+    assert (spent[:2, CALL_LANE] / 1e3).tolist() == pytest.approx(in_calls)
+    assert shown.ideal is not None
+    assert not shown.ideal.kind[2:].any()
+    plain = timeline(read(DATA / "comd.4.prv.gz"))
+    assert plain.labels == plain.rows.labels
+
+
+def test_the_sample_trace_is_as_its_script_makes_it(tmp_path: Path) -> None:
+    made_offload.write(tmp_path / "offload.2.prv.gz")
+    for suffix in (".prv.gz", ".pcf", ".row"):
+        made, kept = (folder / f"offload.2{suffix}" for folder in (tmp_path, DATA))
+        assert made.read_bytes() == kept.read_bytes(), suffix

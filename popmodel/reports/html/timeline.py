@@ -76,7 +76,7 @@ def _table(one: Timeline) -> dict[str, Any]:
                 "measured": told[0][row],
                 "ideal": None if one.ideal is None else told[1][row],
             }
-            for row, label in enumerate(one.rows.labels)
+            for row, label in enumerate(one.labels)
         ],
     }
 
@@ -96,9 +96,14 @@ class _TimelineRun:
             "end": one.end,
             "step": one.axis.step,
             "columns": one.axis.columns,
-            "labels": list(one.rows.labels),
-            "threads_per_row": one.rows.shared or None,
-            "kinds": [{"id": k.id, "label": k.label, "group": k.group} for k in KINDS],
+            "labels": list(one.labels),
+            "threads_per_row": "; ".join(filter(None, (one.rows.shared, one.devices.shared)))
+            or None,
+            "kinds": [
+                {"id": k.id, "label": k.label, "group": k.group}
+                for k in KINDS
+                if k.group != "device" or len(one.devices)
+            ],
             "measured": self._pack("measured", one.measured.kind),
             "ideal": None if one.ideal is None else self._pack("ideal", one.ideal.kind),
             "ideal_end": one.ideal_end,

@@ -14,7 +14,7 @@ import numpy as np
 
 from popmodel.base.arrays import among
 from popmodel.base.errors import TraceError
-from popmodel.traces.codes import MOVING, RUNNING
+from popmodel.traces.codes import IDLE, MOVING, OTHER, RUNNING
 from popmodel.traces.device_rows import (
     COLLECTIVE,
     COPY,
@@ -24,7 +24,7 @@ from popmodel.traces.device_rows import (
     is_device_row,
     is_stream,
 )
-from popmodel.traces.intervals import Intervals, Spans
+from popmodel.traces.intervals import Intervals, Spans, alone
 from popmodel.traces.paraver import columns
 from popmodel.traces.paraver.events import select, where_nonzero
 from popmodel.traces.paraver.numbers import (
@@ -36,10 +36,10 @@ from popmodel.traces.paraver.numbers import (
     OPENCL_CALLS,
     TRANSFERS,
 )
-from popmodel.traces.tables import offsets_of, part_of, walk
+from popmodel.traces.tables import States, offsets_of, part_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -134,16 +134,56 @@ def _activity(records: ParaverRecords, streams: Int64) -> Spans:
                 counts = np.append(0, np.cumsum(some))[spans.offsets]
                 spans = Intervals(counts, spans.begin[some], spans.end[some])
             kinds[kind] = spans.at(streams)
-    location = np.concatenate([spans.location for spans in kinds.values()])
-    begin, end_ = (
-        np.concatenate([getattr(spans, name) for spans in kinds.values()])
-        for name in ("begin", "end")
+    location, *columns = _in_order(kinds)
+    row = np.searchsorted(streams, location)
+    return Spans(offsets_of(np.bincount(row, minlength=len(streams))), *columns)
+
+
+def _in_order(kinds: Mapping[int, Intervals]) -> tuple[NDArray[np.int64], ...]:
+    """Location, begin, end and kind of intervals of several kinds, by location and time."""
+    parts = [
+        (spans.location, spans.begin, spans.end, np.full(len(spans), kind, np.int64))
+        for kind, spans in kinds.items()
+    ]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.lexsort((columns[1], columns[0]))
+    return tuple(column[order] for column in columns)
+
+
+NO_STATES = (
+    "the trace has no states: threads with events are taken to compute whenever they are not in a "
+    "call of MPI or of the device's runtime"
+)
+
+
+def with_states(records: ParaverRecords, process_offsets: Int64) -> ParaverRecords:
+    """Give the threads of a trace without states (nsys2prv) those that their calls tell.
+
+    Masters without any event are idle, so that the run lasts as long as its trace.
+    """
+    mpi, offsets = records.calls(), records.events.offsets
+    calls = [records.devices().calls, Intervals.of(mpi.offsets, mpi.entry, mpi.exit)]
+    telling = np.diff(offsets) > 0
+    silent = np.zeros(len(telling), bool)
+    silent[process_offsets[:-1]] = True
+    silent &= ~telling
+    kinds = {
+        RUNNING: alone([_throughout(telling, records.end)], calls),
+        OTHER: alone(calls, []),
+        IDLE: _throughout(silent, records.end),
+    }
+    location, begin, end, what = _in_order(kinds)
+    counts = np.bincount(location, minlength=records.locations)
+    states = States(offsets_of(counts), begin, end, what.astype(np.int32))
+    return records.with_states(states, NO_STATES)
+
+
+def _throughout(chosen: NDArray[np.bool_], end: int) -> Intervals:
+    """One interval over the whole trace for each of some locations."""
+    count = int(chosen.sum())
+    return Intervals(
+        offsets_of(chosen.astype(np.int64)), np.zeros(count, np.int64), np.full(count, end)
     )
-    what = np.repeat(np.array([*kinds], np.int64), [len(spans) for spans in kinds.values()])
-    order = np.lexsort((begin, location))
-    row = np.searchsorted(streams, location[order])
-    offsets = offsets_of(np.bincount(row, minlength=len(streams)))
-    return Spans(offsets, begin[order], end_[order], what[order])
 
 
 def without_devices(

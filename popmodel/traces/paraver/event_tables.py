@@ -246,6 +246,18 @@ class ParaverRecords(Records):
         """Types of events that occur: of most kinds a trace has none."""
         return types_of(self.events)
 
+    def with_states(self, states: States, note: str) -> ParaverRecords:
+        """The records with other states, and a note on how they were found."""
+        devices = None if self._devices is None else replace(self._devices, note=note)
+        return ParaverRecords(
+            states, self._events, self._messages, self.labels, self._end, self._path, devices
+        )
+
+    @property
+    def end(self) -> int:
+        """When the trace ends, ns."""
+        return self._end
+
     def devices(self) -> DeviceRows:
         """Streams of devices; what threads call of the device's runtime ends with the run."""
         if self._devices is None:

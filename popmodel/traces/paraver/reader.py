@@ -18,7 +18,12 @@ from popmodel.kernel import _kernel
 from popmodel.traces.codes import Event
 from popmodel.traces.paraver import columns
 from popmodel.traces.paraver.columns import ColumnFile, Spill, temporary_files
-from popmodel.traces.paraver.device_streams import device_rows, streams_of, without_devices
+from popmodel.traces.paraver.device_streams import (
+    device_rows,
+    streams_of,
+    with_states,
+    without_devices,
+)
 from popmodel.traces.paraver.event_tables import ParaverRecords
 from popmodel.traces.paraver.events import select
 from popmodel.traces.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
@@ -96,6 +101,8 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
         process_offsets, arrays = without_devices(shown, process_offsets, arrays, of_device)
         node_of_location = node_of_location[~of_device]
         records = ParaverRecords(*columns.as_records(arrays), labels, end, shown, devices)
+        if not len(records.states.state):
+            records = with_states(records, process_offsets)
         names = names and tuple(np.array(names, object)[~of_device])
     return Trace(
         path=shown,
