@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -108,6 +109,10 @@ class Prediction(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document of the command (``--format json``) without provenance."""
+        return dict(self._document)
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
         return self.predicted.to_dict()  # type: ignore[union-attr]
 
     @property
@@ -115,7 +120,7 @@ class Prediction(Result):
         """How the document is shown."""
         from popmodel.reports import registry
 
-        document = self.to_dict()
+        document = self._document
         if "metrics" not in document:  # splits, or a formula
             return registry.views_of(document)
         if "projection" in document:

@@ -72,11 +72,13 @@ class Expression:
             if not types <= {float}:
                 given = {name: float(value) for name, value in given.items()}
             try:
-                found = self._of_numbers(given, further)
+                found = self._of_functions(given, further) if further else self._of_numbers(given)
             except (ArithmeticError, ValueError, TypeError):
                 found = None  # what is wrong is told of NumPy's numbers; or a function gave arrays
             if isinstance(found, float | bool) and math.isfinite(found):
                 return found if isinstance(found, bool) else float(found)
+            if further and hasattr(found, "ndim") and _is_finite(found):  # arrays of a function
+                return found.item() if found.ndim == 0 else found
         return self._by_numpy(given, further)
 
     def _by_numpy(self, given: Mapping[str, Any], further: Mapping[str, Callable[..., Any]]) -> Any:
@@ -125,11 +127,22 @@ class Expression:
         return self._of_arrays(values, array_functions(), functions)
 
     @cached_property
-    def _of_numbers(self) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Any]:
+    def _of_numbers(self) -> Callable[[Mapping[str, Any]], Any]:
         from popmodel.base.expressions.compiled import number_functions
 
         compute, functions = self._of_traced, number_functions()
-        return lambda values, further: compute(values, functions, further)
+        return lambda values: compute(values, functions, {})
+
+    def _of_functions(
+        self, values: Mapping[str, Any], further: Mapping[str, Callable[..., Any]]
+    ) -> Any:
+        """Compute with numbers and functions of the caller, which may give arrays."""
+        import numpy as np
+
+        from popmodel.base.expressions.compiled import number_functions
+
+        with np.errstate(all="ignore"):
+            return self._of_traced(values, number_functions(), further)
 
     @cached_property
     def _of_traced(self) -> Compiled:
@@ -216,6 +229,12 @@ def _constant(node: ast.expr) -> float | None:
 
     with np.errstate(all="ignore"):
         return float(of_arrays(node)({}, array_functions(), {}))
+
+
+def _is_finite(found: Any) -> bool:
+    import numpy as np
+
+    return found.dtype == np.float64 and bool(np.isfinite(found).all())
 
 
 def _shown(environment: Mapping[str, Any]) -> str:

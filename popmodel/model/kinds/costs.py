@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value, choose, maximum, numbers, some
@@ -128,11 +129,27 @@ class ItemCosts(ItemTable, among="serial"):
         lost = [one for one in asked.values() if _in_part(one)]
         if not lost:
             return found
-        portions = []
-        for share, within in _between(lost):
-            one = self._traffic.at(replace(point, within=within), of, inside)
-            portions.append((share, replace(found, bytes=one.bytes, written=one.written)))
+        parts = list(_between(lost))
+        moved = self._traffic_of(point, [within for _, within in parts], of, inside)
+        portions = [
+            (share, replace(found, bytes=one.bytes, written=one.written))
+            for (share, _), one in zip(parts, moved, strict=True)
+        ]
         return replace(found, portions=tuple(portions))
+
+    def _traffic_of(
+        self, point: ModelPoint, within: Sequence[Value], of: str, inside: str
+    ) -> list[ItemCosts]:
+        """Bytes and written bytes of the data at some places, see `ModelPoint.within`."""
+        if any(isinstance(one, TracedExpression) for one in within):
+            return [self._traffic.at(replace(point, within=one), of, inside) for one in within]
+        each = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in within))
+        places = np.stack(each).reshape(len(within), -1)
+        every = self._traffic.at(replace(point, within=places), of, inside)
+        return [
+            ItemCosts(bytes=_row(every.bytes, index), written=_row(every.written, index))
+            for index in range(len(within))
+        ]
 
     @cached_property
     def _traffic(self) -> ItemCosts:
@@ -357,6 +374,18 @@ class ItemCosts(ItemTable, among="serial"):
         if measured is not None:
             return ", ".join([f"each takes {words.quantity(measured)}, as measured", *parts])
         return f"each: {', '.join(parts)}" if parts else "loop control only"
+
+
+def _row(table: Mapping[str, Value], index: int) -> dict[str, Value]:
+    """Values at one of several places, which are rows where they differ."""
+
+    def value(every: Value) -> Value:
+        if not isinstance(every, np.ndarray) or every.ndim < 2:
+            return every
+        row: NDArray[np.float64] = every[index]
+        return float(row[0]) if row.size == 1 else row
+
+    return {name: value(every) for name, every in table.items()}
 
 
 def _in_part(lost: Value) -> bool:
