@@ -3,6 +3,8 @@
 // Paraver trace of it has; Python says which event a region is.
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -10,6 +12,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdarg>
 #include <cstdint>
@@ -17,8 +20,10 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -244,9 +249,10 @@ struct Frame {
 
 using Stack = std::vector<Frame>;
 
+// An end of a message: a send or a receive.
 struct Message {
-    int64_t logical, physical, order, tag, size;
-    int32_t communicator, peer;
+    int64_t logical, physical, order, size;
+    int32_t communicator, peer, tag, process, location;
 };
 
 struct Post {
@@ -296,6 +302,8 @@ std::pair<int64_t, int64_t> contribution(int op, int64_t size, int64_t rank, boo
 }
 
 // Reads the locations of an archive one after the other.
+using Lists = std::vector<std::vector<int64_t>>;
+
 class Reader {
   public:
     Reader(const std::string &library, const std::string &anchor) : library_(library) {
@@ -350,30 +358,26 @@ class Reader {
     void describe(In<uint32_t> regions, In<uint8_t> kind, In<uint8_t> traits, In<int32_t> state,
                   In<uint32_t> type, In<int64_t> value, In<int64_t> missed,
                   In<uint32_t> communicators, In<int64_t> number, In<uint8_t> own,
-                  In<int64_t> member_offsets, In<int64_t> member, nb::dict metrics,
+                  const Lists &members, const Lists &far, const Lists &near, nb::dict metrics,
                   In<uint32_t> types, uint64_t resolution, uint64_t offset) {
         check(types.size() == 8, "eight types of events are needed");
         check(resolution > 0, "the clock has no resolution");
-        check_offsets(member_offsets, member.size());
         for (const size_t size : {kind.size(), traits.size(), state.size(), type.size(),
                                   value.size(), missed.size()})
             check(size == regions.size(), DIFFERENT_LENGTHS);
-        for (const size_t size : {number.size(), own.size(), member_offsets.size() - 1})
+        for (const size_t size : {number.size(), own.size(), members.size(), far.size(), near.size()})
             check(size == communicators.size(), DIFFERENT_LENGTHS);
         region_index_.assign(regions);
         for (size_t i = 0; i < regions.size(); i++)
             regions_.push_back({Kind(kind.data()[i]), traits.data()[i], state.data()[i],
                                 type.data()[i], value.data()[i], missed.data()[i]});
         functions_.assign(regions.size(), {});
-        open_.assign(regions.size(), 0);
         comm_index_.assign(communicators);
         for (size_t c = 0; c < communicators.size(); c++) {
-            const int64_t first = member_offsets.data()[c], last = member_offsets.data()[c + 1];
-            comms_.push_back({number.data()[c], own.data()[c] != 0, first, last});
-            for (int64_t i = first; i < last; i++)
-                ranks_[member.data()[i]].push_back({int32_t(c), int32_t(i - first)});
+            comms_.push_back({number.data()[c], own.data()[c] != 0, members[c], far[c], near[c]});
+            for (size_t i = 0; i < members[c].size(); i++)
+                ranks_[members[c][i]].push_back({int32_t(c), int32_t(i)});
         }
-        members_.assign(member.data(), member.data() + member.size());
         rank_.assign(comms_.size(), -1);
         for (const auto &[metric, counters] : metrics) {
             std::vector<Counter> &to = counters_[nb::cast<uint32_t>(metric)];
@@ -389,6 +393,13 @@ class Reader {
         whole_ = 1000000000 / resolution;
         part_ = uint64_t((Wide(1000000000 % resolution) << 64) / resolution);
         make_callbacks();
+    }
+
+    // Room for long columns, which takes memory only where it is used, in large pages.
+    void reserve(size_t rows) {
+        room(begin_, rows), room(end_, rows), room(state_, rows);
+        room(time_, rows), room(type_, rows), room(value_, rows);
+        room(sends_, rows), room(receives_, rows);
     }
 
     // Begin with a location of a process; `first`: the one that the process began with.
@@ -440,31 +451,126 @@ class Reader {
         return false;
     }
 
-    nb::dict take() {
-        nb::dict found;
-        taken_ += int64_t(time_.size());
-        found["states"] = nb::make_tuple(column(begin_), column(end_), column(state_));
-        found["events"] = nb::make_tuple(column(time_), column(type_), column(value_));
-        return found;
+    // Bytes of the columns in memory.
+    size_t held() const { return 20 * (state_.size() + time_.size()); }
+
+    // States and events so far.
+    nb::tuple rows() const {
+        return nb::make_tuple(taken_states_ + int64_t(state_.size()), here());
     }
 
-    nb::dict messages() {
-        nb::dict found;
-        found["sent"] = rows(sends_);
-        found["received"] = rows(receives_);
+    // Append the columns to files, and let go of them.
+    void write(const std::vector<int> &files) {
+        fresh_ = 0;
+        check(files.size() == 6, "six files are needed");
+        taken_states_ += int64_t(state_.size());
+        taken_ += int64_t(time_.size());
+        append(files[0], begin_), append(files[1], end_), append(files[2], state_);
+        append(files[3], time_), append(files[4], type_), append(files[5], value_);
+    }
+
+    // Hand the columns over.
+    nb::tuple columns() {
+        taken_states_ += int64_t(state_.size());
+        taken_ += int64_t(time_.size());
+        return nb::make_tuple(numpy(std::exchange(begin_, {})), numpy(std::exchange(end_, {})),
+                              numpy(std::exchange(state_, {})), numpy(std::exchange(time_, {})),
+                              numpy(std::exchange(type_, {})), numpy(std::exchange(value_, {})));
+    }
+
+    // Rows of events that get other values than those that were written, and the values.
+    nb::tuple patches() {
         std::vector<int64_t> row, value;
-        for (const auto &[where, what] : patches_) {
+        for (const auto &[where, what] : std::exchange(patches_, {})) {
             row.push_back(where);
             value.push_back(what);
         }
-        patches_.clear();
-        found["patches"] = nb::make_tuple(numpy(std::move(row)), numpy(std::move(value)));
-        return found;
+        return nb::make_tuple(numpy(std::move(row)), numpy(std::move(value)));
+    }
+
+    // Messages: of two processes, a communicator and a tag, the k-th sent is the k-th received;
+    // receives count in the order in which they were begun. By sender, in order of physical sends;
+    // and how many ends have no other one.
+    nb::tuple match() {
+        const std::vector<Message> sends = std::exchange(sends_, {});
+        const std::vector<Message> receives = std::exchange(receives_, {});
+        std::map<std::tuple<int64_t, int64_t, int32_t, int32_t>, int32_t> kinds;
+        std::tuple<int64_t, int64_t, int32_t, int32_t> last{-2, -2, -2, -2};
+        int32_t last_kind = -1;
+        const auto sorted = [&](const std::vector<Message> &ends, bool received) {
+            std::vector<int32_t> kind(ends.size());
+            for (size_t i = 0; i < ends.size(); i++) {
+                const Message &m = ends[i];
+                const int64_t other = partner(m.process, m.communicator, m.peer);
+                const std::tuple key{received ? other : m.process, received ? m.process : other,
+                                     m.communicator, m.tag};
+                if (key != last)
+                    last_kind = kinds.try_emplace(last = key, int32_t(kinds.size())).first->second;
+                kind[i] = other < 0 ? -1 : last_kind;
+            }
+            return kind;
+        };
+        const std::vector<int32_t> of_send = sorted(sends, false), of_receive = sorted(receives, true);
+        const auto grouped = [&](const std::vector<Message> &ends, const std::vector<int32_t> &kind,
+                                 std::vector<int64_t> &first) {
+            first.assign(kinds.size() + 1, 0);
+            for (const int32_t k : kind)
+                if (k >= 0)
+                    first[size_t(k) + 1]++;
+            std::partial_sum(first.begin(), first.end(), first.begin());
+            std::vector<int64_t> next(first);
+            std::vector<int32_t> rows(size_t(first.back()));
+            for (size_t i = 0; i < ends.size(); i++)
+                if (kind[i] >= 0)
+                    rows[size_t(next[size_t(kind[i])]++)] = int32_t(i);
+            const auto earlier = [&](int32_t a, int32_t b) {
+                return ends[size_t(a)].order < ends[size_t(b)].order;
+            };
+            for (size_t k = 0; k + 1 < first.size(); k++)
+                if (!std::is_sorted(rows.begin() + first[k], rows.begin() + first[k + 1], earlier))
+                    std::stable_sort(rows.begin() + first[k], rows.begin() + first[k + 1], earlier);
+            return rows;
+        };
+        std::vector<int64_t> first_send, first_receive;
+        const std::vector<int32_t> sent = grouped(sends, of_send, first_send);
+        const std::vector<int32_t> received = grouped(receives, of_receive, first_receive);
+        std::vector<int32_t> receive_of(sends.size(), -1), rows;
+        for (size_t k = 0; k < kinds.size(); k++) {
+            const int64_t count = std::min(first_send[k + 1] - first_send[k],
+                                           first_receive[k + 1] - first_receive[k]);
+            for (int64_t i = 0; i < count; i++)
+                receive_of[size_t(sent[size_t(first_send[k] + i)])] =
+                    received[size_t(first_receive[k] + i)];
+        }
+        for (size_t i = 0; i < sends.size(); i++)
+            if (receive_of[i] >= 0)
+                rows.push_back(int32_t(i));
+        const auto before = [&](int32_t a, int32_t b) {
+            return std::pair(sends[size_t(a)].location, sends[size_t(a)].physical) <
+                   std::pair(sends[size_t(b)].location, sends[size_t(b)].physical);
+        };
+        if (!std::is_sorted(rows.begin(), rows.end(), before))
+            std::stable_sort(rows.begin(), rows.end(), before);
+        const auto column = [&](auto value) {
+            std::vector<decltype(value(sends[0], receives[0]))> values;
+            values.reserve(rows.size());
+            for (const int32_t row : rows)
+                values.push_back(value(sends[size_t(row)], receives[size_t(receive_of[size_t(row)])]));
+            return numpy(std::move(values));
+        };
+        using M = const Message &;
+        return nb::make_tuple(
+            column([](M s, M) { return s.location; }), column([](M, M r) { return r.location; }),
+            column([](M s, M) { return s.logical; }), column([](M s, M) { return s.physical; }),
+            column([](M, M r) { return r.logical; }), column([](M, M r) { return r.physical; }),
+            column([](M s, M) { return s.size; }), column([](M s, M) { return int64_t(s.tag); }),
+            sends.size() + receives.size() - 2 * rows.size());
     }
 
     nb::tuple functions() const {
         std::vector<int64_t> visits, inclusive, exclusive;
-        for (const auto &[count, all, own] : functions_) {
+        for (const auto &[count, all, own, open] : functions_) {
+            static_cast<void>(open);
             visits.push_back(count);
             inclusive.push_back(all);
             exclusive.push_back(own);
@@ -511,11 +617,13 @@ class Reader {
             return;
         }
         const Region &region = regions_[size_t(index)];
-        const Frame below = stack_.empty() ? Frame{-1, base(), -1, -1, false, 0, 0} : stack_.back();
+        const Frame outside{-1, base(), -1, -1, false, 0, 0};
+        const Frame &below = stack_.empty() ? outside : stack_.back();
         Frame frame{index, region.state, below.holds, below.caller, false, t, 0};
         if (region.state == INHERITED) // whoever runs code is no idle thread
             frame.state = below.state == SCHEDULING || below.state == NOT_CREATED ? int32_t(RUNNING)
                                                                                  : below.state;
+        const bool changes = frame.state != below.state || region.kind != FUNCTION || between_;
         switch (region.kind) {
         case MPI:
             if (depth_++ == 0)
@@ -545,14 +653,19 @@ class Reader {
             if (region.type)
                 frame.holds = index;
         }
-        open_[size_t(index)]++;
+        functions_[size_t(index)].open++;
         stack_.push_back(frame);
-        update(t);
+        if (changes)
+            update(t);
     }
 
     void leave(int64_t t, uint32_t number) {
         const int32_t index = region_index_(number);
         size_t depth = stack_.size();
+        if (depth > 1 && stack_.back().region == index && index >= 0 && !between_ &&
+            regions_[size_t(index)].kind == FUNCTION && !(regions_[size_t(index)].traits & USER) &&
+            stack_.back().state == stack_[depth - 2].state)
+            return pop_function(t); // nothing changes but the function
         while (depth > 0 && stack_[depth - 1].region != index)
             depth--;
         if (depth == 0 || index < 0) {
@@ -566,12 +679,10 @@ class Reader {
     }
 
     void send(int64_t t, uint32_t peer, uint32_t communicator, uint32_t tag, uint64_t size) {
-        sends_.push_back({called(t), t, t, int64_t(tag), int64_t(size), comm_index_(communicator),
-                          int32_t(peer)});
+        sends_.push_back(message(t, peer, communicator, tag, size));
     }
     void receive(int64_t t, uint32_t peer, uint32_t communicator, uint32_t tag, uint64_t size) {
-        add_receive({called(t), t, t, int64_t(tag), int64_t(size), comm_index_(communicator),
-                     int32_t(peer)});
+        add_receive(message(t, peer, communicator, tag, size));
     }
     void post(int64_t t, uint64_t request) {
         posts_[request] = {called(t), t, depth_ > 0};
@@ -579,17 +690,16 @@ class Reader {
     }
     void complete(int64_t t, uint32_t peer, uint32_t communicator, uint32_t tag, uint64_t size,
                   uint64_t request) {
-        Message message{called(t), t, t, int64_t(tag), int64_t(size), comm_index_(communicator),
-                        int32_t(peer)};
+        Message end = message(t, peer, communicator, tag, size);
         const auto found = posts_.find(request);
         if (found == posts_.end())
             tallies_[UNPOSTED]++;
         else {
-            message.logical = found->second.logical;
-            message.order = found->second.order;
+            end.logical = found->second.logical;
+            end.order = found->second.order;
             posts_.erase(found);
         }
-        add_receive(message);
+        add_receive(end);
     }
     void completed() { completions_++; }
 
@@ -658,7 +768,7 @@ class Reader {
         between_ = false;
         known_ = true;
         if (outlined_++ == 0) {
-            unnamed_ = rows_();
+            unnamed_ = here();
             emit(t, types_.outlined, int64_t(regions_.size()) + 1);
         }
         update(t);
@@ -760,8 +870,9 @@ class Reader {
     };
     struct Communicator {
         int64_t number;
-        bool own; // each process has one of its own
-        int64_t first, last;
+        bool own;                       // each process has one of its own
+        std::vector<int64_t> members;   // processes
+        std::vector<int64_t> far, near; // what ranks mean; to those not in `near`, its processes
     };
     struct Call {
         int64_t entry = 0, row = -1, arguments = -1;
@@ -780,7 +891,8 @@ class Reader {
         master_ = first;
         stack_.clear();
         suspended_.clear();
-        std::fill(open_.begin(), open_.end(), 0);
+        for (Function &each : functions_)
+            each.open = 0;
         posts_.clear(), posted_.clear(), probed_.clear(), requested_.clear();
         collectives_.clear(), read_.clear();
         task_ = {};
@@ -788,7 +900,8 @@ class Reader {
         depth_ = forks_ = teams_ = outlined_ = 0;
         between_ = known_ = started_ = off_ = false;
         unnamed_ = -1;
-        taken_ = 0;
+        location_++;
+        fresh_ = state_.size();
         now_ = since_ = LATE;
         shown_ = base();
         held_ = -1;
@@ -818,7 +931,7 @@ class Reader {
         return known_ ? SCHEDULING : NOT_CREATED;
     }
 
-    int64_t rows_() const { return taken_ + int64_t(time_.size()); }
+    int64_t here() const { return taken_ + int64_t(time_.size()); } // row of the next event
     void emit(int64_t t, uint32_t type, int64_t value) {
         time_.push_back(t);
         type_.push_back(type);
@@ -835,7 +948,7 @@ class Reader {
         if (state == shown_)
             return;
         if (t > since_ && shown_ != NO_STATE) {
-            if (!state_.empty() && state_.back() == shown_ && end_.back() == since_)
+            if (state_.size() > fresh_ && state_.back() == shown_ && end_.back() == since_)
                 end_.back() = t;
             else {
                 begin_.push_back(since_);
@@ -873,7 +986,7 @@ class Reader {
         Function &of = functions_[size_t(frame.region)];
         of.visits++;
         of.exclusive += length - frame.inside;
-        if (--open_[size_t(frame.region)] == 0)
+        if (--of.open == 0)
             of.inclusive += length;
         if (!stack_.empty())
             stack_.back().inside += length;
@@ -896,11 +1009,11 @@ class Reader {
     }
 
     void begin_call(int64_t t, const Region &region, int32_t caller) {
-        call_ = {t, rows_(), -1, sends_.size(), receives_.size(), &region};
+        call_ = {t, here(), -1, sends_.size(), receives_.size(), &region};
         completions_ = 0;
         emit(t, region.type, region.value);
         if (region.traits & COLLECTIVE) {
-            call_.arguments = rows_();
+            call_.arguments = here();
             for (const uint32_t type :
                  {types_.sent, types_.received, types_.communicator, types_.is_root})
                 emit(t, type, 0);
@@ -935,6 +1048,11 @@ class Reader {
         call_ = {};
     }
 
+    Message message(int64_t t, uint32_t peer, uint32_t communicator, uint32_t tag,
+                    uint64_t size) const {
+        return {called(t), t, t, int64_t(size), comm_index_(communicator), int32_t(peer),
+                int32_t(tag), int32_t(process_), location_};
+    }
     int64_t called(int64_t t) const { return depth_ > 0 ? call_.entry : t; }
     void add_receive(const Message &message) {
         completions_++;
@@ -952,7 +1070,7 @@ class Reader {
         constexpr uint32_t SELF = 0xfffffffe;
         const int64_t rank = of.own ? 0 : rank_[size_t(c)];
         const bool is_root = root == SELF || int64_t(root) == rank;
-        const int64_t size = of.own ? 1 : of.last - of.first;
+        const int64_t size = of.own ? 1 : int64_t(of.members.size());
         const auto [put_in, got] =
             contribution(op, size, std::max<int64_t>(rank, 0), is_root, int64_t(sent),
                          int64_t(received));
@@ -971,36 +1089,44 @@ class Reader {
         suspended_.erase(task);
     }
 
-    template <typename T> static Numpy<T> column(std::vector<T> &values) {
-        std::vector<T> taken;
-        taken.swap(values);
-        values.reserve(taken.size());
-        return numpy(std::move(taken));
+    template <typename T> static void room(std::vector<T> &column, size_t rows) {
+        column.reserve(rows);
+#ifdef MADV_HUGEPAGE
+        const uintptr_t page = 1 << 12, begin = (uintptr_t(column.data()) + page - 1) / page * page;
+        madvise(reinterpret_cast<void *>(begin), rows * sizeof(T) / page * page, MADV_HUGEPAGE);
+#endif
     }
 
-    nb::tuple rows(std::vector<Message> &messages) {
-        std::vector<int64_t> logical, physical, order, tag, size;
-        std::vector<int32_t> communicator, peer;
-        for (const Message &each : messages) {
-            logical.push_back(each.logical);
-            physical.push_back(each.physical);
-            order.push_back(each.order);
-            tag.push_back(each.tag);
-            size.push_back(each.size);
-            communicator.push_back(each.communicator);
-            peer.push_back(each.peer);
+    template <typename T> static void append(int file, std::vector<T> &values) {
+        const char *data = reinterpret_cast<const char *>(values.data());
+        for (size_t left = values.size() * sizeof(T); left > 0;) {
+            const ssize_t size = ::write(file, data, left);
+            if (size < 0 && errno != EINTR)
+                throw std::system_error(errno, std::generic_category());
+            data += std::max<ssize_t>(size, 0);
+            left -= size_t(std::max<ssize_t>(size, 0));
         }
-        messages.clear();
-        return nb::make_tuple(numpy(std::move(logical)), numpy(std::move(physical)),
-                              numpy(std::move(order)), numpy(std::move(tag)),
-                              numpy(std::move(size)), numpy(std::move(communicator)),
-                              numpy(std::move(peer)));
+        values.clear();
+    }
+
+    // The process that a rank of a communicator is to a process, or -1.
+    int64_t partner(int64_t process, int32_t c, int32_t peer) const {
+        if (c < 0)
+            return -1;
+        const Communicator &of = comms_[size_t(c)];
+        if (of.own)
+            return peer == 0 ? process : -1;
+        const std::vector<int64_t> &far = of.far, &near = of.near;
+        const bool is_far = !near.empty() &&
+                            std::find(near.begin(), near.end(), process) == near.end();
+        const std::vector<int64_t> &peers = is_far ? near : far;
+        return peer >= 0 && size_t(peer) < peers.size() ? peers[size_t(peer)] : -1;
     }
 
     void make_callbacks();
 
     struct Function {
-        int64_t visits = 0, inclusive = 0, exclusive = 0;
+        int64_t visits = 0, inclusive = 0, exclusive = 0, open = 0;
     };
 
     Library library_;
@@ -1009,7 +1135,6 @@ class Reader {
 
     std::vector<Region> regions_;
     std::vector<Communicator> comms_;
-    std::vector<int64_t> members_;
     std::unordered_map<int64_t, std::vector<std::pair<int32_t, int32_t>>> ranks_; // by process
     std::unordered_map<uint32_t, std::vector<Counter>> counters_;
     Index region_index_, comm_index_;
@@ -1027,7 +1152,7 @@ class Reader {
     std::vector<std::pair<int64_t, int64_t>> patches_; // rows that were taken, and their values
     Stack stack_;
     std::map<Task, Stack> suspended_;
-    std::vector<int32_t> open_, rank_;
+    std::vector<int32_t> rank_;
     std::unordered_map<uint64_t, Post> posts_;
     std::vector<uint64_t> posted_;
     std::unordered_map<uint64_t, Probed> probed_;
@@ -1036,7 +1161,9 @@ class Reader {
     std::unordered_map<uint32_t, std::vector<int64_t>> read_;
     Task task_;
     Call call_;
-    int64_t process_ = -1, taken_ = 0, now_ = LATE, since_ = LATE, unnamed_ = -1;
+    size_t fresh_ = 0; // states of other locations in memory
+    int32_t location_ = -1;
+    int64_t process_ = -1, taken_ = 0, taken_states_ = 0, now_ = LATE, since_ = LATE, unnamed_ = -1;
     int32_t depth_ = 0, forks_ = 0, teams_ = 0, outlined_ = 0, shown_ = 0, held_ = -1;
     int64_t completions_ = 0;
     bool master_ = false, between_ = false, known_ = false, started_ = false, off_ = false;
@@ -1207,7 +1334,8 @@ class Writer {
         int64_t now = states ? begin.data()[0] : 0;
         if (time.size() && (!states || time.data()[0] < now))
             now = time.data()[0];
-        auto settle = [&](int64_t until) {
+        auto settle = [&](int64_t until) { // without states, they follow from the regions
+            now = states ? now : until;
             while (now < until) {
                 while (row_ < states && end.data()[row_] <= now)
                     row_++;
@@ -1434,6 +1562,9 @@ void bind_otf2(nb::module_ &module) {
             std::rethrow_exception(raised);
         } catch (const Failure &failure) {
             PyErr_SetString(error, failure.what());
+        } catch (const std::system_error &failure) {
+            errno = failure.code().value();
+            PyErr_SetFromErrno(PyExc_OSError);
         }
     });
     nb::class_<Reader>(module, "Otf2Reader", "Reads the locations of an archive of OTF2.")
@@ -1442,15 +1573,19 @@ void bind_otf2(nb::module_ &module) {
         .def("definitions", &Reader::definitions, "Definitions by kind, each a tuple.")
         .def("describe", &Reader::describe, nb::arg("regions"), nb::arg("kind"), nb::arg("traits"),
              nb::arg("state"), nb::arg("type"), nb::arg("value"), nb::arg("missed"),
-             nb::arg("communicators"), nb::arg("number"), nb::arg("own"), nb::arg("member_offsets"),
-             nb::arg("member"), nb::arg("metrics"), nb::arg("types"), nb::arg("resolution"),
+             nb::arg("communicators"), nb::arg("number"), nb::arg("own"), nb::arg("members"),
+             nb::arg("far"), nb::arg("near"), nb::arg("metrics"), nb::arg("types"), nb::arg("resolution"),
              nb::arg("offset"), "Say what the definitions are to popmodel.")
+        .def("reserve", &Reader::reserve, nb::arg("rows"), "Make room for long columns.")
         .def("open", &Reader::open, nb::arg("location"), nb::arg("process"), nb::arg("first"),
              "Begin with a location.")
         .def("read", &Reader::read, nb::arg("most"), "Read events; whether there may be more.")
-        .def("take", &Reader::take, "States and events that were read.")
-        .def("messages", &Reader::messages,
-             "Messages of the location, and values that rows of its events get that were taken.")
+        .def_prop_ro("held", &Reader::held, "Bytes of the columns in memory.")
+        .def("rows", &Reader::rows, "States and events that were read.")
+        .def("write", &Reader::write, nb::arg("files"), "Append the six columns to files.")
+        .def("columns", &Reader::columns, "Hand the six columns over.")
+        .def("patches", &Reader::patches, "Rows of events that get other values, and these.")
+        .def("match", &Reader::match, "Columns of messages, and how many ends are without.")
         .def("functions", &Reader::functions, "Visits, inclusive and exclusive ns of each region.")
         .def("tallies", &Reader::tallies, "Counts of what is worth a warning.")
         .def_prop_ro("first_time", &Reader::first_time)

@@ -35,10 +35,14 @@ if TYPE_CHECKING:
 
     from popmodel.traces.otf2.archive_regions import RegionPlan
 
-BATCH = 1 << 18
+BATCH = 1 << 17
 """Events that are read at a time."""
 HELD = 1 << 26
 """Bytes of columns that are kept in memory; longer ones go to temporary files."""
+MANY, ROWS = 1 << 20, 1 << 21
+"""From so many events on there is room for so many rows at once."""
+PIECE = 1 << 22
+"""Bytes that are written to them at a time."""
 TYPES = tuple(
     NUMBERS[event]
     for event in (
@@ -63,7 +67,6 @@ _MPI = 4
 _SHARED_MEMORY = 1
 _NS = 1e9
 _DAMAGED = "copy the archive again, with all of its files, or trace the run again"
-_MESSAGE = ("logical", "physical", "order", "tag", "size", "communicator", "peer")
 _COLUMNS: Mapping[str, Mapping[str, type[np.generic]]] = {
     "states": {"begin": np.int64, "end": np.int64, "state": np.int32},
     "events": {"time": np.int64, "type": np.uint32, "value": np.int64},
@@ -122,9 +125,13 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
         resolution=resolution,
         offset=origin,
     )
-    tables, sent, received = _columns(reader, processes, anchor, files)
+    if sum(events for *_, events, _ in defined["locations"]) > MANY:
+        reader.reserve(ROWS)
+    tables = _tables(reader, processes, anchor, files)
+    *columns, lost = reader.match()
+    offsets = offsets_of(np.bincount(columns[0], minlength=len(tables["events"]["offsets"]) - 1))
+    messages = MessageTable(offsets, *columns)
     devices = _devices(reader, defined, strings, plan, processes, streams)
-    messages, lost = _match(sent, received, communicators, processes)
     shift = reader.first_time
     if shift:
         _move(tables, messages, devices, shift)
@@ -284,13 +291,9 @@ def _activity(
 ) -> NDArray[np.int64]:
     """Begin, end and kind of what a stream does: int64[3, n]."""
     reader.open(stream, process, False)
-    pieces: list[tuple[NDArray[Any], ...]] = [(np.empty(0, np.int64),) * 3]
-    more = True
-    while more:
-        more = reader.read(BATCH)
-        pieces.append(reader.take()["events"])
-    reader.messages()
-    time, type_, value = (np.concatenate(each) for each in zip(*pieces, strict=True))
+    while reader.read(BATCH):
+        pass
+    *_, time, type_, value = reader.columns()
     rows = np.flatnonzero(among(type_, DEVICE_CALLS))
     time, value = time[rows], value[rows]
     some = np.flatnonzero(value[:-1])
@@ -326,25 +329,28 @@ class _Communicators:
         self.references: list[int] = []
         self.members: list[list[int]] = []  # processes
         self.own: list[bool] = []
-        self.peers: list[list[int]] = []  # what ranks in records mean
-        self.remote: dict[int, list[int]] = {}  # what they mean to the second group of processes
+        self.far: list[list[int]] = []  # what ranks in records mean
+        self.near: list[list[int]] = []  # and what to processes that are not in here
         listed = {group for group, (type_, _, _) in groups.items() if type_ >= _COMM_GROUP}
         for self_, _, group in defined.get("communicators", ()):
             if group not in listed:
                 continue
             type_, flags, _ = groups[group]
             members = self._processes(groups[group])
-            self._add(self_, members, type_ == _COMM_SELF)
-            self.peers.append(self.base if flags & _GLOBAL_RANKS else members)
+            ranks = self.base if flags & _GLOBAL_RANKS else members
+            self._add(self_, members, ranks, [], type_ == _COMM_SELF)
         for self_, group, other in defined.get("intercommunicators", ()):
             if group in groups and other in groups:
-                self.remote[len(self.references)] = self._processes(groups[group])
-                self._add(self_, [], False)
-                self.peers.append(self._processes(groups[other]))
+                far, near = (self._processes(groups[each]) for each in (other, group))
+                self._add(self_, [], far, near, False)
 
-    def _add(self, reference: int, members: list[int], own: bool) -> None:
+    def _add(
+        self, reference: int, members: list[int], far: list[int], near: list[int], own: bool
+    ) -> None:
         self.references.append(reference)
         self.members.append(members)
+        self.far.append(far)
+        self.near.append(near)
         self.own.append(own)
 
     def _processes(self, group: tuple[int, int, list[int]]) -> list[int]:
@@ -365,14 +371,15 @@ class _Communicators:
         return found
 
     @property
-    def columns(self) -> dict[str, NDArray[Any]]:
+    def columns(self) -> dict[str, Any]:
         """As the kernel takes them."""
         return {
             "communicators": np.array(self.references, np.uint32),
             "number": np.array(self.numbers, np.int64),
             "own": np.array(self.own, np.uint8),
-            "member_offsets": offsets_of(np.array([len(each) for each in self.members], np.int64)),
-            "member": np.array([rank for each in self.members for rank in each], np.int64),
+            "members": self.members,
+            "far": self.far,
+            "near": self.near,
         }
 
     def ranks(self) -> dict[int, NDArray[np.int32]]:
@@ -386,115 +393,53 @@ class _Communicators:
                 found[number] = np.array(members, np.int32)
         return found
 
-    def partners(
-        self, process: NDArray[np.int64], which: NDArray[np.int64], peer: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """The process that a rank in a communicator means to a process; -1 for none."""
-        sizes = np.array([len(each) for each in self.peers] or [0], np.int64)
-        flat = np.array([rank for each in self.peers for rank in each] or [-1], np.int64)
-        first = offsets_of(sizes)[:-1]
-        inside = (which >= 0) & (peer >= 0) & (peer < sizes[which])
-        found = np.where(inside, flat[np.where(inside, first[which] + peer, 0)], -1)
-        own = np.flatnonzero(self.own)
-        mine = np.isin(which, own) & (peer == 0)
-        found[mine] = process[mine]
-        for place, group in self.remote.items():
-            rows = np.flatnonzero((which == place) & ~np.isin(process, group))
-            known = np.array([*group, -1], np.int64)
-            inside = (peer[rows] >= 0) & (peer[rows] < len(group))
-            found[rows] = known[np.where(inside, peer[rows], -1)]
-        return found
-
 
 # States and events, in memory or mapped from temporary files.
 
 
-def _temporary_file(files: ExitStack) -> IO[bytes]:
-    return files.enter_context(tempfile.TemporaryFile(buffering=0))
-
-
-class _Column:
-    """Values that come in pieces."""
-
-    def __init__(self, kind: type[np.generic]) -> None:
-        self.pieces: list[NDArray[Any]] = [np.empty(0, kind)]
-        self.file: IO[bytes] | None = None
-
-    def spill(self, files: ExitStack) -> None:
-        """Write what is in memory to a file."""
-        self.file = self.file or _temporary_file(files)
-        for piece in self.pieces:
-            view = memoryview(piece.tobytes())
-            while view:
-                view = view[self.file.write(view) :]
-        self.pieces = [self.pieces[0][:0]]
-
-    def array(self, files: ExitStack) -> NDArray[Any]:
-        """All values."""
-        if self.file is None:
-            return np.concatenate(self.pieces)
-        self.spill(files)
-        kind = self.pieces[0].dtype
-        size = os.fstat(self.file.fileno()).st_size
-        return np.frombuffer(mmap.mmap(self.file.fileno(), size), kind) if size else self.pieces[0]
-
-
-def _columns(
+def _tables(
     reader: _kernel.Otf2Reader, processes: Sequence[_Process], anchor: Path, files: ExitStack
-) -> tuple[dict[str, dict[str, NDArray[Any]]], NDArray[np.void], NDArray[np.void]]:
-    """Columns of states and events, and the records of messages: sends and receives."""
-    columns = {
-        table: {name: _Column(kind) for name, kind in of.items()} for table, of in _COLUMNS.items()
-    }
-    offsets: dict[str, list[int]] = {table: [0] for table in columns}
-    ends: dict[str, list[NDArray[np.void]]] = {"sent": [], "received": []}
-    patches = []
-    held, location = 0, 0
+) -> dict[str, dict[str, NDArray[Any]]]:
+    """Read all threads: columns of states and events."""
+    opened: list[IO[bytes]] = []
+    rows = [(0, 0)]
     for process, (_, threads) in enumerate(processes):
         for thread in threads:
             reader.open(thread, process, thread == threads[0])
-            rows = dict.fromkeys(columns, 0)
-            more = True
-            while more:
-                more = reader.read(BATCH)
-                for table, values in reader.take().items():
-                    rows[table] += len(values[0])
-                    for column, piece in zip(columns[table].values(), values, strict=True):
-                        column.pieces.append(piece)
-                        held += piece.nbytes
-                if held > HELD:
-                    with temporary_files(anchor):
-                        for of in columns.values():
-                            for column in of.values():
-                                column.spill(files)
-                    held = 0
-            told = reader.messages()
-            row, value = told["patches"]
-            patches.append((row + offsets["events"][-1], value))
-            for name, messages in ends.items():
-                messages.append(_rows(told[name], process, location))
-            for table, number in rows.items():
-                offsets[table].append(offsets[table][-1] + number)
-            location += 1
+            while reader.read(BATCH):
+                if reader.held > (PIECE if opened else HELD):
+                    _spill(reader, anchor, files, opened)
+            rows.append(reader.rows())
+    columns: Sequence[NDArray[Any]] = reader.columns() if not opened else ()
+    if opened:
+        with temporary_files(anchor):
+            _spill(reader, anchor, files, opened)
+            kinds = [kind for of in _COLUMNS.values() for kind in of.values()]
+            columns = [_mapped(file, kind) for file, kind in zip(opened, kinds, strict=True)]
     tables = {}
+    for number, (table, of) in enumerate(_COLUMNS.items()):
+        mine = columns[3 * number : 3 * number + 3]
+        tables[table] = dict(zip(of, mine, strict=True))
+        tables[table]["offsets"] = np.array([each[number] for each in rows], np.int64)
+    where, value = reader.patches()
+    tables["events"]["value"][where] = value
+    return tables
+
+
+def _spill(
+    reader: _kernel.Otf2Reader, anchor: Path, files: ExitStack, opened: list[IO[bytes]]
+) -> None:
+    """Write the columns that are in memory to temporary files, one for each."""
     with temporary_files(anchor):
-        for table, of in columns.items():
-            tables[table] = {name: column.array(files) for name, column in of.items()}
-            tables[table]["offsets"] = np.array(offsets[table], np.int64)
-    for row, value in patches:
-        tables["events"]["value"][row] = value
-    return tables, np.concatenate(ends["sent"]), np.concatenate(ends["received"])
+        while len(opened) < sum(map(len, _COLUMNS.values())):
+            file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (left with the others)
+            opened.append(files.enter_context(file))
+        reader.write([file.fileno() for file in opened])
 
 
-_END = np.dtype([(name, "i8") for name in (*_MESSAGE, "process", "location")])
-
-
-def _rows(columns: Sequence[NDArray[Any]], process: int, location: int) -> NDArray[np.void]:
-    rows = np.empty(len(columns[0]), _END)
-    for name, column in zip(_MESSAGE, columns, strict=True):
-        rows[name] = column
-    rows["process"], rows["location"] = process, location
-    return rows
+def _mapped(file: IO[bytes], kind: type[np.generic]) -> NDArray[Any]:
+    size = os.fstat(file.fileno()).st_size
+    return np.frombuffer(mmap.mmap(file.fileno(), size) if size else b"", kind)
 
 
 def _move(
@@ -511,53 +456,6 @@ def _move(
     for column in columns:
         for block in walk(column):
             column[block] -= shift
-
-
-def _match(
-    sent: NDArray[np.void],
-    received: NDArray[np.void],
-    communicators: _Communicators,
-    processes: Sequence[_Process],
-) -> tuple[MessageTable, int]:
-    """Messages: of two processes, a communicator and a tag, the k-th sent is the k-th received.
-
-    Receives count in the order in which they were begun. And how many ends have no other one.
-    """
-    locations = sum(len(process.locations) for process in processes)
-    ends = np.concatenate([sent, received])
-    is_receive = np.arange(len(ends)) >= len(sent)
-    own = ends["process"]
-    other = communicators.partners(own, ends["communicator"], ends["peer"])
-    pair = np.where(is_receive, other, own) * len(processes) + np.where(is_receive, own, other)
-    keys = (ends["tag"], pair, ends["communicator"])
-    order = np.lexsort((ends["order"], is_receive, *keys))
-    same = np.zeros(len(ends), bool)
-    same[1:] = True
-    for key in (*keys, is_receive):
-        same[1:] &= key[order][1:] == key[order][:-1]
-    turn = np.empty(len(ends), np.int64)
-    place = np.arange(len(ends))
-    turn[order] = place - np.maximum.accumulate(np.where(same, 0, place))
-    order = np.lexsort((is_receive, turn, *keys))
-    before, after = order[:-1], order[1:]
-    meets = ~is_receive[before] & is_receive[after] & (other[before] >= 0)
-    for key in (turn, *keys):
-        meets &= key[before] == key[after]
-    first, last = ends[before[meets]], ends[after[meets]]
-    rows = np.lexsort((first["physical"], first["location"]))
-    first, last = first[rows], last[rows]
-    table = MessageTable(
-        offsets=offsets_of(np.bincount(first["location"], minlength=locations)),
-        sender=first["location"].astype(np.int32),
-        receiver=last["location"].astype(np.int32),
-        logical_send=first["logical"].copy(),
-        physical_send=first["physical"].copy(),
-        logical_receive=last["logical"].copy(),
-        physical_receive=last["physical"].copy(),
-        size=first["size"].copy(),
-        tag=first["tag"].copy(),
-    )
-    return table, len(ends) - 2 * len(first)
 
 
 def _function_times(reader: _kernel.Otf2Reader, plan: RegionPlan) -> FunctionTimes | None:

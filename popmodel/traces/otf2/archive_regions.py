@@ -96,7 +96,7 @@ _VALUES = {name: value for value, name in MPI_CALLS.items()}
 class RegionPlan(NamedTuple):
     """What each region is, in the order of their definitions."""
 
-    columns: dict[str, NDArray[Any]]  # As the kernel takes them
+    columns: dict[str, Any]  # As the kernel takes them
     names: Sequence[str]
     functions: NDArray[np.bool_]  # Whether it is a function of the program
     labels: Labels
