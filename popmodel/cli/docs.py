@@ -59,7 +59,6 @@ FIRST = (
     "json",
     "tables",
     "parameters",
-    "extending",
 )
 """The order in which a new user needs the pages; others follow."""
 
