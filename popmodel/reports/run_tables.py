@@ -174,6 +174,9 @@ def _call_facts(document: Document) -> Iterator[tuple[str, str]]:
             f"{name.removeprefix('MPI_')} {count(number)}" for name, number in info["calls"].items()
         ],
         "regions": list(info["user_regions"]),
+        "functions": [
+            f"{one['name']} {100 * one['share']:.1f} %" for one in info.get("functions", ())
+        ],
         "counters": [name.partition(" [")[0] for name in info["counters"]],
         "devices": [
             f"{one['name']} {100 * one['busy'] / max(info['duration'], _LEAST):.1f} % in kernels"
@@ -276,6 +279,7 @@ def _info_blocks(trace: str, info: Document) -> list[Section]:
             _numbers("MPI calls", info["calls"], rows),
             _numbers("parallel regions", info["regions"], 0),
             _marked(info["user_regions"]),
+            _functions(info.get("functions", ())),
         ],
         _MOST_CALLS,
         0,
@@ -303,6 +307,8 @@ def _info_records(info: Document) -> Iterator[Record]:
     for group, values in groups.items():
         for name, value in values.items():
             yield {"group": group, "name": name, "value": value}
+    for one in info.get("functions", ()):
+        yield {"group": "functions", **one}
     for name, facts in info["user_regions"].items():
         each = {f"time_{end}": time for end, time in facts["time_per_process"].items()}
         known = {key: facts[key] for key in ("occurrences", "processes", "threads")}
@@ -385,6 +391,37 @@ def _marked(marked: Mapping[str, Mapping[str, Any]]) -> Section:
         TableRow(name, texts(_facts_of_region(facts)), depth=1) for name, facts in marked.items()
     )
     return (folded(((TableBlock(_MARKED, rows, first="user regions"),),)),) if rows else ()
+
+
+_FUNCTIONS = 10
+"""Functions on a screen."""
+
+
+def _functions(functions: Sequence[Mapping[str, Any]]) -> Section:
+    """Functions of the program by the time of their own, all threads together."""
+    rows = [
+        TableRow(
+            one["name"],
+            texts(
+                (
+                    f"{100 * one['share']:.1f}",
+                    format_time(one["exclusive"]),
+                    format_time(one["inclusive"]),
+                    count(one["visits"]),
+                )
+            ),
+            depth=1,
+        )
+        for one in functions
+    ]
+    if not rows:
+        return ()
+    heads = (("", "%"), ("", "own time"), ("with all", "it calls"), ("", "visits"))
+    whole, most = (
+        TableBlock(heads, tuple(some), first="functions") for some in (rows, rows[:_FUNCTIONS])
+    )
+    more = NoteBlock(f"and {count(len(rows) - _FUNCTIONS)} more", Role.REMARK)
+    return (Brief(((whole,),), ((most, more) if len(rows) > _FUNCTIONS else (most,),)),)
 
 
 def _facts_of_region(facts: Mapping[str, Any]) -> list[str]:

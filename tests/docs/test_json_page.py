@@ -101,7 +101,7 @@ RARE = {
     ),
     "popmodel/history/1": r"threads\[\]",
     "popmodel/inspect/1": (
-        r".*\.(caveats|notes)\[\]|info\.((counters|threads|warnings)\[\].*|user_regions\..*)|"
+        r".*\.(caveats|notes)\[\]|info\.((counters|functions|threads|warnings)\[\].*|user_regions\..*)|"
         r"communication\.patterns\[\]\.(facts\.(dim|by|crosses\[\]|direction\[\]|blocks|root|way"
         r"|sizes\[\]\..*)|inside\[\])"
     ),

@@ -397,6 +397,9 @@ def test_functions_have_times_and_name_the_places_of_calls(tmp_path: Path) -> No
         "main": (1, 100, 50),
         "solve": (2, 40, 35),
     }
+    (main, solve) = popmodel.inspect(trace, show="info").to_dict()["info"]["functions"]
+    assert (main["name"], main["visits"], main["share"]) == ("main", 1, 0.5)
+    assert solve["exclusive"] == pytest.approx(35e-9)
     sites = trace.sites()
     assert [sites.places[site][0] for site in sites.site.tolist()] == ["solve", "main"]
 
