@@ -413,10 +413,11 @@ class Study:
         self, placement: Placement, agreement: ReplayAgreement | None = None
     ) -> tuple[float, float]:
         """Return the runtime if transfers hide behind arithmetic, and if nothing overlaps, s."""
-        best = self.sources(draws=0)
+        best, known = self.sources(draws=0), self.known(placement)
 
         def runtime(overlap: str) -> float:
-            return nominal(self.run(placement, best, overlap, agreement).modelled.runtime)
+            run = self.run(placement, best, overlap, agreement, known)
+            return nominal(run.modelled.runtime)
 
         return runtime("full"), runtime("none")
 

@@ -385,7 +385,10 @@ class Model:
     point: ModelPoint  # Its names, where it runs, and the machine
 
     def work(self, known: Known | None = None) -> ItemTree:
-        """Return the works of all items for an average process."""
+        """Return the works of all items for an average process.
+
+        Items that are `known` at the point are as they are; with another overlap their numbers.
+        """
         with np.errstate(over="ignore", invalid="ignore"):  # checked part by part
             nodes = self._nodes(self.signature.program, {} if known is None else known)
             return following(ItemTree(self.point, nodes))
@@ -403,11 +406,12 @@ class Model:
         return tuple(self._node(item, known) for item in body)
 
     def _node(self, item: Item, known: Known) -> TreeNode:
-        if id(item) in known:
-            return known[id(item)][1]
+        _, same = known.get(id(item), (item, None))
+        if same is not None and self.point.overlap is None:
+            return same
         inside: tuple[TreeNode, ...] = ()
         try:
-            numbers = item.at(self.point, item.name)
+            numbers = item.at(self.point, item.name) if same is None else same.item
             if item.inside:
                 inside = self._nodes(item.inside, known)
                 node = TreeNode.around(numbers, inside)
@@ -418,7 +422,7 @@ class Model:
                 raise
             raise error.needed_by(item.name) from None
         self._check_finite(node)
-        if not item.inside:
+        if not item.inside and self.point.overlap is None:
             known[id(item)] = item, node  # the item, so that no other gets its id
         return node
 

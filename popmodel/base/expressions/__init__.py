@@ -192,7 +192,8 @@ def _parsed(text: str, root: str) -> Expression:
 def _read(text: str, functions: Mapping[str, Takes], root: str) -> Expression:
     tree, names, calls = read_tree(text, functions, root)
     expression = Expression(text, frozenset(names), frozenset(calls), tree)
-    _check_constant_powers(expression)
+    if "**" in text:
+        _check_constant_powers(expression)
     return expression
 
 

@@ -13,6 +13,7 @@ from popmodel.base.values import dataclass
 
 MAX_LENGTH = 2000  # characters; the longest formula anybody should want to read is far shorter
 _WITH_UNIT = re.compile(r"[\d.]+(?:[eE][+-]?\d+)?\s*[a-zA-Z]+(?:/[a-zA-Z]+)?")
+_WARNED = re.compile(r"[0-9.][A-Za-z_]|\\")  # numbers that touch a word, escapes in text
 MAX_DEPTH = 100  # nested operations, so that the walk never meets Python's recursion limit
 
 # name -> (least, most) number of arguments; None is any number
@@ -83,19 +84,15 @@ def read_tree(
             f"has {len(text)} characters, more than the {MAX_LENGTH} allowed",
             hint="define parts of it as formulas with a name",
         )
-    for column, character in enumerate(text, start=1):
-        if not (" " <= character <= "~" or character in "\t\n"):
-            raise ExpressionError(text, f"unexpected character {character!r}", column=column)
+    if unexpected := re.search(r"[^ -~\t\n]", text):
+        column = unexpected.start() + 1
+        raise ExpressionError(text, f"unexpected character {unexpected[0]!r}", column=column)
     if not text.strip():
         raise ExpressionError(text, "is empty", hint="write a number or a formula")
     flat = text.replace("\n", " ").replace("\t", " ")
     leading = len(flat) - len(flat.lstrip())
     try:
-        with warnings.catch_warnings():
-            # what Python reads with a warning, such as 1if, it will not read one day
-            warnings.simplefilter("error", SyntaxWarning)
-            warnings.simplefilter("error", DeprecationWarning)
-            tree = ast.parse(flat.strip(), mode="eval").body
+        tree = _parsed(flat.strip())
     except SyntaxError as error:
         # Python gives 0 when the text ends too early
         column = leading + error.offset if error.offset else len(flat.rstrip()) + 1
@@ -113,6 +110,16 @@ def read_tree(
     calls: set[str] = set()
     _check(tree, 0, leading, text, known, words, root, names, calls)
     return tree, names, calls
+
+
+def _parsed(text: str) -> ast.expr:
+    """What Python reads; what it reads with a warning, such as 1if, it will not read one day."""
+    if not re.search(_WARNED, text):
+        return ast.parse(text, mode="eval").body
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SyntaxWarning)
+        warnings.simplefilter("error", DeprecationWarning)
+        return ast.parse(text, mode="eval").body
 
 
 def _check(
