@@ -11,6 +11,7 @@
 #include "clocks.h"
 #include "communicators.h"
 #include "cpus.h"
+#include "loaded.h"
 #include "messages.h"
 #include "meta.h"
 #include "process.h"
@@ -37,6 +38,7 @@ static int at_finalize(MPI_Comm comm, int key, void *value, void *state)
     line_begin(&line, "finalize");
     line_number(&line, "time", (int64_t)now());
     line_end(&line);
+    devices_note();
     struct thread *t = thread_here();
     summary_end();
     if (t)

@@ -6,4 +6,8 @@
  * dlopen(), as interpreters do. NULL if there is none. This library must not have the symbol. */
 void *library_with(const char *symbol);
 
+/* Notes that the program has loaded the runtime of a device, such as a GPU: what it runs there is not
+ * traced. Once in a process, and not in the handler of a signal. */
+void devices_note(void);
+
 #endif

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cpus.h"
+#include "loaded.h"
 #include "meta.h"
 #include "summary.h"
 
@@ -380,5 +381,7 @@ void process_end(const char *reason)
 
 __attribute__((destructor)) static void at_exit(void)
 {
+    if (atomic_load(&phase) == RECORDING)
+        devices_note();
     process_end("exit");
 }

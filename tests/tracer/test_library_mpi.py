@@ -540,3 +540,23 @@ def test_mpi_that_the_program_opens_itself(run: Run, mpi: Mpi, tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     for process in run.processes():
         assert process.calls() == {"Init": 1, "Barrier": 1, "Finalize": 1}
+
+
+def test_the_runtime_of_a_device_is_named(run: Run, mpi: Mpi, tmp_path: Path) -> None:
+    stub, program = tmp_path / "libcuda.so.1", tmp_path / "offload"
+    sources = {
+        stub: ("int cuInit(unsigned flags) { return (int)flags; }", ["-shared", "-fPIC"]),
+        program: (
+            "#include <mpi.h>\nint cuInit(unsigned);\nint main(int n, char **v)\n"
+            "{ MPI_Init(&n, &v); cuInit(0); return MPI_Finalize(); }",
+            [stub, "-Wl,-rpath", tmp_path],
+        ),
+    }
+    for made, (source, flags) in sources.items():
+        code = tmp_path / "code.c"
+        code.write_text(source)
+        subprocess.run([*mpi.mpicc, "-o", made, code, *flags], check=True)
+    assert run.start(2, program).returncode == 0
+    said = "libcuda.so is loaded: kernels and copies of its devices are not traced"
+    notes = [event["text"] for process in run.processes() for event in process.events("note")]
+    assert notes == [said, said]
