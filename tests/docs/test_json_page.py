@@ -31,6 +31,8 @@ COMMANDS = (
     f"inspect {TRACE} --foa auto",
     "inspect tests/data/bt-mz.S.2x2.prv.gz",
     "inspect tests/data/comd.4.prv.gz",
+    "inspect tests/data/offload.2.prv.gz",
+    "metrics tests/data/offload.2.prv.gz",
     "inspect tests/data/mix.4.prv.gz --window 0.1s:",
     "inspect tests/data/cg.S.2.prv.gz",
     "inspect tests/data/smpi/cgA.4.ti.txt.gz --flop-rate 1Gflop/s",
