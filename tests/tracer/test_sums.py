@@ -1,0 +1,144 @@
+"""Sums of threads against the trace of the same run: the same records, added up by the library."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from patience import GENEROUS
+from real_mpi import ENVIRONMENT, Mpi
+
+import popmodel
+from popmodel.tracer.conversion import merge
+from popmodel.tracer.raw_records import RECORD, RecordKind, known_calls
+from popmodel.tracer.summaries import NEEDS_TRACE, observables_of, read_sums
+
+from .traced import MICROBENCH, Run, library, program
+
+__all__ = ["library", "program"]
+
+ROOT = Path(__file__).resolve().parents[2]
+FAMILIES = ("hybrid-additive", "talp")
+
+
+@pytest.fixture(scope="module")
+def adder(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Adds up a file of records."""
+    made = tmp_path_factory.mktemp("adder") / "adder"
+    source = Path(__file__).with_name("programs") / "sums_of_records.c"
+    flags = ["-std=c11", "-D_GNU_SOURCE=", "-O1", f"-I{MICROBENCH / 'tracer'}", "-o", made, source]
+    subprocess.run([*mpi.mpicc, *flags], check=True)
+    return made
+
+
+def times_of(records: np.ndarray, kind: RecordKind, name: str) -> list[int]:
+    """When calls of MPI whose name begins so are entered or left, ns."""
+    numbers = [number for number, call in known_calls().items() if call.name.startswith(name)]
+    chosen = (records["kind"] == kind) & np.isin(records["call"], numbers)
+    found: list[int] = records["time"][chosen].tolist()
+    return found
+
+
+def add_up(adder: Path, raw: Path, into: Path) -> float:
+    """Make sums of all records in a directory, of the time in which all ranks are in MPI.
+
+    Gives the most that a thread took to make room for records, s: it is useful time in the sums,
+    and none in the trace.
+    """
+    into.mkdir()
+    records = {
+        path: np.frombuffer(path.read_bytes(), RECORD, offset=64) for path in raw.glob("*.raw")
+    }
+    ends = [time for some in records.values() for time in times_of(some, RecordKind.LEAVE, "Init")]
+    stops = [
+        time for some in records.values() for time in times_of(some, RecordKind.ENTER, "Finalize")
+    ]
+    for path in records:
+        words = [adder, path, into / f"{path.stem}.sums", max(ends), min(stops)]
+        subprocess.run(list(map(str, words)), check=True)
+    for meta in raw.glob("*.meta"):
+        (into / meta.name).write_text(meta.read_text())
+    made_room = [
+        int(some["time"][some["kind"] == RecordKind.FLUSH_END].sum())
+        - int(some["time"][some["kind"] == RecordKind.FLUSH_BEGIN].sum())
+        for some in records.values()
+    ]
+    return max(made_room) * 1e-9
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(
+    ("source", "ranks", "threads", "words"),
+    [
+        ("stencil3d", 2, 2, ("48", "60")),
+        ("stencil3d", 4, 1, ("48", "60")),
+        ("stencil3d", 1, 4, ("48", "60")),
+        ("cannon", 4, 2, ("360",)),
+    ],
+)
+def test_efficiencies_are_those_of_the_trace_of_the_same_run_within_a_point(
+    source: str,
+    ranks: int,
+    threads: int,
+    words: tuple[str, ...],
+    mpi: Mpi,
+    library: Path,
+    adder: Path,
+    tmp_path: Path,
+    openmp: str,
+) -> None:
+    program = tmp_path / source
+    code = ROOT / "examples" / source / f"{source}.c"
+    subprocess.run([*mpi.mpicc, "-O1", openmp, "-o", program, code, "-lm"], check=True)
+    run = Run(mpi, library, tmp_path)
+    done = run.start(ranks, program, *words, before=f"export OMP_NUM_THREADS={threads};")
+    assert done.returncode == 0, done.stderr
+    merge(run.raw, tmp_path / "run.prv.gz")
+    made_room = add_up(adder, run.raw, tmp_path / "sums")
+    sums = observables_of(read_sums(tmp_path / "sums").processes)
+    trace = popmodel.metrics(tmp_path / "run.prv.gz")
+    assert sums.threads.tolist() == [threads] * ranks
+    for quantity in ("in_mpi", "in_openmp", "omp_useful"):
+        expected = getattr(trace.runs[0].observables, quantity)
+        # Rows of a trace are by number in the team.
+        assert np.sort(getattr(sums, quantity)) == pytest.approx(np.sort(expected), abs=1e-6)
+    families = popmodel.load_families()
+    for name in FAMILIES if threads > 1 else ("mpi",):
+        found = families[name].evaluate(sums.aggregates(), sums.absent)
+        assert set(found.absent.values()) <= {NEEDS_TRACE}
+        efficiencies = {id: trace[f"{name}.{id}"] for id in found.values}
+        assert found.values == pytest.approx(efficiencies, abs=0.01 + made_room / sums.runtime)
+
+
+@pytest.fixture
+def openmp() -> str:
+    from popmodel.machines.host.toolchain import find_compiler
+
+    return find_compiler().openmp
+
+
+def test_a_run_takes_a_page_for_each_thread_whatever_its_length(
+    mpi: Mpi, library: Path, program: Callable[..., Path], tmp_path: Path
+) -> None:
+    sizes = []
+    for steps in ("10", "1000"):
+        folder = tmp_path / steps
+        folder.mkdir()
+        done = subprocess.run(
+            [mpi.mpirun, "-n", "1", program("placed", "-DWITH_MPI", "-fopenmp"), steps],
+            env={
+                **os.environ, **ENVIRONMENT, "OMP_NUM_THREADS": "2", "LD_PRELOAD": str(library),
+                "POPMODEL_TRACE_DIR": str(folder), "POPMODEL_TRACE_SUMMARY": "1",
+            },
+            capture_output=True, text=True, check=False, timeout=GENEROUS,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        sizes.append([path.stat().st_size for path in sorted(folder.glob("*.sums"))])
+        assert not list(folder.glob("*.raw"))
+        (meta,) = folder.glob("*.meta")
+        assert meta.stat().st_size < 8192
+    assert sizes == [[4096, 4096]] * 2
