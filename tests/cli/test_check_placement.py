@@ -58,7 +58,7 @@ def expected(masks: list[list[str]]) -> set[str]:
 
 
 @pytest.mark.parametrize(("binding", "ranks", "threads"), OF_OPEN_MPI)
-@pytest.mark.long(after=3)
+@pytest.mark.long(after=1)
 def test_of_open_mpi(
     binding: str,
     ranks: int,
@@ -80,7 +80,7 @@ def test_of_open_mpi(
 
 @pytest.mark.parametrize(("ranks", "threads"), SIZES)
 @pytest.mark.parametrize("binding", HYDRA)
-@pytest.mark.long(after=2)
+@pytest.mark.long(after=1)
 def test_of_mpich(
     binding: str,
     ranks: int,
@@ -101,7 +101,7 @@ def test_of_mpich(
 
 @pytest.mark.parametrize("variables", OPENMP)
 @pytest.mark.parametrize("before", ["", "taskset -c 0", "taskset -c 1", "taskset -c 0,1"])
-@pytest.mark.long(after=2)
+@pytest.mark.long(after=1)
 def test_of_openmp_alone(
     before: str,
     variables: dict[str, str],
@@ -136,6 +136,7 @@ def test_a_number_of_threads_that_nobody_asked_for_is_told(
     assert check(placed(openmp_flag)).ids() == {"unset"}
 
 
+@pytest.mark.long
 def test_ranks_of_other_processes_are_oversubscribed(
     mpi: Mpi, check: Checked, placed: Callable[..., Path], openmp_flag: str
 ) -> None:
