@@ -299,6 +299,9 @@ REASONS: Mapping[str, tuple[str, ...]] = {
     "openmp_synchronisation": ("synchronisation inside parallel regions was not measured",),
     "openmp_scheduling": ("scheduling inside parallel regions was not measured",),
     "openmp_mpi": ("MPI inside parallel regions was not measured",),
+    "vector_counts": (
+        "no counters of floating-point instructions by width (FP_ARITH_INST_RETIRED)",
+    ),
     "devices": ("no devices (streams of GPUs) in the trace",),
     "reference": ("no reference run",),
     "reference_instructions": ("the reference run has no hardware counter of instructions",),
@@ -466,6 +469,35 @@ _TABLE = (
         "cycles",
         "CPU cycles in useful time, sum over all threads",
         ("cycles",),
+    ),
+    # Floating-point instructions in useful time by width: where a trace has their counters.
+    Aggregate(
+        "flops",
+        "sum(flops)",
+        "flop",
+        "floating-point operations, sum over all threads: an instruction counts once per element",
+        ("vector_counts",),
+    ),
+    Aggregate(
+        "vector_flops",
+        "sum(flops in vectors)",
+        "flop",
+        "floating-point operations in instructions of several elements, sum over all threads",
+        ("vector_counts",),
+    ),
+    Aggregate(
+        "float_instructions",
+        "sum(floating-point instructions)",
+        "instructions",
+        "floating-point instructions, sum over all threads",
+        ("vector_counts",),
+    ),
+    Aggregate(
+        "packed_instructions",
+        "sum(packed instructions)",
+        "instructions",
+        "floating-point instructions of several elements, sum over all threads",
+        ("vector_counts",),
     ),
     # Devices: where a run has any.
     Aggregate("devices", "D", "1", "number of devices", ("devices",)),

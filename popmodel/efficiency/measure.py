@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,12 @@ from popmodel.efficiency.evidence import (
 )
 from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.efficiency.regions import COLUMNS, measure_regions
+from popmodel.efficiency.vector_counts import (
+    NO_COUNTERS,
+    VectorCounts,
+    vector_counters,
+    vector_counts,
+)
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
@@ -92,7 +99,10 @@ def useful_times(trace: Trace) -> UsefulTimes:
 _NS = 1e9
 _ROWS = 1 << 15  # useful times of the threads whose counters are read together
 _LARGEST = 2**63
-_COUNTERS = {Event.INSTRUCTIONS: "instructions", Event.CYCLES: "cycles"}
+_COUNTERS: Mapping[Event | str, str] = {
+    Event.INSTRUCTIONS: "instructions",
+    Event.CYCLES: "cycles",
+}
 _UNCOVERED = "useful, MPI and region times exceed the time covered by states"
 _NOTEWORTHY = 0.01  # what states may leave uncovered before it is worth a word
 _QUICK = 0.95  # transfer efficiency from which on nobody asks what the network does
@@ -180,7 +190,8 @@ def _measured(
         lost, regions = measure_regions(
             trace, running, in_calls, times.regions, times.apart, running.waits
         )
-    counters, broken = _counters(trace, running)
+    counters, broken = _counters(trace, running, _COUNTERS)
+    vectors, why = _vector_counts(trace, running)
     # Idle thread time of the teams as TALP divides it; the rest is serial. Where the states do not
     # cover the regions there is less idle time than the regions have.
     idle = {name: round(lost[name]) for name in ("idle_imbalance", "idle_scheduling")}
@@ -211,9 +222,10 @@ def _measured(
         "openmp_mpi": lost["mpi"] / all_threads,
         "regions": regions,
         "devices": devices,
+        "vector_counts": vectors,
         **({name: time / _NS for name, time in idle.items()} if covered else {}),
     }
-    return quantities, broken | impossible, serial_code(trace, running, times.regions)
+    return quantities, broken | impossible | why, serial_code(trace, running, times.regions)
 
 
 def _in_calls(trace: Trace) -> Intervals:
@@ -292,16 +304,28 @@ def _why_longer(program: Program, network: Network, ideal: float, measured: floa
     )
 
 
+def _vector_counts(trace: Trace, running: Intervals) -> tuple[VectorCounts | None, dict[str, str]]:
+    """Floating-point instructions by width in useful time, or why there are none."""
+    names, why = vector_counters([name.split()[0] for name in trace.records.counter_names()])
+    if not names:
+        return None, {} if why == NO_COUNTERS else {"vector_counts": why}
+    sums, broken = _counters(trace, running, dict(zip(names, names, strict=True)))
+    if broken or len(sums) < len(names):
+        missing = (f"no reading of {name} in the analysed part" for name in names)
+        return None, {"vector_counts": next(iter([*broken.values(), *missing]))}
+    return vector_counts(sums), {}
+
+
 def _counters(
-    trace: Trace, running: Intervals
+    trace: Trace, running: Intervals, counters: Mapping[Event | str, str]
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
     """Sums of hardware counters over useful time by location, and why one read is not there."""
-    by_location = np.zeros((len(_COUNTERS), trace.locations), np.int64)
-    readings, negative, total = np.zeros((3, len(_COUNTERS)))
+    by_location = np.zeros((len(counters), trace.locations), np.int64)
+    readings, negative, total = np.zeros((3, len(counters)))
     for mine in walk_locations(running.offsets, rows=_ROWS):
         within = running.offsets[mine.start : mine.stop + 1]
         useful = slice(int(within[0]), int(within[-1]))
-        for row, counts in enumerate(trace.records.counters(tuple(_COUNTERS), mine)):
+        for row, counts in enumerate(trace.records.counters(tuple(counters), mine)):
             # Of several readings at one time the first counts.
             by_location[row, mine], below_0, summed = _kernel.sum_inside(
                 offsets=counts.offsets,
@@ -315,7 +339,7 @@ def _counters(
             negative[row] += below_0
             total[row] += summed
     sums, broken = {}, {}
-    for row, name in enumerate(_COUNTERS.values()):
+    for row, name in enumerate(counters.values()):
         if not readings[row]:
             continue
         if negative[row]:

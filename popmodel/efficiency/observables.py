@@ -23,6 +23,7 @@ from popmodel.efficiency.hierarchy import load_families
 
 if TYPE_CHECKING:
     from popmodel.efficiency.device_times import DeviceTimes
+    from popmodel.efficiency.vector_counts import VectorCounts
     from popmodel.simulator import Execution
 
 
@@ -98,6 +99,8 @@ class Observables:
     openmp_mpi: float | None = None
     regions: tuple[RegionObservables, ...] = ()  # The parallel regions one by one
     devices: DeviceTimes | None = None  # Devices such as GPUs, and threads that use them
+    # Floating-point instructions by width, in useful time of all threads.
+    vector_counts: VectorCounts | None = None
     # For each missing quantity the reason. Reasons that the other arguments imply (no MPI calls,
     # counters that did not count) are added.
     absent: Mapping[str, str] = field(default_factory=dict)
@@ -186,6 +189,8 @@ class Observables:
             value = getattr(self, name)
             if value is not None and name not in self.absent:
                 values[name] = float(value)
+        if self.vector_counts and "vector_counts" not in self.absent:
+            values |= self.vector_counts.aggregates()
         return values | (self.devices.aggregates(self.threads) if self.devices else {})
 
     def to_dict(self) -> dict[str, Any]:
@@ -201,9 +206,12 @@ class Observables:
             "regions": [vars(region) for region in self.regions],
             "absent": dict(self.absent),
             **(self.devices.of_threads() if self.devices else {}),
+            **({"vector_counts": vars(self.vector_counts)} if self.vector_counts else {}),
         }
 
 
+_SELDOM = ("devices", "vector_counts")
+"""Quantities that few runs have: that one lacks them is no remark."""
 _PER_THREAD = ("useful", "omp_useful", "in_mpi", "instructions", "cycles")
 _PER_PROCESS = ("serial_useful", "in_openmp", "serial_mpi", "not_in_mpi")
 _SCALARS = (
@@ -242,7 +250,7 @@ def _missing(run: Observables) -> dict[str, str]:
     return {
         name: reasons[0]
         for name, reasons in REASONS.items()
-        if name != "devices" and hasattr(run, name) and getattr(run, name) is None
+        if name not in _SELDOM and hasattr(run, name) and getattr(run, name) is None
     }
 
 

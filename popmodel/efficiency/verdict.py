@@ -235,11 +235,13 @@ def _no_family(runs: Sequence[MeasuredRun], evaluations: Mapping[str, FamilyEval
     """Why no family leads."""
     if not any(run.observables.has_mpi or run.observables.has_openmp for run in runs):
         return "No advice: neither MPI calls nor parallel regions were recorded."
-    if evaluations.keys() - {SCALING}:
+    if evaluations.keys() & set(_OF_MPI):
         return (
             "No advice: these families see only the MPI calls of master threads; hybrid-additive "
             "sees all threads."
         )
+    if evaluations.keys() - {SCALING}:
+        return "No advice: none of these families says how parallel the run is."
     return "No advice: a single run has no scaling."
 
 

@@ -375,14 +375,14 @@ def records(document: Document) -> list[Record]:
 def _families(runs: Sequence[Run]) -> list[Family]:
     """The families of the runs in the order of the definition, scaling (drawn apart) left out.
 
-    Those that only some runs have, as runs with devices, come first.
+    Those of devices, which only some runs have, come first.
     """
     families = [
         family
         for name, family in load_families().items()
         if name != SCALING and name in runs[0]["metrics"]
     ]
-    return sorted(families, key=lambda family: not family.requires)
+    return sorted(families, key=lambda family: family.requires != "devices")
 
 
 def _sizes(runs: Sequence[Run], reasons: Reasons) -> tuple[TableRow, ...]:
@@ -478,12 +478,18 @@ def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> tuple[TableRow, ...]
     )
 
 
+def _has(run: Run, family: Family) -> bool:
+    """Whether a run has what a family requires that only some have."""
+    of_vectors = family.requires == "flops" and "vector_counts" in run["observables"]
+    return of_vectors or (family.requires == "devices" and bool(run.get("devices")))
+
+
 def _other_families(runs: Sequence[Run]) -> Section:
     others = [
         name
         for name, family in load_families().items()
         if name not in runs[0]["metrics"]
-        and (not family.requires or any(run.get("devices") for run in runs))
+        and (not family.requires or any(_has(run, family) for run in runs))
     ]
     return (NoteBlock(f"other families: {', '.join(others)} (--family)"),) if others else ()
 

@@ -31,11 +31,13 @@ from popmodel.base.documents import (
     csv_cell,
     parse_json,
     read_text,
+    record,
 )
 from popmodel.base.errors import PopmodelError
 from popmodel.base.plain import document
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.observables import Observables, RegionObservables
+from popmodel.efficiency.vector_counts import VectorCounts
 from popmodel.runs.extrap_files import (
     from_document,
     from_lines,
@@ -127,6 +129,7 @@ _OBSERVABLES = TableShape(
         "ideal_runtime": Optional(Real(above=0)),
         "has_mpi": Flag(),
         "has_openmp": Flag(),
+        "vector_counts": record({each.name: _TIME for each in fields(VectorCounts)}),
         "regions": Items(_REGION),
         "absent": NamedShape(Text()),
     },
@@ -305,6 +308,8 @@ def _of_metrics(
 def _analysed(run: Mapping[str, Any], place: Place, values: Mapping[str, float]) -> MeasuredRow:
     seen = dict(run["observables"])
     seen["regions"] = tuple(RegionObservables(**each) for each in seen.get("regions", ()))
+    if "vector_counts" in seen:
+        seen["vector_counts"] = VectorCounts(**seen["vector_counts"])
     facts = _facts(run)
     try:
         measured = from_observables(

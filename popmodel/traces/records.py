@@ -160,10 +160,11 @@ class Records(ABC):
         """Tests and probes in a row that found nothing, at the end of the call that has them."""
         return Instants.none(self.locations)
 
-    def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
+    def counters(self, counters: Sequence[Event | str], locations: slice) -> list[Instants]:
         """Readings of hardware counters: counts since the thread's reading before.
 
-        Of some locations that follow one another, so that nobody has to hold all readings.
+        Of those that have no `Event` by their names, the first words of `counter_names`. Of some
+        locations that follow one another, so that nobody has to hold all readings.
         """
         return [Instants.none(locations.stop - locations.start) for _ in counters]
 

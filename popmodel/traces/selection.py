@@ -681,7 +681,7 @@ class WindowPart(Records):
     def lock_waits(self) -> Instants:
         return self._whole.records.lock_waits().cut(self._pieces)
 
-    def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
+    def counters(self, counters: Sequence[Event | str], locations: slice) -> list[Instants]:
         found = self._whole.records.counters(counters, locations)
         return [readings.divided(self._pieces) for readings in found]
 

@@ -97,7 +97,8 @@ RARE = {
     "popmodel/trace/1": r".*",
     "popmodel/convert/1": r".*",
     "popmodel/metrics/1": (
-        r"runs\[\]\.(call_sites|warnings|by_region|threads)\[\].*|advice\.steepest_fall\..*"
+        r"runs\[\]\.((call_sites|warnings|by_region|threads)\[\].*|observables\.vector_counts\..*)"
+        r"|advice\.steepest_fall\..*"
         r"|advice\.causes\[\]\.network\..*"
         r"|history\.comparisons\[\]\.(threads\[\]|interval\[\]|causes\[\]|place\..*)"
     ),

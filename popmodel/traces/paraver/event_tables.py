@@ -204,17 +204,22 @@ class ParaverRecords(Records):
     def misses(self) -> Instants:
         return self._told(NUMBERS[Event.MISSES])
 
-    def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
+    def counters(self, counters: Sequence[Event | str], locations: slice) -> list[Instants]:
         """Readings of counters of some locations; of hardware's whatever numbers the trace has."""
         types = [self._types_of_counter(counter) for counter in counters]
         return instants(self._having(*itertools.chain(*types)).at(locations), *types)
 
-    def _types_of_counter(self, counter: Event) -> list[int]:
+    def _types_of_counter(self, counter: Event | str) -> list[int]:
+        if isinstance(counter, str):
+            return sorted(self._types_named(counter))
         if counter not in COUNTERS:
             return [NUMBERS[counter]]
-        named = self.labels.event_types.items()
-        types = {type_ for type_, text in named if text.split()[:1] == [COUNTERS[counter]]}
+        types = self._types_named(COUNTERS[counter])
         return sorted({*types, NUMBERS[counter]})
+
+    def _types_named(self, name: str) -> set[int]:
+        named = self.labels.event_types.items()
+        return {type_ for type_, text in named if text.split()[:1] == [name]}
 
     def counter_names(self) -> list[str]:
         counters = sorted(type_ for type_ in self.types if type_ in COUNTER_RANGE)
