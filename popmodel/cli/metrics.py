@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from popmodel.efficiency.observables import OutsideMPI
     from popmodel.efficiency.scaling import Scaling
     from popmodel.reports.views import Views
-    from popmodel.runs.regression import HistoryComparison, ValueChange
-    from popmodel.runs.run_history import HistoryLine
+    from popmodel.runs.regression import RunHistory, ValueChange
     from popmodel.traces import Trace
     from popmodel.traces.selection import Foa, TracePart, Window
 
@@ -83,9 +82,7 @@ class Metrics(Result):
     # The requested families; None: those that suit the runs.
     families: tuple[str, ...] | None = None
     by: By | None = None  # The requested breakdown
-    # The file of earlier runs, how many of these runs were new to it, and the comparison with them,
-    # one for each configuration; None where no history was asked for.
-    history: tuple[str, int, tuple[HistoryComparison, ...]] | None = None
+    history: RunHistory | None = None  # The earlier runs, where they were asked for
 
     def __repr__(self) -> str:
         families = [self.families[0]] * len(self.runs) if self.families else self._own
@@ -128,11 +125,7 @@ class Metrics(Result):
         found = metrics_document(
             self.runs, shown, self.scaling, self.warnings, self.outside_mpi, self.breakdowns
         )
-        if self.history is None:
-            return found
-        file, added, comparisons = self.history
-        compared = [comparison.to_dict() for comparison in comparisons]
-        return {**found, "history": {"file": file, "added": added, "comparisons": compared}}
+        return found if self.history is None else {**found, "history": self.history.to_dict()}
 
     @property
     def views(self) -> Views:
@@ -163,19 +156,7 @@ class Metrics(Result):
         """Changes of a value against earlier runs, with the configuration, where there are any."""
         if self.history is None:
             return super().changes(id)
-        full = self.find(id)[0].id
-        found = []
-        for comparison in self.history[2]:
-            change = comparison.change(full)
-            if change is not None:
-                found.append((comparison.name, change))
-            elif comparison.last:
-                raise PopmodelError(
-                    f"--fail-if {id}: cannot be checked: {full} of {comparison.name} is missing or "
-                    "not above 0 in some run",
-                    "leave the condition out",
-                )
-        return found
+        return self.history.changes(self.find(id)[0].id)
 
     def values(self) -> list[ResultValue]:
         """Efficiencies, those of the shown families first, and runtimes."""
@@ -399,23 +380,29 @@ def metrics(
     from popmodel.traces.info import as_data, marked_regions
     from popmodel.traces.selection import TracePart
 
-    if history is None and (label is not None or badge is not None):
+    keep = None
+    if history is not None:
+        from popmodel.cli.history import HistoryRequest
+
+        if by is not None:
+            raise UsageError("--by cannot be combined with --history", "leave one of them out")
+        parts = {"window": window, "region": region, "from start": from_start, "foa": foa}
+        named = [f"{name} {value}" for name, value in parts.items() if value]
+        named += [f"application {application}"] if application != 1 else []
+        keep = HistoryRequest(os.fspath(history), label, ", ".join(named), badge)
+    elif label is not None or badge is not None:
         option_name = "--label" if label is not None else "--badge"
         raise UsageError(f"{option_name}: needs earlier runs", "add --history perf.jsonl")
-    if history is not None and by is not None:
-        raise UsageError("--by cannot be combined with --history", "leave one of them out")
     asked = TracePart.of(window, region, from_start, foa)
     chosen = choices(family, tuple(load_families()))
     given = several(traces)
     if reported := [one for one in given if _is_report(one)]:
         from popmodel.cli.talp_reports import with_reports
 
-        if history is not None:
-            hint = "leave it out, or the report"
-            raise UsageError(f"history: {reported[0]} is a report of TALP, not a run", hint)
         return with_reports(
             reported,
             [one for one in given if one not in reported],
+            keep,
             family=chosen,
             scaling=scaling,
             reference=reference,
@@ -444,7 +431,7 @@ def metrics(
             runs.append(analyse(trace, part=part))
             breakdowns.append(_broken_down(by, trace, runs[-1], part, outside_mpi))
         warnings.append(as_data((*trace.warnings, *trace.call_warnings())))
-        marked.append(marked_regions(trace) if history is not None else {})
+        marked.append(marked_regions(trace) if keep is not None else {})
     mode: Any = None if scaling == "auto" else scaling
     comparable = [
         Comparable(name, run.observables.aggregates(outside_mpi), run.observables.absent)
@@ -468,17 +455,9 @@ def metrics(
         with _named(path):
             evaluations.append(evaluate_all(run, scaled, index))
     compared_runs = None
-    if history is not None:
-        parts = {
-            "window": window,
-            "region": region,
-            "from start": from_start,
-            "foa": foa,
-            "application": application if application != 1 else None,
-        }
-        named = [f"{name} {value}" for name, value in parts.items() if value]
+    if keep is not None:
         results = zip(names, runs, evaluations, marked, strict=True)
-        compared_runs = _compared(history, _history_lines(label, ", ".join(named), results), badge)
+        compared_runs = keep.compare(keep.run_line(*result) for result in results)
     return Metrics(
         tuple(names),
         tuple(runs),
@@ -500,76 +479,6 @@ def _is_report(given: TraceLike) -> bool:
     from popmodel.runs.talp_files import is_talp
 
     return is_talp(given)
-
-
-def _history_lines(
-    label: str | None,
-    part: str,
-    results: Iterable[
-        tuple[
-            str,
-            MeasuredRun,
-            Mapping[str, FamilyEvaluation],
-            Mapping[str, Mapping[str, Any]],
-        ]
-    ],
-) -> Iterator[HistoryLine]:
-    """What a history keeps of each run: of its name, metrics and marked regions."""
-    from popmodel.base.plain import plain
-    from popmodel.base.provenance import collect
-    from popmodel.machines.host import hardware
-    from popmodel.runs.regression import runtime_factors
-    from popmodel.runs.run_history import HistoryLine
-    from popmodel.runs.same_program import program_names
-
-    host = hardware.here()
-    machine = f"{host.model or 'unknown processor'}, {plural(len(host.online), 'CPU')}"
-    for name, run, families, regions in results:
-        functions, calls = program_names(run)
-        stamp = plain(collect((), filter(os.path.isfile, [run.trace])))
-        observed = run.observables
-        teams = [int(threads) for threads in observed.threads]
-        times = {region.name: region.wall / len(teams) for region in observed.regions}
-        times |= {name: found["time"] / len(teams) for name, found in regions.items()}
-        yield HistoryLine(
-            label=stamp["time"] if label is None else label,
-            time=stamp["time"],
-            run=name,
-            machine=machine,
-            processes=len(teams),
-            threads=teams[0] if len(set(teams)) == 1 else tuple(teams),
-            part=part,
-            calls=dict(sorted(calls.items())),
-            functions=tuple(sorted(functions)),
-            runtime=float(observed.runtime),
-            factors=runtime_factors(observed.aggregates(), has_mpi=observed.has_mpi),
-            metrics={
-                family: found.values for family, found in families.items() if family != "scaling"
-            },
-            regions=times,
-            call_sites={site.name: site.time / len(teams) for site in run.call_sites},
-            caveats=run.caveats,
-            provenance=stamp,
-        )
-
-
-def _compared(
-    path: str | os.PathLike[str],
-    lines: Iterable[HistoryLine],
-    badge: str | os.PathLike[str] | None,
-) -> tuple[str, int, tuple[HistoryComparison, ...]]:
-    """Add runs to a history, and compare them with those before."""
-    from popmodel.reports.history_tables import badge_text
-    from popmodel.reports.result import save_text
-    from popmodel.runs.regression import compare_history
-    from popmodel.runs.run_history import append_history
-
-    new = list(lines)
-    every, added = append_history(path, new)
-    comparisons = compare_history(every, new)
-    if badge is not None:
-        save_text(badge, badge_text(comparisons))
-    return os.fspath(path), added, comparisons
 
 
 def _broken_down(

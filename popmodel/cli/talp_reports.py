@@ -27,10 +27,12 @@ from popmodel.runs.talp_files import OF_DEVICES, TALP, TalpRegion, TalpReport, r
 if TYPE_CHECKING:
     import os
 
+    from popmodel.cli.history import HistoryRequest
     from popmodel.cli.inputs import TraceLike
     from popmodel.cli.metrics import Metrics
     from popmodel.efficiency.family import FamilyEvaluation
     from popmodel.reports.views import Views
+    from popmodel.runs.regression import RunHistory, ValueChange
 
 _NO_REPLAY = "a report of TALP has no course of time to replay"
 _NOT_REPORTED = "not in the report of TALP"
@@ -49,6 +51,7 @@ class ReportedMetrics(Result):
     by_region: bool = False
     # Of reports alone: against one of them.
     scaling: Scaling | None = None
+    history: RunHistory | None = None  # The earlier reports, where they were asked for
 
     def __repr__(self) -> str:
         beside = "" if self.measured is None else f" beside {self.measured!r}"
@@ -64,8 +67,10 @@ class ReportedMetrics(Result):
         given = tuple(dict.fromkeys([*(given or self._families()), SCALING]))
         scaling = self.scaling
         assert scaling is not None, "reports alone are compared"
+        compared = {} if self.history is None else {"history": self.history.to_dict()}
         return document(
             "popmodel/metrics/1",
+            **compared,
             runs=list(self._runs(given)),
             scaling={
                 "mode": scaling.mode,
@@ -85,6 +90,10 @@ class ReportedMetrics(Result):
     @property
     def views(self) -> Views:
         """How the document is shown."""
+        if self.history is not None:
+            from popmodel.reports.history_tables import VIEWS as HISTORY
+
+            return HISTORY
         if self.by_region:
             from popmodel.reports.breakdown_tables import BY_REGION
 
@@ -96,6 +105,12 @@ class ReportedMetrics(Result):
     def shown_document(self) -> dict[str, Any]:
         """The document with the families that the screen shows: those of TALP."""
         return self.to_dict(self.families or self._families())
+
+    def changes(self, id: str) -> Sequence[tuple[str, ValueChange]]:
+        """Changes of a value against earlier reports, with the configuration."""
+        if self.history is None:
+            return super().changes(id)
+        return self.history.changes(self.find(id)[0].id)
 
     def _families(self) -> tuple[str, ...]:
         """Those that the reports have values of."""
@@ -137,10 +152,7 @@ class ReportedMetrics(Result):
                 "processes": region.processes,
                 "threads": _threads(region),
                 "family": TALP,
-                "caveats": [
-                    f"efficiencies {of}as {report.by} writes them, in two decimals; it has sums "
-                    "and no course of time: nothing is replayed"
-                ],
+                "caveats": _caveats(report, of),
                 "window": None,
                 "disturbed": False,
                 "waited": 0.0,
@@ -171,8 +183,18 @@ class ReportedMetrics(Result):
             yield {"region": region.name, **nothing, **_measured(region, own, None)}
 
 
+def _caveats(report: TalpReport, of: str) -> list[str]:
+    return [
+        f"efficiencies {of}as {report.by} writes them, in two decimals; it has sums "
+        "and no course of time: nothing is replayed"
+    ]
+
+
 def with_reports(
-    reported: Sequence[str | os.PathLike[str]], traces: Sequence[TraceLike], **options: Any
+    reported: Sequence[str | os.PathLike[str]],
+    traces: Sequence[TraceLike],
+    keep: HistoryRequest | None,
+    **options: Any,
 ) -> ReportedMetrics:
     """Reports of TALP beside traces, or alone; `options` are those of `metrics`."""
     from popmodel.cli.metrics import Metrics, metrics, run_index
@@ -190,6 +212,11 @@ def with_reports(
     for report in reports:
         report.region(region)  # says which regions there are
     family = options["family"]
+    if traces and keep is not None:
+        raise UsageError(
+            f"--history: {reports[0].path} is a report of TALP, and others are traces",
+            "add them by two commands",
+        )
     if traces:
         measured = metrics(traces, **options)
         assert isinstance(measured, Metrics), "none of them is a report"
@@ -200,7 +227,14 @@ def with_reports(
     if compared_with is not None:
         compared_with = run_index(str(compared_with), [report.path for report in reports], names)
     scaled = compare(reports, region, mode, compared_with)
-    return ReportedMetrics(reports, None, region, family, by == "region", scaled)
+    compared = None
+    if keep is not None:
+        parts = [report.region(region) for report in reports]
+        compared = keep.compare(
+            keep.report_line(name, report, part, _threads(part), _caveats(report, ""))
+            for name, report, part in zip(names, reports, parts, strict=True)
+        )
+    return ReportedMetrics(reports, None, region, family, by == "region", scaled, compared)
 
 
 def compare(

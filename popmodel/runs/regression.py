@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from popmodel.base.errors import PopmodelError
 from popmodel.base.plain import plain
 from popmodel.base.units import count, format_time, plural, team
 from popmodel.base.values import dataclass
@@ -385,6 +386,38 @@ def compare_history(
         last = tuple(line for line in series if line.label != run.label)[-LAST:]
         comparisons.append(HistoryComparison(new, last, tuple(series)))
     return tuple(comparisons)
+
+
+@dataclass(frozen=True)
+class RunHistory:
+    """A file of earlier runs, and how new ones compare with them."""
+
+    file: str
+    added: int  # How many of the new runs were new to it
+    comparisons: tuple[HistoryComparison, ...]  # One for each configuration
+
+    def changes(self, id: str) -> list[tuple[str, ValueChange]]:
+        """Changes of the runtime or a metric, with the configuration, where there are earlier runs.
+
+        Raises `PopmodelError` where a run lacks the value or it is not above 0.
+        """
+        found = []
+        for comparison in self.comparisons:
+            change = comparison.change(id)
+            if change is not None:
+                found.append((comparison.name, change))
+            elif comparison.last:
+                raise PopmodelError(
+                    f"--fail-if {id}: cannot be checked: missing or not above 0 in some run of "
+                    f"{comparison.name}",
+                    "leave the condition out",
+                )
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparisons as plain data."""
+        compared = [comparison.to_dict() for comparison in self.comparisons]
+        return {"file": self.file, "added": self.added, "comparisons": compared}
 
 
 def signed(ratio: float) -> str:

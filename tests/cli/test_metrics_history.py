@@ -261,3 +261,46 @@ def test_a_planted_regression_of_8_per_cent_in_traces_is_found_and_named(
     (comparison,) = document["history"]["comparisons"]
     assert comparison["runtime"]["shown"], comparison["sentence"]
     assert comparison["causes"][0] == FACTOR[kind], comparison["sentence"]
+
+
+def talp(folder: Path, name: str, number: int, seconds: float, balance: float) -> list[str]:
+    """Reports of runs that take so long, with so much load balance, and some noise."""
+    paths = []
+    for repeat in range(number):
+        runtime = seconds * (1 + 0.004 * (repeat % 5))
+        cpus, between, inside = 8, 0.96, 0.9
+        region = {
+            "numCpus": cpus, "numMpiRanks": 4, "elapsedTime": int(runtime * 1e9),
+            "usefulTime": int(cpus * runtime * balance * between * inside * 1e9),
+            "instructions": 10**11 + repeat, "cycles": 2 * 10**11,
+            "parallelEfficiency": round(balance * between * inside, 2),
+            "mpiParallelEfficiency": round(balance * between, 2), "mpiLoadBalance": balance,
+            "mpiCommunicationEfficiency": between, "ompParallelEfficiency": inside,
+        }  # fmt: skip
+        path = folder / f"{name}{repeat}.json"
+        path.write_text(json.dumps({"dlbVersion": "3.5.1", "Application": {"Global": region}}))
+        paths.append(str(path))
+    return paths
+
+
+def test_reports_of_talp_are_compared_too(popmodel: Call, tmp_path: Path) -> None:
+    path = str(tmp_path / "perf.jsonl")
+    words = ("--history", path, "--fail-if", "runtime > +5 %", "--format", "json")
+    before, now = talp(tmp_path, "a", 10, 5.0, 0.95), talp(tmp_path, "b", 5, 5.6, 0.85)
+    assert popmodel("metrics", *before, *words, "--label", "a")[0] == 0
+    status, out, _ = popmodel("metrics", *now, *words, "--label", "b")
+    assert status == 3
+    (comparison,) = json.loads(out)["history"]["comparisons"]
+    assert comparison["causes"][0] == "load_balance"
+    assert comparison["split"][3:] == ["load_balance", "communication", "thread_efficiency"]
+    product = math.prod(factor["effect"] for factor in comparison["factors"])
+    assert product == pytest.approx(comparison["runtime"]["ratio"], rel=1e-9)
+
+
+def test_traces_and_reports_are_added_by_two_commands(
+    base: list[str], popmodel: Call, tmp_path: Path
+) -> None:
+    (report,) = talp(tmp_path, "a", 1, 5.0, 0.95)
+    status, _, err = popmodel("metrics", base[0], report, "--history", str(tmp_path / "perf.jsonl"))
+    assert (status, err.count("\n")) == (2, 2)
+    assert "add them by two commands" in err
