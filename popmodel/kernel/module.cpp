@@ -22,6 +22,7 @@ void bind_contended(nb::module_ &module);
 void bind_repetition(nb::module_ &module);
 void bind_align(nb::module_ &module);
 void bind_otf2(nb::module_ &module);
+void bind_otf2_writer(nb::module_ &module);
 void bind_untimed(nb::module_ &module);
 
 NB_MODULE(_kernel, module) {
@@ -43,5 +44,6 @@ NB_MODULE(_kernel, module) {
     bind_repetition(module);
     bind_align(module);
     bind_otf2(module);
+    bind_otf2_writer(module);
     bind_untimed(module);
 }

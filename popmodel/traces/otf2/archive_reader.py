@@ -128,7 +128,7 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
     if sum(events for *_, events, _ in defined["locations"]) > MANY:
         reader.reserve(ROWS)
     tables = _tables(reader, processes, anchor, files)
-    *columns, lost = reader.match()
+    *columns, lost = reader.messages()
     offsets = offsets_of(np.bincount(columns[0], minlength=len(tables["events"]["offsets"]) - 1))
     messages = MessageTable(offsets, *columns)
     devices = _devices(reader, defined, strings, plan, processes, streams)
