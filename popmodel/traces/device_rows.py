@@ -54,7 +54,7 @@ class DeviceRows:
     devices: tuple[str, ...]  # Names of the D devices
     # Of R locations; kinds are `KERNEL`, `COPY` and `COLLECTIVE`. Those of a stream do not overlap.
     activity: Spans
-    # Of the L threads; the kind is an index into `call_names`.
+    # Of the L threads, none without streams; the kind is an index into `call_names`.
     calls: Spans
     call_names: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()  # Rows of devices that are no streams: sampled counters
