@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from popmodel.studies.launch_check import LaunchCheck
     from popmodel.studies.launch_line import Line
     from popmodel.tracer.commands import TracedCommand
+    from popmodel.tracer.library import Library
 
 EXAMPLES = (
     "popmodel check -- mpirun -n 4 ./app",
@@ -187,15 +188,20 @@ def _shows_on_stdout(arguments: Sequence[str]) -> bool:
 
 def _run(command: TracedCommand, output: int | None) -> tuple[int, dict[str, Any], LaunchCheck]:
     """Run a command with sums; its status, the document, and what was found."""
+    from popmodel.cli.trace import not_traced, tracer
     from popmodel.tracer import raw_directory
+    from popmodel.tracer.commands import Settings
 
+    library = tracer(command)
     with tempfile.TemporaryDirectory(prefix="popmodel-check-", dir=_shared()) as folder:
         raw = Path(folder)
-        status, seconds = _summed(command, raw, output)
+        status, seconds = _summed(command, library, raw, output)
         if not raw_directory.files(raw):
             raise _nothing(command, status)
         try:
             found, made = _checked(raw, command, seconds)
+            has_openmp = bool(found["openmp"])
+            found["notes"] += not_traced(command, library, Settings(), has_openmp)
         except PopmodelError as error:
             if status != 0:
                 error.exit_status = status
@@ -211,13 +217,13 @@ def _shared() -> str | None:
     return os.fspath(Path.cwd()) if in_job else None
 
 
-def _summed(command: TracedCommand, raw: Path, output: int | None) -> tuple[int, float]:
+def _summed(
+    command: TracedCommand, library: Library, raw: Path, output: int | None
+) -> tuple[int, float]:
     """Run a command whose sums go to a directory; its status and how long it took."""
-    from popmodel.cli.trace import tracer
     from popmodel.tracer.commands import Settings, place, variables
     from popmodel.tracer.run import run
 
-    library = tracer(command)
     settings = Settings(summary=True, call_sites=False)
     call = place(command, variables(library.path, raw, settings), os.environ)
     begin = time.monotonic()
@@ -324,6 +330,7 @@ def _command_of(line: Line) -> tuple[TracedCommand, dict[str, str]]:
 
 def _once(command: TracedCommand, environment: dict[str, str]) -> float:
     """The runtime of one more run, s; its output goes nowhere."""
+    from popmodel.cli.trace import tracer
     from popmodel.tracer.summaries import observables_of, read_sums
 
     kept = dict(os.environ)
@@ -333,7 +340,7 @@ def _once(command: TracedCommand, environment: dict[str, str]) -> float:
             tempfile.TemporaryDirectory(prefix="popmodel-check-", dir=_shared()) as folder,
             Path(os.devnull).open("wb") as nowhere,
         ):
-            status, _ = _summed(command, Path(folder), nowhere.fileno())
+            status, _ = _summed(command, tracer(command), Path(folder), nowhere.fileno())
             if status != 0:
                 raise PopmodelError(
                     f"--prove: {shlex.join(command.words)}: ended with status {status}",

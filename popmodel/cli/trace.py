@@ -499,7 +499,9 @@ def _run(
                     raw_directory.clear(raw)
                     raise nothing_recorded(command, status, settings)
                 runs, notes = _merged(raw, target, force=force, after_the_run=True)
-                notes += tuple(_not_traced(command, library, settings, runs))
+                notes += tuple(
+                    not_traced(command, library, settings, any(run.openmp for run in runs))
+                )
                 if not keep_raw:
                     _remove(raw)
         except PopmodelError as error:
@@ -510,14 +512,14 @@ def _run(
     return Recording(found, on_stderr=True, exit_status=status)
 
 
-def _not_traced(
-    command: TracedCommand, library: Library, settings: Settings, runs: Sequence[Merged]
+def not_traced(
+    command: TracedCommand, library: Library, settings: Settings, has_openmp: bool
 ) -> list[str]:
     """Why there is no MPI, or no OpenMP, in what was recorded."""
     notes = []
     if library.without_mpi is not None:
         notes.append(f"MPI is not traced: {library.without_mpi}")
-    if not any(run.openmp for run in runs):
+    if not has_openmp:
         if settings.openmp in _NO_OPENMP:
             notes.append(f"no OpenMP: {_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})")
         if "OpenMP" in _built_in(command):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from popmodel.tracer.commands import TracedCommand
 from popmodel.tracer.meta import Cpu, Meta
 from popmodel.tracer.summaries import ProcessSums, topologies
 
-PLACING = ("share", "overlap", "oversubscribed", "hyperthreads", "idle", "unset", "domains")
+PLACING = ("share", "overlap", "oversubscribed", "hyperthreads", "idle", "unset")
 """Findings that another launch line cures."""
 FOREIGN = 0.05
 """Share of the CPUs' time that others took, from which on that is told."""
@@ -36,6 +36,8 @@ _PAGES = 2000  # page faults of a process below which nothing is said of first t
 _SHORTEST = 0.5  # seconds; the kernel counts the load of CPUs in ticks of 10 ms
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _NS = 1e-9
+
+_Masks: TypeAlias = tuple[frozenset[int], ...]
 
 
 class Finding(NamedTuple):
@@ -188,7 +190,7 @@ def _of_node(node: PlacedNode, words: Sequence[str]) -> Iterator[Finding]:
             yield _waited("oversubscribed", text, node, node.processes, threads - cores)
         elif not is_by_hardware_thread(words, variables):
             text = f"{threads} threads on {plural(cores, 'core')}: hardware threads share the cores"
-            yield _waited("hyperthreads", text, node, node.processes, 0)
+            yield Finding("hyperthreads", text)
     elif crowded:
         yield _crowded(node, crowded, words)
     if sum(alone) > busy and busy < cores:
@@ -218,7 +220,7 @@ def _crowded(
             f"{size} threads of {_ranks(processes)} use the hardware threads of "
             f"{plural(pairs, 'core')} while other cores are idle"
         )
-        return _waited("hyperthreads", text, node, processes, 0)
+        return Finding("hyperthreads", text)
     each = "each of " if len(processes) > 1 else ""
     text = f"the {size} threads of {each}{_ranks(processes)} share {plural(pairs, 'core')}"
     where = _cpus(frozenset[int]().union(*node.masks(processes)))
@@ -254,7 +256,7 @@ def _waited(
 ) -> Finding:
     """A finding whose cost is what threads waited, at most what a surplus of them explains."""
     waited = sum(float(one.rows["waited"].sum()) * _NS for one in processes)
-    explained = surplus * _seconds(node.processes) if surplus else waited
+    explained = surplus * _seconds(node.processes)
     lost = min(waited, explained) if waited else explained
     return Finding(id, text, lost / 3600)
 
@@ -409,38 +411,48 @@ def _better(
 def bound_in_words(metas: Sequence[Meta]) -> list[tuple[str, str]]:
     """Where ranks may run: a line for each distinct placement, who and where.
 
-    Ranks with the same CPUs stand together, and so do ranks that each have as many of their own.
+    Ranks with the same CPUs stand together, so do ranks of a node that each have as many of their
+    own, and nodes that are alike.
     """
-    exact: dict[tuple[str, tuple[frozenset[int], ...]], list[Meta]] = {}
+    nodes: dict[str, list[Meta]] = {}
     for meta in metas:
-        masks = tuple(meta.cpus[number] for number in sorted(meta.cpus))
-        exact.setdefault((meta.host, masks), []).append(meta)
-    alike: dict[tuple[object, ...], list[tuple[tuple[frozenset[int], ...], list[Meta]]]] = {}
-    for (host, masks), members in exact.items():
-        sizes = tuple(map(len, masks)), len(frozenset[int]().union(*masks))
-        alike.setdefault((host, *sizes, masks if len(members) > 1 else None), []).append(
-            (masks, members)
-        )
-    lines = []
-    for groups in alike.values():
-        members = [meta for _, some in groups for meta in some]
-        ranks = [meta.rank for meta in members if meta.rank is not None]
-        who = f"rank{'s' if len(ranks) > 1 else ''} {cpu_list(ranks)}"
-        who = who if ranks else plural(len(members), "process", "processes")
-        cpus = frozenset[int]().union(*(mask for masks, _ in groups for mask in masks))
-        masks = groups[0][0]
-        text = plural(len(masks), "thread") + (" each" if len(members) > 1 else "")
+        nodes.setdefault(meta.host, []).append(meta)
+    alike: dict[tuple[str, int], list[Meta]] = {}
+    for members in nodes.values():
+        for where, placed in _placements(members):
+            alike.setdefault((where, len(placed)), []).extend(placed)
+    return [(_who(members), where) for (where, _), members in alike.items()]
+
+
+def _who(members: Sequence[Meta]) -> str:
+    hosts = list(dict.fromkeys(meta.host for meta in members))
+    where = hosts[0] if len(hosts) == 1 else f"{len(hosts)} nodes ({hosts[0]} ... {hosts[-1]})"
+    ranks = [meta.rank for meta in members if meta.rank is not None]
+    if not ranks:
+        return f"{where} {plural(len(members), 'process', 'processes')}"
+    return f"{where} rank{'s' if len(ranks) > 1 else ''} {cpu_list(ranks)}"
+
+
+def _placements(members: Sequence[Meta]) -> Iterator[tuple[str, list[Meta]]]:
+    """The distinct placements on a node, and the processes that have them."""
+    exact: dict[_Masks, list[Meta]] = {}
+    for meta in members:
+        exact.setdefault(tuple(meta.cpus[at] for at in sorted(meta.cpus)), []).append(meta)
+    shapes: dict[tuple[tuple[int, ...], int, _Masks | None], list[_Masks]] = {}
+    for masks, placed in exact.items():
         own = len(frozenset[int]().union(*masks))
-        if all(len(mask) == 1 for mask in masks):
-            apart = own == len(masks) and (len(groups) > 1 or len(members) == 1)
-            text += (
-                f", bound to a CPU of its own: {_cpus(cpus)}"
-                if apart
-                else (f" bound to {_cpus(cpus)}")
-            )
-        elif len(groups) > 1:
-            text += f" on {plural(own, 'CPU')} of their own: {_cpus(cpus)}"
+        shape = (tuple(map(len, masks)), own, masks if len(placed) > 1 else None)
+        shapes.setdefault(shape, []).append(masks)
+    for (_, own, _), groups in shapes.items():
+        placed = [meta for masks in groups for meta in exact[masks]]
+        cpus = _cpus(frozenset[int]().union(*(mask for masks in groups for mask in masks)))
+        size = len(groups[0])
+        text = plural(size, "thread") + (" each" if len(placed) > 1 else "")
+        apart = own == size and (len(groups) > 1 or len(placed) == 1)
+        if any(len(mask) > 1 for mask in groups[0]):
+            their = f"{plural(own, 'CPU')} of their own: " if len(groups) > 1 else ""
+            yield f"{text} on {their}{cpus}", placed
+        elif apart:
+            yield f"{text}, bound to a CPU of its own: {cpus}", placed
         else:
-            text += f" on {_cpus(cpus)}"
-        lines.append((f"{members[0].host} {who}", text))
-    return lines
+            yield f"{text} bound to {cpus}", placed

@@ -83,10 +83,10 @@ def read_sums(folder: Path) -> RunSums:
     for path in sorted(folder.glob("*.meta")):
         meta, warnings = read_meta(path)
         notes += [warning.text for warning in warnings]
-        files = sorted(folder.glob(f"{path.stem}.t*.sums"), key=lambda file: int(file.stem[-1:]))
-        if meta is None or not files:
-            continue
+        files = folder.glob(f"{path.stem}.t*.sums")
         named = {int(file.stem.rpartition(".t")[2]): _row(file) for file in files}
+        if meta is None or not named:
+            continue
         jobs.setdefault(meta.job, []).append(_process(meta, dict(sorted(named.items()))))
     if not jobs:
         raise TraceError(folder, "contains no sums of a run", hint="run popmodel check again")
@@ -100,6 +100,8 @@ def read_sums(folder: Path) -> RunSums:
     if broken := sum(not one.is_complete for one in processes):
         who = plural(broken, "process", "processes")
         notes.append(f"{who} did not come to an end: sums up to the last MPI call or region")
+    if not any(one.rows["used"].any() for one in processes):
+        notes.append("/proc is hidden: how long threads waited for CPUs is not known")
     return RunSums(tuple(processes), tuple(dict.fromkeys(notes)))
 
 

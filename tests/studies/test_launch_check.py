@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.machines.host.hardware import cpu_list
 from popmodel.studies.launch_check import (
     LaunchCheck,
     _matched,
@@ -237,8 +236,18 @@ def test_placements_are_a_line_each() -> None:
     assert bound_in_words([one.meta for one in alike]) == [
         ("n0 ranks 0-3", "4 threads each, bound to a CPU of its own: CPUs 0-15")
     ]
-    together = launch(8, anywhere(8), nodes=2)
+    together = launch(8, anywhere(8), nodes=3)
     assert bound_in_words([one.meta for one in together]) == [
-        (f"n{node} ranks {cpu_list((2 * node, 2 * node + 1))}", "8 threads each on CPUs 0-31")
-        for node in range(2)
+        ("3 nodes (n0 ... n2) ranks 0-5", "8 threads each on CPUs 0-31")
+    ]
+    blocks = launch(8, own_block(8))
+    assert bound_in_words([one.meta for one in blocks]) == [
+        ("n0 ranks 0-1", "8 threads each on 16 CPUs of their own: CPUs 0-31")
+    ]
+    wrong = [process(0, [[3], [3]]), process(1, [[3], [5]])]
+    for one in wrong:
+        one.meta.rank = None
+    assert bound_in_words([one.meta for one in wrong]) == [
+        ("n0 1 process", "2 threads bound to CPU 3"),
+        ("n0 1 process", "2 threads, bound to a CPU of its own: CPUs 3,5"),
     ]
