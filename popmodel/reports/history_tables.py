@@ -18,6 +18,7 @@ from popmodel.reports.blocks import (
     TableBlock,
     TableCell,
     TableRow,
+    fitted,
     heads,
     notes,
     texts,
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from popmodel.runs.regression import HistoryComparison
 
 Comparison = Mapping[str, Any]
-_SERIES, _BRIEF_SERIES = 40, 4  # labels of a series
-_TABLES = 1  # factor tables of a screen, the largest change first
+_SERIES, _BRIEF_SERIES = 40, 6  # labels of a series
 
 
 def blocks(document: Document) -> list[Section]:
@@ -42,36 +42,42 @@ def blocks(document: Document) -> list[Section]:
 
 
 def history_sections(document: Document) -> list[Section]:
-    """The answer, the factors and the series of every configuration."""
+    """What to doubt, the answer, the factors and the series of every configuration."""
     comparisons = document["history"]["comparisons"]
-    sections: list[Section] = [_answers(comparisons), _doubts(document)]
+    sections: list[Section] = [_answers(document)]
     for comparison in comparisons:
         sections += [_factors(comparison), _series(comparison, _SERIES)]
     return [*sections, (NoteBlock(_file(document)),)]
 
 
 def _brief(document: Document) -> list[Section]:
+    """The same of the configuration with the largest change, with as many labels as have room."""
     comparisons = document["history"]["comparisons"]
     changed = sorted(
         (one for one in comparisons if one["runtime"]),
         key=lambda one: (not one["runtime"]["shown"], -one["runtime"]["ratio"]),
     )
-    first = changed[:_TABLES] or comparisons[:_TABLES]
-    sections = [_answers(comparisons), _doubts(document)]
-    for comparison in first:
-        sections += [_factors(comparison), _series(comparison, _BRIEF_SERIES)]
-    return [*sections, (NoteBlock(_file(document)),)]
+    shown = [*changed, *comparisons][0]
+
+    def made(labels: int) -> list[Section]:
+        below = (NoteBlock(_file(document)),)
+        return [_answers(document), _factors(shown), _series(shown, labels), below]
+
+    return fitted(made, _BRIEF_SERIES, least=2)
 
 
-def _answers(comparisons: Sequence[Comparison]) -> Section:
-    return notes((one["sentence"] for one in comparisons), Role.VERDICT)
-
-
-def _doubts(document: Document) -> Section:
-    runs = document["runs"]
+def _answers(document: Document) -> Section:
+    """What makes the runs doubtful, then the answer for each configuration."""
+    runs, advice = document["runs"], document["advice"]
     said = joint_caveats(runs, run_names([run["trace"] for run in runs]))
-    return notes(
-        [one for one in said if not one.startswith(("analysed ", "the analysed part "))][:1]
+    caveats = [one for one in said if not one.startswith(("analysed ", "the analysed part "))]
+    sentences = [one["sentence"] for one in document["history"]["comparisons"]]
+    doubts: list[str] = advice["doubts"][:1]
+    first, *others = [*doubts, *sentences]
+    return (
+        NoteBlock(first, Role.VERDICT),
+        *notes(others, Role.DOUBT),
+        *notes(() if advice["doubts"] else caveats[:1]),
     )
 
 

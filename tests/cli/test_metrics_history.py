@@ -304,3 +304,14 @@ def test_traces_and_reports_are_added_by_two_commands(
     status, _, err = popmodel("metrics", base[0], report, "--history", str(tmp_path / "perf.jsonl"))
     assert (status, err.count("\n")) == (2, 2)
     assert "add them by two commands" in err
+
+
+def test_what_makes_runs_doubtful_comes_before_the_answer(popmodel: Call, tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    trace = str(root / "examples" / "traces" / "stencil3d.2x2.prv.gz")
+    for label in "ab":
+        out = popmodel("metrics", trace, "--history", str(tmp_path / "p.jsonl"), "--label", label)[
+            1
+        ]
+        assert out.startswith("-> Doubtful: ")
+        assert out.count("\n") <= 25
