@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from popmodel.model.signatures import load as load_signature
     from popmodel.network.network import Network
     from popmodel.traces import read
+    from popmodel.traces.resources import resources
 
 _HOMES = {
     "Network": "popmodel.network.network.Network",
@@ -56,6 +57,7 @@ _HOMES = {
     "predict": "popmodel.cli.predict.predict",
     "read": "popmodel.traces.read",
     "report": "popmodel.cli.report.report",
+    "resources": "popmodel.traces.resources.resources",
     "signature": "popmodel.cli.signature.signature",
     "study": "popmodel.cli.study.study",
     "trace": "popmodel.cli.trace.trace",
@@ -79,6 +81,7 @@ __all__ = [
     "predict",
     "read",
     "report",
+    "resources",
     "signature",
     "study",
     "trace",

@@ -15,6 +15,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 import typer
@@ -118,8 +119,8 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     """A function as typer takes it: every parameter a text, help from the docstring.
 
     `settings` are what the verb's module says: FORMATS (names of formats), CONDITIONS (whether
-    ``--fail-if`` applies), from_output (from ``-o``, ``--format`` and the texts of parameters to
-    values of parameters).
+    ``--fail-if`` applies), LONG_TRACES (whether `RESOURCES` apply), from_output (from ``-o``,
+    ``--format`` and the texts of parameters to values of parameters).
     """
     own = declared(function)
     defaults = {
@@ -128,7 +129,9 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     }
     names: Sequence[str] = settings.get("FORMATS", formats.NAMES)
     writes = "output" not in own
+    traces = bool(settings.get("LONG_TRACES"))
     extra = _common(names, writes=writes, conditions=bool(settings.get("CONDITIONS")))
+    extra |= RESOURCES if traces else {}
 
     def command(ctx: typer.Context, **given: Any) -> None:
         from popmodel.cli.fail_if import read_conditions
@@ -158,12 +161,13 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
             values["arguments"] = tuple(ctx.obj)
         if "force" in defaults and "force" not in own:  # writes a file of its own
             values["force"] = force
-        with shown():
-            result = function(**values)
-        if result is not None:
-            goal.show(result, conditions)
-            if result.exit_status:
-                raise typer.Exit(result.exit_status)
+        with _resources(common) if traces else nullcontext():
+            with shown():
+                result = function(**values)
+            if result is not None:
+                goal.show(result, conditions)
+        if result is not None and result.exit_status:
+            raise typer.Exit(result.exit_status)
 
     parameters = [inspect.Parameter("ctx", _ANY, annotation=typer.Context)]
     for name, mark in {**own, **extra}.items():
@@ -173,6 +177,22 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     command.marks = {**own, **extra}  # type: ignore[attr-defined]
     command.__doc__ = re.split(r"\n\s*Parameters\n\s*-----", inspect.getdoc(function) or "")[0]
     return command
+
+
+RESOURCES = {
+    "scratch": option(
+        "DIR",
+        "Folder for what of long traces does not fit into memory. Default: TMPDIR, or the folder "
+        "of the trace where that lies in memory.",
+    ),
+}
+"""Options of the verbs that read traces."""
+
+
+def _resources(common: Mapping[str, Any]) -> AbstractContextManager[Any]:
+    from popmodel.traces.resources import resources
+
+    return resources(scratch=common["scratch"])
 
 
 def _nothing(*_: Any) -> dict[str, Any]:

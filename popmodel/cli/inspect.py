@@ -37,6 +37,7 @@ EXAMPLES = (
 )
 FORMATS = DRAWN
 CONDITIONS = True
+LONG_TRACES = True
 PARTS = ("info", "structure", "phases", "communication")
 
 

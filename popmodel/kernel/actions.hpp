@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "scratch.hpp"
+
 namespace popmodel::untimed {
 
 constexpr double kMost = 9007199254740992.0;  // 2^53: ns and bytes beyond are not exact
@@ -60,9 +62,9 @@ class Actions {
 
     std::int64_t rank;
     double time = 0.0;
-    std::vector<Call> calls;
-    std::vector<CollectiveCall> collectives;
-    std::vector<std::pair<double, double>> bursts;
+    LongVector<Call> calls;
+    LongVector<CollectiveCall> collectives;
+    LongVector<std::pair<double, double>> bursts;
 
     std::int32_t request() { return ++requests_; }
     void compute(double length) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "numpy.hpp"
 
 namespace nb = nanobind;
@@ -37,12 +39,12 @@ enum Step : uint8_t { BOTH, ONE, OTHER };
 nb::tuple align(Labels one, Labels other, In<double> worth) {
     const size_t rows = one.shape(0), columns = other.shape(0);
     check(one.shape(1) == other.shape(1) && one.shape(1) == worth.size(), DIFFERENT_LENGTHS);
-    std::vector<int64_t> first, second;
+    popmodel::LongVector<int64_t> first, second;
     {
         nb::gil_scoped_release released;
         const Likeness likeness{one.data(), other.data(), worth.data(), worth.size()};
-        std::vector<uint8_t> step(rows * columns);
-        std::vector<double> below(columns + 1, 0.0), best(columns + 1, 0.0);
+        popmodel::LongVector<uint8_t> step(rows * columns);
+        popmodel::LongVector<double> below(columns + 1, 0.0), best(columns + 1, 0.0);
         for (size_t i = rows; i-- > 0;) {
             best[columns] = 0.0;
             for (size_t j = columns; j-- > 0;) {

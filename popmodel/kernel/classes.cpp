@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "numpy.hpp"
 
 namespace nb = nanobind;
@@ -48,8 +50,8 @@ class Pairs {
             slots_[find(first_[k], second_[k])] = int32_t(k);
     }
 
-    std::vector<int32_t> slots_;
-    std::vector<int64_t> first_, second_;
+    popmodel::LongVector<int32_t> slots_;
+    popmodel::LongVector<int64_t> first_, second_;
 };
 
 // The class of each message, and the first message of each class. Alike are messages of a size and
@@ -61,8 +63,8 @@ nb::tuple message_classes(In<int32_t> sender, In<int32_t> receiver, In<int64_t> 
           DIFFERENT_LENGTHS);
     check_below(sender, int64_t(nodes.size()), "a process that is not there");
     check_below(receiver, int64_t(nodes.size()), "a process that is not there");
-    std::vector<int32_t> of(messages);
-    std::vector<int64_t> first;
+    popmodel::LongVector<int32_t> of(messages);
+    popmodel::LongVector<int64_t> first;
     {
         nb::gil_scoped_release released;
         Pairs pairs;

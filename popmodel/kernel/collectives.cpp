@@ -8,6 +8,8 @@
 #include <numeric>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "calls.hpp"
 
 namespace nb = nanobind;
@@ -54,10 +56,10 @@ struct Caller {
 
 // Communicators by their numbers, and the rows that their collectives have.
 struct Communicators {
-    std::vector<int64_t> number;   // ascending
-    std::vector<int32_t> callers;  // how many processes call on each
-    std::vector<int64_t> turns;    // how many collectives each has
-    std::vector<int64_t> first;    // row of the first of them
+    popmodel::LongVector<int64_t> number;   // ascending
+    popmodel::LongVector<int32_t> callers;  // how many processes call on each
+    popmodel::LongVector<int64_t> turns;    // how many collectives each has
+    popmodel::LongVector<int64_t> first;    // row of the first of them
 
     size_t find(int64_t wanted) {
         if (number[last_] != wanted)
@@ -70,11 +72,11 @@ struct Communicators {
 };
 
 struct Collectives {
-    std::vector<int8_t> kind;
-    std::vector<int32_t> root;
-    std::vector<int64_t> sent, received, root_sent;
-    std::vector<uint8_t> uneven; // which amounts of members differ: SENT, RECEIVED
-    std::vector<int64_t> entered, left; // by the last to enter and the first to leave, if blocking
+    popmodel::LongVector<int8_t> kind;
+    popmodel::LongVector<int32_t> root;
+    popmodel::LongVector<int64_t> sent, received, root_sent;
+    popmodel::LongVector<uint8_t> uneven; // which amounts of members differ: SENT, RECEIVED
+    popmodel::LongVector<int64_t> entered, left; // by the last to enter and the first to leave, if blocking
 };
 
 class Matcher {
@@ -82,8 +84,8 @@ class Matcher {
     Matcher(const Calls &calls, const In<uint8_t> &kind_of, const Arguments &arguments)
         : calls_(calls), kind_of_(kind_of), arguments_(arguments) {}
 
-    std::vector<int32_t> call;       // calls of collectives, ascending
-    std::vector<int32_t> collective; // the collective of each
+    popmodel::LongVector<int32_t> call;       // calls of collectives, ascending
+    popmodel::LongVector<int32_t> collective; // the collective of each
     Communicators communicators;
     Collectives made;
 
@@ -92,7 +94,7 @@ class Matcher {
             if (calls_.action(i) == Action::COLLECTIVE || calls_.action(i) == Action::ICOLLECTIVE)
                 call.push_back(i);
         call.shrink_to_fit();
-        std::vector<int64_t> &number = communicators.number;
+        popmodel::LongVector<int64_t> &number = communicators.number;
         size_t known = 0; // of them, ascending and each once; then what came since
         each([&](const Caller &c) {
             const int64_t wanted = communicator(c);
@@ -109,8 +111,8 @@ class Matcher {
         const size_t count = communicators.number.size();
         communicators.callers.assign(count, 0);
         communicators.turns.assign(count, 0);
-        std::vector<int64_t> turn(count, 0);
-        std::vector<size_t> called; // by the process
+        popmodel::LongVector<int64_t> turn(count, 0);
+        popmodel::LongVector<size_t> called; // by the process
         collective.resize(call.size());
         int32_t process = NONE, stranger = NONE;
         auto leave = [&] {
@@ -145,12 +147,12 @@ class Matcher {
     std::pair<int32_t, int32_t> describe() {
         const size_t count = size_t(
             std::accumulate(communicators.turns.begin(), communicators.turns.end(), int64_t(0)));
-        std::vector<int32_t> first(count, NONE);
-        std::vector<int64_t> least_sent(count, INT64_MAX), least_received(count, INT64_MAX);
+        popmodel::LongVector<int32_t> first(count, NONE);
+        popmodel::LongVector<int64_t> least_sent(count, INT64_MAX), least_received(count, INT64_MAX);
         made.kind.assign(count, NONE);
         made.root.assign(count, NONE);
         made.uneven.assign(count, 0);
-        for (std::vector<int64_t> *each : {&made.sent, &made.received, &made.root_sent})
+        for (popmodel::LongVector<int64_t> *each : {&made.sent, &made.received, &made.root_sent})
             each->assign(count, 0);
         made.entered.assign(count, 0);
         made.left.assign(count, INT64_MAX);
@@ -215,7 +217,7 @@ class Matcher {
         return c.argument < 0 ? 0 : arguments_.communicator.data()[c.argument];
     }
 
-    static size_t make_distinct(std::vector<int64_t> &numbers) {
+    static size_t make_distinct(popmodel::LongVector<int64_t> &numbers) {
         std::sort(numbers.begin(), numbers.end());
         numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
         return numbers.size();

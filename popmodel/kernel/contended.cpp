@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "contended.hpp"
 #include "fair.hpp"
 #include "fifo.hpp"
@@ -25,8 +27,8 @@ template <typename... Columns> bool of_length(size_t length, const Columns &...c
 
 template <typename Links, typename What>
 void run(const contended::Plan &plan, const Prices &prices, const Carried &carried,
-         const contended::Times &times, const What &what, const std::vector<int32_t> &node,
-         int32_t nodes, std::vector<double> &end, std::vector<int64_t> &next) {
+         const contended::Times &times, const What &what, const popmodel::LongVector<int32_t> &node,
+         int32_t nodes, popmodel::LongVector<double> &end, popmodel::LongVector<int64_t> &next) {
     contended::Engine<Links> engine(plan, prices, carried, times, what, node, nodes);
     engine.run();
     end = std::move(engine.clock());
@@ -57,7 +59,7 @@ nb::tuple replay(
     check_offsets(route_offsets, route_link.size());
     check_below(route_link, int64_t(capacity.size()), "a link that is not there");
     check(output >= 0 && input >= 0 && within >= 0 && buses >= 0, "a number below 0");
-    const std::vector<int32_t> nodes(place.data(), place.data() + place.size());
+    const popmodel::LongVector<int32_t> nodes(place.data(), place.data() + place.size());
     int32_t highest = -1;
     for (int32_t n : nodes) {
         check(n >= 0 && size_t(n) < processes, "a node that is not there");
@@ -85,8 +87,8 @@ nb::tuple replay(
                                    route_latency.data(),
                                    capacity.data(),      capacity.size(),
                                    capacity_within};
-    std::vector<double> begin(moments ? operations : 0), end(begin.size()), clock;
-    std::vector<int64_t> next;
+    popmodel::LongVector<double> begin(moments ? operations : 0), end(begin.size()), clock;
+    popmodel::LongVector<int64_t> next;
     const contended::Times times{moments ? begin.data() : nullptr, moments ? end.data() : nullptr};
     {
         nb::gil_scoped_release released;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "algorithms.hpp"
 #include "bursts.hpp"
 #include "engine.hpp"
@@ -106,8 +108,8 @@ template <typename Links> class Engine {
         } while (go_on());
     }
 
-    std::vector<double> &clock() { return clock_; }
-    std::vector<int64_t> &next() { return next_; }
+    popmodel::LongVector<double> &clock() { return clock_; }
+    popmodel::LongVector<int64_t> &next() { return next_; }
 
   private:
     using Underway = Flights<InFlight>;
@@ -390,17 +392,17 @@ template <typename Links> class Engine {
     const Times times_;
     Transfers transfers_;
     Links links_;
-    std::vector<Message> message_;
-    std::vector<Gathering> gathering_;
-    std::vector<std::unique_ptr<Underway>> flights_; // of collectives that some members are in
-    std::vector<double> clock_;
-    std::vector<int64_t> next_;
-    std::vector<uint8_t> begun_;
-    std::vector<uint32_t> turns_; // messages that each process sent
-    std::vector<int32_t> next_waiting_;
-    std::vector<Turn> turn_;
-    std::vector<int32_t> ready_;
-    std::vector<Arrival> arrivals_;
+    popmodel::LongVector<Message> message_;
+    popmodel::LongVector<Gathering> gathering_;
+    popmodel::LongVector<std::unique_ptr<Underway>> flights_; // of collectives that some members are in
+    popmodel::LongVector<double> clock_;
+    popmodel::LongVector<int64_t> next_;
+    popmodel::LongVector<uint8_t> begun_;
+    popmodel::LongVector<uint32_t> turns_; // messages that each process sent
+    popmodel::LongVector<int32_t> next_waiting_;
+    popmodel::LongVector<Turn> turn_;
+    popmodel::LongVector<int32_t> ready_;
+    popmodel::LongVector<Arrival> arrivals_;
 };
 
 } // namespace popmodel::contended

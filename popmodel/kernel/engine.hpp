@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "algorithms.hpp"
 #include "bursts.hpp"
 #include "flights.hpp"
@@ -53,10 +55,10 @@ template <typename Time> struct CollectiveCost {
 };
 
 template <typename Time> struct Network {
-    std::vector<Duration<Time>> cpu; // per process: multiplies its bursts
-    std::vector<MessageCost<Time>> message;
-    std::vector<CollectiveCost<Time>> collective;
-    std::vector<Duration<Time>> uneven; // ns, that arrivals bring
+    popmodel::LongVector<Duration<Time>> cpu; // per process: multiplies its bursts
+    popmodel::LongVector<MessageCost<Time>> message;
+    popmodel::LongVector<CollectiveCost<Time>> collective;
+    popmodel::LongVector<Duration<Time>> uneven; // ns, that arrivals bring
     bool sender_waits_for_transfer; // a rendezvous sender ends with the transfer, or when posted
 };
 
@@ -162,9 +164,9 @@ template <typename Time> class UnderWay {
 
   private:
     static constexpr int32_t NOWHERE = -1;
-    std::vector<int32_t> place_; // by message
-    std::vector<MessageState<Time>> state_;
-    std::vector<int32_t> free_;
+    popmodel::LongVector<int32_t> place_; // by message
+    popmodel::LongVector<MessageState<Time>> state_;
+    popmodel::LongVector<int32_t> free_;
 };
 
 // Who was last to arrive on each network; of several at once the last process.
@@ -230,7 +232,7 @@ struct Spent {
     const int16_t *name;  // of each call
     const int32_t *place; // of each call; null if there is one for all
     size_t names;
-    std::vector<double> time; // ns, by place and name; empty if nobody asks
+    popmodel::LongVector<double> time; // ns, by place and name; empty if nobody asks
 
     void add(int64_t operation, double t) {
         const int32_t c = call[operation];
@@ -291,8 +293,8 @@ template <typename Time, typename Asked = Nothing> class Engine {
         }
     }
 
-    std::vector<Time> &clock() { return clock_; }
-    std::vector<int64_t> &next() { return next_; }
+    popmodel::LongVector<Time> &clock() { return clock_; }
+    popmodel::LongVector<int64_t> &next() { return next_; }
     Trail &trail() { return trail_; }
     const Program &program() const { return program_; }
 
@@ -640,17 +642,17 @@ template <typename Time, typename Asked = Nothing> class Engine {
     const Network<Time> &net_;
     const Carried carried_;
     Asked asked_;
-    std::vector<double> started_; // when each process began the operation that it is in
+    popmodel::LongVector<double> started_; // when each process began the operation that it is in
     UnderWay<Time> under_way_;
-    std::vector<CollectiveState<Time>> collective_;
-    std::vector<std::unique_ptr<Underway>> flights_; // of collectives that some members are in
-    std::vector<std::unique_ptr<Underway>> spare_;
-    std::vector<Time> clock_;
-    std::vector<int64_t> next_;
-    std::vector<uint8_t> begun_;
-    std::vector<int32_t> next_waiting_;
-    std::vector<Turn> turn_;
-    std::vector<int32_t> ready_;
+    popmodel::LongVector<CollectiveState<Time>> collective_;
+    popmodel::LongVector<std::unique_ptr<Underway>> flights_; // of collectives that some members are in
+    popmodel::LongVector<std::unique_ptr<Underway>> spare_;
+    popmodel::LongVector<Time> clock_;
+    popmodel::LongVector<int64_t> next_;
+    popmodel::LongVector<uint8_t> begun_;
+    popmodel::LongVector<int32_t> next_waiting_;
+    popmodel::LongVector<Turn> turn_;
+    popmodel::LongVector<int32_t> ready_;
     Trail trail_;
 };
 

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "transfers.hpp"
 
 namespace popmodel::contended {
@@ -33,7 +35,7 @@ struct Routes {
 
 class Fair {
   public:
-    Fair(const Routes &routes, const std::vector<int32_t> &node, int32_t nodes,
+    Fair(const Routes &routes, const popmodel::LongVector<int32_t> &node, int32_t nodes,
          const Transfers &transfers)
         : routes_(routes), node_(node), nodes_(nodes), transfers_(transfers),
           link_(routes.links + (routes.within > 0 ? 2 * node.size() : 0)) {
@@ -64,7 +66,7 @@ class Fair {
         agenda_.begin(transfer.ready + (transfer.time - shared) + latency, x, transfer);
     }
 
-    bool next(std::vector<Arrival> &arrivals) {
+    bool next(popmodel::LongVector<Arrival> &arrivals) {
         drop_void();
         if (agenda_.empty())
             return false;
@@ -87,7 +89,7 @@ class Fair {
         return true;
     }
 
-    std::vector<int32_t> &over() { return over_; }
+    popmodel::LongVector<int32_t> &over() { return over_; }
 
   private:
     struct Flow {
@@ -106,7 +108,7 @@ class Fair {
         double left = 0;  // of it, in a round of sharing
         int32_t open = 0; // flows without a rate
         uint32_t seen = 0;
-        std::vector<int32_t> flows;
+        popmodel::LongVector<int32_t> flows;
     };
 
     int64_t find(int32_t sender, int32_t receiver) const {
@@ -151,7 +153,7 @@ class Fair {
 
     void leave(int32_t x) {
         each(x, [&](size_t l) {
-            std::vector<int32_t> &flows = link_[l].flows;
+            popmodel::LongVector<int32_t> &flows = link_[l].flows;
             *std::find(flows.begin(), flows.end(), x) = flows.back();
             flows.pop_back();
             touched_.push_back(l);
@@ -168,7 +170,7 @@ class Fair {
     void share(double now) {
         collect();
         using Share = std::pair<double, size_t>; // of a link, or of a flow that has its own limit
-        std::priority_queue<Share, std::vector<Share>, std::greater<>> shares;
+        std::priority_queue<Share, popmodel::LongVector<Share>, std::greater<>> shares;
         for (size_t l : links_)
             if (link_[l].open > 0)
                 shares.push({link_[l].left / link_[l].open, l});
@@ -252,16 +254,16 @@ class Fair {
     }
 
     const Routes routes_;
-    const std::vector<int32_t> &node_; // of each process
+    const popmodel::LongVector<int32_t> &node_; // of each process
     const int32_t nodes_;
     const Transfers &transfers_;
-    std::vector<Link> link_;
-    std::vector<Flow> flow_; // of each transfer
+    popmodel::LongVector<Link> link_;
+    popmodel::LongVector<Flow> flow_; // of each transfer
     Agenda agenda_;
-    std::vector<size_t> touched_, links_;
-    std::vector<int32_t> flows_;
+    popmodel::LongVector<size_t> touched_, links_;
+    popmodel::LongVector<int32_t> flows_;
     uint32_t round_ = 0;
-    std::vector<int32_t> over_;
+    popmodel::LongVector<int32_t> over_;
 };
 
 } // namespace popmodel::contended

@@ -13,6 +13,8 @@
 #include <deque>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "transfers.hpp"
 
 namespace popmodel::contended {
@@ -26,7 +28,7 @@ struct Resources {
 
 class Fifo {
   public:
-    Fifo(const Resources &resources, const std::vector<int32_t> &node, int32_t nodes,
+    Fifo(const Resources &resources, const popmodel::LongVector<int32_t> &node, int32_t nodes,
          const Transfers &transfers)
         : half_duplex_((resources.output > 0) != (resources.input > 0)),
           links_(resources.output > 0 || resources.input > 0), within_(resources.within > 0),
@@ -52,7 +54,7 @@ class Fifo {
     void add(int32_t x) { agenda_.begin(transfers_[x].ready, x, transfers_[x]); }
 
     // Goes on to the next event; false if there is none. Adds messages whose arrival is known now.
-    bool next(std::vector<Arrival> &arrivals) {
+    bool next(popmodel::LongVector<Arrival> &arrivals) {
         if (agenda_.empty())
             return false;
         const Event event = agenda_.take();
@@ -70,7 +72,7 @@ class Fifo {
     }
 
     // Transfers that are over since this was asked last.
-    std::vector<int32_t> &over() { return over_; }
+    popmodel::LongVector<int32_t> &over() { return over_; }
 
   private:
     struct State {
@@ -80,7 +82,7 @@ class Fifo {
     struct End {
         int32_t free = 0;
         std::deque<int32_t> waiting;
-        std::vector<int32_t> holders; // of output links, since when they hold them
+        popmodel::LongVector<int32_t> holders; // of output links, since when they hold them
     };
 
     bool between(int32_t sender, int32_t receiver) const {
@@ -207,17 +209,17 @@ class Fifo {
 
     const bool half_duplex_, links_, within_;
     const int32_t buses_;
-    const std::vector<int32_t> &node_; // of each process
+    const popmodel::LongVector<int32_t> &node_; // of each process
     const Transfers &transfers_;
     const int32_t nodes_;
-    std::vector<End> outputs_, inputs_; // of nodes, then of processes
+    popmodel::LongVector<End> outputs_, inputs_; // of nodes, then of processes
     std::deque<int32_t> waiting_for_bus_;
     int32_t under_way_ = 0;
-    std::vector<State> state_; // of each transfer
+    popmodel::LongVector<State> state_; // of each transfer
     Agenda agenda_;
     double now_ = 0;
-    std::vector<Arrival> *arrivals_ = nullptr;
-    std::vector<int32_t> over_;
+    popmodel::LongVector<Arrival> *arrivals_ = nullptr;
+    popmodel::LongVector<int32_t> over_;
 };
 
 } // namespace popmodel::contended

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scratch.hpp"
+
 namespace popmodel {
 
 // By the receiver's rank and the step in which it receives. Value must have a default.
@@ -64,14 +66,14 @@ template <typename Value> class Flights {
     }
 
     void grow() {
-        std::vector<Slot> old(slots_.empty() ? 16 : 2 * slots_.size());
+        popmodel::LongVector<Slot> old(slots_.empty() ? 16 : 2 * slots_.size());
         old.swap(slots_);
         for (Slot &slot : old)
             if (slot.key != EMPTY)
                 slots_[find(slot.key)] = slot;
     }
 
-    std::vector<Slot> slots_;
+    popmodel::LongVector<Slot> slots_;
     size_t held_ = 0;
 };
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "algorithms.hpp"
 #include "bursts.hpp"
 #include "engine.hpp"
@@ -59,7 +61,7 @@ struct Costs {
 struct CarriedColumns {
     In<int32_t> algorithm;
     In<int64_t> parts;
-    std::vector<Piece> part;
+    popmodel::LongVector<Piece> part;
     In<int32_t> root, group;
     In<int64_t> offsets;
     In<int32_t> process, rank, member, node;
@@ -185,7 +187,7 @@ struct Given {
                 uneven_operation.data()};
     }
 
-    bool finished(const std::vector<int64_t> &next) const {
+    bool finished(const popmodel::LongVector<int64_t> &next) const {
         return std::equal(next.begin(), next.end(), offsets.data() + 1);
     }
 };

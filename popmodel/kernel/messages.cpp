@@ -11,6 +11,8 @@
 #include <numeric>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "ascending.hpp"
 #include "calls.hpp"
 
@@ -69,9 +71,9 @@ class Timetable {
     }
 
   private:
-    std::vector<int32_t> call_;
-    std::vector<int64_t> time_;
-    std::vector<uint32_t> asked_; // at the first call of each time: how often it was asked for
+    popmodel::LongVector<int32_t> call_;
+    popmodel::LongVector<int64_t> time_;
+    popmodel::LongVector<uint32_t> asked_; // at the first call of each time: how often it was asked for
     Ascending times_;
 };
 
@@ -82,7 +84,7 @@ struct Records {
 };
 
 struct Matched {
-    std::vector<int32_t> send, post, wait;
+    popmodel::LongVector<int32_t> send, post, wait;
 };
 
 class Matcher {
@@ -122,7 +124,7 @@ class Matcher {
         });
         const int64_t *posted = records_.logical_receive.data();
         const int64_t *received = records_.physical_receive.data();
-        std::vector<int32_t> &post = found_.post, &wait = found_.wait;
+        popmodel::LongVector<int32_t> &post = found_.post, &wait = found_.wait;
         // One call that posts and completes, from the one time to the other. Those of no length can
         // share their times; of the others one begins at a time.
         for (const int32_t *m = first; m < last; m++) {
@@ -175,12 +177,12 @@ class Matcher {
     const Records &records_;
     Matched &found_;
     Timetable at_once_, instant_, posts_, starts_, waits_;
-    std::vector<int32_t> later_; // messages whose receive is completed by another call
+    popmodel::LongVector<int32_t> later_; // messages whose receive is completed by another call
 };
 
 // Rows of messages by the process that receives them, in their order, and where those of each begin.
-std::vector<int32_t> by_receiver(const Records &records, const In<int32_t> &process_of,
-                                 std::vector<int64_t> &begin) {
+popmodel::LongVector<int32_t> by_receiver(const Records &records, const In<int32_t> &process_of,
+                                 popmodel::LongVector<int64_t> &begin) {
     const size_t messages = records.receiver.size();
     auto process = [&](size_t m) {
         return size_t(process_of.data()[records.receiver.data()[m]]);
@@ -188,8 +190,8 @@ std::vector<int32_t> by_receiver(const Records &records, const In<int32_t> &proc
     for (size_t m = 0; m < messages; m++)
         begin[process(m) + 1]++;
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    std::vector<int64_t> next(begin);
-    std::vector<int32_t> rows(messages);
+    popmodel::LongVector<int64_t> next(begin);
+    popmodel::LongVector<int32_t> rows(messages);
     for (size_t m = 0; m < messages; m++)
         rows[size_t(next[process(m)]++)] = int32_t(m);
     return rows;
@@ -227,11 +229,11 @@ nb::tuple match_messages(In<int64_t> offsets, In<int64_t> entry, In<int64_t> exi
                     break;
                 }
         if (stranger == NONE) {
-            for (std::vector<int32_t> *each : {&found.send, &found.post, &found.wait})
+            for (popmodel::LongVector<int32_t> *each : {&found.send, &found.post, &found.wait})
                 each->assign(messages, NONE);
             Matcher matcher(calls, records, found);
-            std::vector<int64_t> begin(calls.processes() + 1, 0);
-            const std::vector<int32_t> rows = by_receiver(records, process_of, begin);
+            popmodel::LongVector<int64_t> begin(calls.processes() + 1, 0);
+            const popmodel::LongVector<int32_t> rows = by_receiver(records, process_of, begin);
             for (size_t l = 0; l < locations; l++)
                 if (process_of.data()[l] >= 0)
                     matcher.sends(size_t(process_of.data()[l]), size_t(message_offsets.data()[l]),

@@ -24,6 +24,7 @@ void bind_align(nb::module_ &module);
 void bind_otf2(nb::module_ &module);
 void bind_otf2_writer(nb::module_ &module);
 void bind_untimed(nb::module_ &module);
+void bind_memory(nb::module_ &module);
 
 NB_MODULE(_kernel, module) {
     module.doc() = "Compiled core of popmodel: scanning trace text, from calls to programs, replay, mapped files.";
@@ -46,4 +47,5 @@ NB_MODULE(_kernel, module) {
     bind_otf2(module);
     bind_otf2_writer(module);
     bind_untimed(module);
+    bind_memory(module);
 }

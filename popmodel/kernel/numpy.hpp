@@ -18,11 +18,11 @@ using In = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nan
 template <typename T>
 using Numpy = nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>;
 
-template <typename T>
-Numpy<T> numpy(std::vector<T> &&values) {
-    auto *kept = new std::vector<T>(std::move(values));
-    nanobind::capsule owner(kept,
-                            [](void *data) noexcept { delete static_cast<std::vector<T> *>(data); });
+template <typename T, typename Allocator>
+Numpy<T> numpy(std::vector<T, Allocator> &&values) {
+    using Column = std::vector<T, Allocator>;
+    auto *kept = new Column(std::move(values));
+    nanobind::capsule owner(kept, [](void *data) noexcept { delete static_cast<Column *>(data); });
     return Numpy<T>(kept->data(), {kept->size()}, owner);
 }
 

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "ascending.hpp"
 #include "calls.hpp"
 #include "operations.hpp"
@@ -83,7 +85,7 @@ class Clock {
     int64_t first_;
     Ascending disabled_;
     const int64_t *begin_, *end_;
-    std::vector<int64_t> passed_; // disabled before each of its stretches
+    popmodel::LongVector<int64_t> passed_; // disabled before each of its stretches
 };
 
 // What is known of a call.
@@ -104,18 +106,18 @@ class Assembler {
           mark_(calls.size(), 0), takes_part_(messages.size(), 1), arrives_(members.call.size(), 1),
           root_(members.root.data(), members.root.data() + members.root.size()) {}
 
-    std::vector<int64_t> offsets;
-    std::vector<uint8_t> kind;
-    std::vector<int32_t> target, call;
-    std::vector<uint32_t> burst; // ns, while all of them fit
-    std::vector<double> wide;    // ns, once one does not
-    std::vector<double> tail;
-    std::vector<int32_t> arriving; // members of each collective; only of a part
+    popmodel::LongVector<int64_t> offsets;
+    popmodel::LongVector<uint8_t> kind;
+    popmodel::LongVector<int32_t> target, call;
+    popmodel::LongVector<uint32_t> burst; // ns, while all of them fit
+    popmodel::LongVector<double> wide;    // ns, once one does not
+    popmodel::LongVector<double> tail;
+    popmodel::LongVector<int32_t> arriving; // members of each collective; only of a part
     int64_t cut = 0;               // messages of which only one end lies in the part
     int64_t without_record = 0;    // calls that no message is known of
     int32_t first_without = NONE;
 
-    std::vector<int32_t> &root() { return root_; }
+    popmodel::LongVector<int32_t> &root() { return root_; }
 
     void run(const Disabled &disabled, int64_t begin, const In<int64_t> &ends) {
         mark();
@@ -201,7 +203,7 @@ class Assembler {
             cut += touched && !takes_part_[m];
         }
         arriving.assign(root_.size(), 0);
-        std::vector<int32_t> root(root_.size(), NONE);
+        popmodel::LongVector<int32_t> root(root_.size(), NONE);
         size_t process = 0;
         for (size_t i = 0; i < members_.call.size(); i++) {
             const int32_t c = member_call(i);
@@ -255,7 +257,7 @@ class Assembler {
 
     // Puts the operations in the order of their calls.
     void place() {
-        std::vector<int32_t> row(root_.size()); // of each collective, those of nobody left out
+        popmodel::LongVector<int32_t> row(root_.size()); // of each collective, those of nobody left out
         int32_t rows = 0;
         for (size_t x = 0; x < row.size(); x++)
             row[x] = part_.whole || arriving[x] > 0 ? rows++ : NONE;
@@ -275,8 +277,8 @@ class Assembler {
             target[at] = op >= COLLECTIVE ? row[size_t(members_.collective.data()[i])] : int32_t(i);
         });
         // Now next_ holds where the operations of each call end.
-        for (std::vector<int32_t> *each : {&completed_, &row})
-            std::vector<int32_t>().swap(*each);
+        for (popmodel::LongVector<int32_t> *each : {&completed_, &row})
+            popmodel::LongVector<int32_t>().swap(*each);
         trim();
         call.resize(size_t(total));
         burst.resize(size_t(total));
@@ -310,7 +312,7 @@ class Assembler {
     void put(size_t at, int64_t length) {
         if (wide.empty() && (length < 0 || length > int64_t(UINT32_MAX))) {
             wide.assign(burst.begin(), burst.end());
-            std::vector<uint32_t>().swap(burst);
+            popmodel::LongVector<uint32_t>().swap(burst);
         }
         if (wide.empty())
             burst[at] = uint32_t(length);
@@ -346,12 +348,12 @@ class Assembler {
     const Messages &messages_;
     const Members &members_;
     const Part &part_;
-    std::vector<uint8_t> mark_;       // of each call
-    std::vector<int32_t> completed_;  // the call that completes the request of each
-    std::vector<uint8_t> takes_part_; // of each message
-    std::vector<uint8_t> arrives_;    // of each member
-    std::vector<int32_t> root_;
-    std::vector<int32_t> next_; // of each call: where its next operation goes
+    popmodel::LongVector<uint8_t> mark_;       // of each call
+    popmodel::LongVector<int32_t> completed_;  // the call that completes the request of each
+    popmodel::LongVector<uint8_t> takes_part_; // of each message
+    popmodel::LongVector<uint8_t> arrives_;    // of each member
+    popmodel::LongVector<int32_t> root_;
+    popmodel::LongVector<int32_t> next_; // of each call: where its next operation goes
 };
 
 // begin, ends: of the part, and of each process in the time of the run.

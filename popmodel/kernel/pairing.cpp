@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "numpy.hpp"
 
 namespace nb = nanobind;
@@ -38,9 +40,9 @@ class Kinds {
     }
 
     // In order, and where each of them stands now.
-    std::pair<std::vector<Kind>, std::vector<int16_t>> sorted() const {
-        std::vector<Kind> kinds;
-        std::vector<int16_t> place(all_.size());
+    std::pair<popmodel::LongVector<Kind>, popmodel::LongVector<int16_t>> sorted() const {
+        popmodel::LongVector<Kind> kinds;
+        popmodel::LongVector<int16_t> place(all_.size());
         for (const auto &[kind, number] : known_) {
             place[number] = int16_t(kinds.size());
             kinds.push_back(kind);
@@ -52,7 +54,7 @@ class Kinds {
 
   private:
     std::map<Kind, size_t> known_;
-    std::vector<Kind> all_;
+    popmodel::LongVector<Kind> all_;
     std::array<size_t, 256> last_{};
 };
 
@@ -91,7 +93,7 @@ class CallPairer {
         found["kinds"] = listed;
         found["call"] = numpy(std::move(call_));
         nb::list arguments;
-        for (std::vector<int64_t> &each : argument_of_)
+        for (popmodel::LongVector<int64_t> &each : argument_of_)
             arguments.append(numpy(std::move(each)));
         found["arguments"] = arguments;
         found["unclosed"] = unclosed_;
@@ -156,7 +158,7 @@ class CallPairer {
         const int64_t call = int64_t(entry_.size()) - 1;
         if (call_.empty() || call_.back() != call) {
             call_.push_back(call);
-            for (std::vector<int64_t> &each : argument_of_)
+            for (popmodel::LongVector<int64_t> &each : argument_of_)
                 each.push_back(0);
         }
         argument_of_[which].back() = value;
@@ -172,11 +174,11 @@ class CallPairer {
     const int64_t end_;
     size_t events_;
     Kinds kinds_;
-    std::vector<int64_t> offsets_ = {0}, entry_, exit_;
-    std::vector<int16_t> name_;
-    std::vector<int64_t> call_; // calls that tell something of themselves
-    std::array<std::vector<int64_t>, ARGUMENTS> argument_of_;
-    std::vector<Told> pending_; // since the last entry
+    popmodel::LongVector<int64_t> offsets_ = {0}, entry_, exit_;
+    popmodel::LongVector<int16_t> name_;
+    popmodel::LongVector<int64_t> call_; // calls that tell something of themselves
+    std::array<popmodel::LongVector<int64_t>, ARGUMENTS> argument_of_;
+    popmodel::LongVector<Told> pending_; // since the last entry
     int64_t unclosed_ = 0, orphans_ = 0;
 };
 

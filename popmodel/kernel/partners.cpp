@@ -9,6 +9,8 @@
 #include <tuple>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "calls.hpp"
 #include "requests.hpp"
 
@@ -34,13 +36,13 @@ struct Message {
     int32_t send, post, wait, sender, receiver;
 };
 
-std::vector<Message> match(const Calls &calls, const In<int32_t> &partner, const In<int64_t> &tag,
+popmodel::LongVector<Message> match(const Calls &calls, const In<int32_t> &partner, const In<int64_t> &tag,
                            const In<int32_t> &request) {
     const auto posts = [&](int32_t c) { return calls.action(c) == Action::IRECEIVE; };
     const auto opens = [&](int32_t c) { return posts(c) || calls.action(c) == Action::ISEND; };
-    const std::vector<int32_t> completed =
+    const popmodel::LongVector<int32_t> completed =
         complete_requests(calls, request, opens, [](int32_t) { return true; });
-    std::vector<Side> sends, receives;
+    popmodel::LongVector<Side> sends, receives;
     for (size_t p = 0; p < calls.processes(); p++)
         for (int32_t c = calls.first(p); c < calls.first(p + 1); c++) {
             const int32_t me = int32_t(p), other = partner.data()[c];
@@ -54,7 +56,7 @@ std::vector<Message> match(const Calls &calls, const In<int32_t> &partner, const
         }
     std::sort(sends.begin(), sends.end());
     std::sort(receives.begin(), receives.end());
-    std::vector<Message> found;
+    popmodel::LongVector<Message> found;
     auto receive = receives.begin();
     for (auto send = sends.begin(); send != sends.end() && receive != receives.end();) {
         if (send->pair() < receive->pair()) {
@@ -83,7 +85,7 @@ nb::tuple match_partners(In<int64_t> offsets, In<int64_t> entry, In<int64_t> exi
     check(partner.size() == calls.size() && tag.size() == calls.size() &&
               request.size() == calls.size(),
           DIFFERENT_LENGTHS);
-    std::vector<int32_t> columns[5];
+    popmodel::LongVector<int32_t> columns[5];
     {
         nb::gil_scoped_release released;
         for (const Message &m : match(calls, partner, tag, request)) {

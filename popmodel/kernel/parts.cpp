@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "bursts.hpp"
 #include "numpy.hpp"
 #include "trim.hpp"
@@ -23,7 +25,7 @@ Numpy<int64_t> locate(In<int64_t> offsets, In<int64_t> times, In<int64_t> group,
     check_offsets(offsets, times.size());
     if (group.size() != time.size())
         throw std::invalid_argument("columns of different lengths");
-    std::vector<int64_t> found(group.size());
+    popmodel::LongVector<int64_t> found(group.size());
     for (size_t i = 0; i < group.size(); i++) {
         const int64_t g = group.data()[i];
         if (g < 0 || size_t(g) + 1 >= offsets.size())
@@ -39,7 +41,7 @@ Numpy<int64_t> locate(In<int64_t> offsets, In<int64_t> times, In<int64_t> group,
 Numpy<int64_t> lengths(In<int64_t> offsets, In<int64_t> begin, In<int64_t> end) {
     check_offsets(offsets, begin.size());
     check(end.size() == begin.size(), DIFFERENT_LENGTHS);
-    std::vector<int64_t> found;
+    popmodel::LongVector<int64_t> found;
     for (size_t p = 0; p + 1 < offsets.size(); p++) {
         uint64_t sum = 0; // wraps around where int64 would overflow
         for (int64_t i = offsets.data()[p]; i < offsets.data()[p + 1]; i++)
@@ -53,7 +55,7 @@ Numpy<int64_t> lengths(In<int64_t> offsets, In<int64_t> begin, In<int64_t> end) 
 Numpy<double> sums(In<int64_t> offsets, Bursts::Column column) {
     check_offsets(offsets, column.size());
     const Bursts values(column);
-    std::vector<double> found;
+    popmodel::LongVector<double> found;
     for (size_t p = 0; p + 1 < offsets.size(); p++) {
         double sum = 0;
         for (int64_t i = offsets.data()[p]; i < offsets.data()[p + 1]; i++)

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "ascending.hpp"
 #include "numpy.hpp"
 
@@ -25,7 +27,7 @@ nb::tuple sum_inside(In<int64_t> offsets, In<int64_t> time, In<int64_t> value,
     check(value.size() == time.size() && end.size() == begin.size() &&
               within_offsets.size() == offsets.size(),
           DIFFERENT_LENGTHS);
-    std::vector<int64_t> sums;
+    popmodel::LongVector<int64_t> sums;
     int64_t negative = 0;
     double total = 0;
     for (size_t l = 0; l + 1 < offsets.size(); l++) {
@@ -99,7 +101,7 @@ class Readings {
         size_t table;
     };
     struct Table {
-        std::vector<int64_t> count, time, value;
+        popmodel::LongVector<int64_t> count, time, value;
     };
 
     // As with calls: columns that grow step by step are copied again and again.
@@ -134,8 +136,8 @@ class Readings {
     }
 
     size_t events_;
-    std::vector<Run> runs_;
-    std::vector<Table> tables_;
+    popmodel::LongVector<Run> runs_;
+    popmodel::LongVector<Table> tables_;
     uint32_t lowest_ = UINT32_MAX, span_ = 0; // of all runs
 };
 

@@ -241,7 +241,7 @@ class Matching {
 
 // Let tests take some ns each, by their calls, and take these calls out.
 void spend(Actions &actions, const std::unordered_map<std::size_t, double> &slept) {
-    std::vector<Call> calls;
+    LongVector<Call> calls;
     std::deque<std::pair<double, double>> tests;
     std::vector<std::int64_t> place(actions.calls.size());
     double late = 0.0;
@@ -257,7 +257,7 @@ void spend(Actions &actions, const std::unordered_map<std::size_t, double> &slep
             calls.push_back(call);
         }
     }
-    std::vector<std::pair<double, double>> bursts;
+    LongVector<std::pair<double, double>> bursts;
     constexpr double never = std::numeric_limits<double>::infinity();
     double passed = 0.0;
     actions.bursts.emplace_back(never, never);

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "numpy.hpp"
 #include "runs.hpp"
 
@@ -33,7 +35,7 @@ struct Found {
 constexpr int64_t LEAST = 3;
 
 // Before each item of a sequence the places of all items ahead of it: a loop has many.
-using Places = std::vector<int64_t>;
+using Places = popmodel::LongVector<int64_t>;
 
 bool worth(const Places &before, int64_t begin, int64_t length, int64_t period) {
     return length >= 2 * period &&
@@ -43,7 +45,7 @@ bool worth(const Places &before, int64_t begin, int64_t length, int64_t period) 
 // Runs by where they are, those of similar length together.
 class ByPlace {
   public:
-    explicit ByPlace(std::vector<Run> runs) {
+    explicit ByPlace(popmodel::LongVector<Run> runs) {
         for (const Run &run : runs) {
             size_t size = 0;
             while (int64_t(run.end - run.begin) >> (size + 1))
@@ -69,12 +71,12 @@ class ByPlace {
     }
 
   private:
-    std::vector<std::vector<Run>> classes_;
+    popmodel::LongVector<popmodel::LongVector<Run>> classes_;
 };
 
 // The innermost loops of a stretch: of those that overlap the longest, then in its body.
 void longest_first(int32_t begin, int32_t end, int32_t below, const ByPlace &runs,
-                   const Places &before, std::vector<Found> &chosen) {
+                   const Places &before, popmodel::LongVector<Found> &chosen) {
     using Waiting = std::tuple<int32_t, int32_t, int32_t>; // length, minus period, minus begin
     std::priority_queue<Waiting> waiting;
     const auto add = [&](int32_t first, int32_t stop, int32_t period) {
@@ -107,7 +109,7 @@ void longest_first(int32_t begin, int32_t end, int32_t below, const ByPlace &run
             part->second = first;
         if (last < whole_end)
             free[last] = whole_end;
-        std::vector<Found> inner;
+        popmodel::LongVector<Found> inner;
         longest_first(first, first + period, period, runs, before, inner);
         if (inner.empty())
             chosen.push_back({first, period, count});
@@ -118,10 +120,10 @@ void longest_first(int32_t begin, int32_t end, int32_t below, const ByPlace &run
 }
 
 // Loops of a sequence, none inside another.
-std::vector<Found> loops_of(const std::vector<int32_t> &level, const Stretches &stretches,
+popmodel::LongVector<Found> loops_of(const popmodel::LongVector<int32_t> &level, const Stretches &stretches,
                             const Places &before) {
     const int32_t size = int32_t(level.size());
-    std::vector<Found> found;
+    popmodel::LongVector<Found> found;
     longest_first(0, size, size, ByPlace(runs_of(level, stretches)), before, found);
     std::sort(found.begin(), found.end(),
               [](const Found &a, const Found &b) { return a.begin < b.begin; });
@@ -132,7 +134,7 @@ std::vector<Found> loops_of(const std::vector<int32_t> &level, const Stretches &
 // loops may be known again where they stand alone: wherever counts vary they can be 1.
 class Levels {
   public:
-    Levels(std::vector<int32_t> tokens, int32_t symbols, bool alone)
+    Levels(popmodel::LongVector<int32_t> tokens, int32_t symbols, bool alone)
         : symbols_(symbols), alone_(alone) {
         sequence_.push_back(std::move(tokens));
         while (collapse()) {
@@ -141,9 +143,9 @@ class Levels {
 
     bool is_loop(int32_t symbol) const { return symbol >= symbols_; }
 
-    const std::vector<int32_t> &body(int32_t symbol) const { return bodies_[symbol - symbols_]; }
+    const popmodel::LongVector<int32_t> &body(int32_t symbol) const { return bodies_[symbol - symbols_]; }
 
-    const std::vector<int32_t> &top() const { return sequence_.back(); }
+    const popmodel::LongVector<int32_t> &top() const { return sequence_.back(); }
 
     int32_t at(int32_t level, int32_t item) const { return sequence_[level][item]; }
 
@@ -157,18 +159,18 @@ class Levels {
 
   private:
     bool collapse() {
-        const std::vector<int32_t> &level = sequence_.back();
+        const popmodel::LongVector<int32_t> &level = sequence_.back();
         const int32_t size = int32_t(level.size());
         const Stretches stretches(level);
         Places before(size + 1);
         for (int32_t at = 0; at < size; at++)
             before[at + 1] = before[at] + places(level[at]);
-        const std::vector<Found> loops = loops_of(level, stretches, before);
+        const popmodel::LongVector<Found> loops = loops_of(level, stretches, before);
         if (loops.empty())
             return false;
         for (const Found &loop : loops)
             learn(level, stretches, loop);
-        std::vector<int32_t> above, first;
+        popmodel::LongVector<int32_t> above, first;
         auto loop = loops.begin();
         for (int32_t at = 0; at < size;) {
             const int32_t until = loop == loops.end() ? size : loop->begin;
@@ -199,7 +201,7 @@ class Levels {
         return is_loop(symbol) ? places_[symbol - symbols_] : 1;
     }
 
-    void learn(const std::vector<int32_t> &level, const Stretches &stretches, const Found &loop) {
+    void learn(const popmodel::LongVector<int32_t> &level, const Stretches &stretches, const Found &loop) {
         const int32_t end = loop.begin + loop.period;
         const auto key = std::make_pair(loop.period, stretches.hash(loop.begin, end));
         if (known_.emplace(key, symbols_ + int32_t(bodies_.size())).second) {
@@ -232,7 +234,7 @@ class Levels {
 
     int32_t symbols_;
     bool alone_;
-    std::vector<std::vector<int32_t>> sequence_, first_, bodies_;
+    popmodel::LongVector<popmodel::LongVector<int32_t>> sequence_, first_, bodies_;
     std::map<std::pair<int32_t, uint64_t>, int32_t> known_;
     std::set<int32_t> lengths_;
     Places places_;
@@ -253,7 +255,7 @@ struct Constant {
 struct Slot {
     int32_t symbol, node = -1;
     bool unrolled = false;
-    std::vector<Slot> body;
+    popmodel::LongVector<Slot> body;
     Constant constant;
 
     int64_t places() const {
@@ -266,8 +268,8 @@ struct Slot {
 
 // The nodes of the nest, numbered depth first, and where in it each token of the sequence is.
 struct Nest {
-    std::vector<int32_t> token, parent, node, iteration;
-    std::vector<std::vector<int32_t>> counts;
+    popmodel::LongVector<int32_t> token, parent, node, iteration;
+    popmodel::LongVector<popmodel::LongVector<int32_t>> counts;
 
     Nest(const Levels &levels, size_t tokens) : node(tokens), iteration(tokens), levels_(levels) {
         Slot root{-1};
@@ -326,7 +328,7 @@ struct Nest {
         if (count > 1 && (count - 1) * mine.places() >= LEAST)
             return;
         mine.unrolled = true;
-        const std::vector<Slot> body = mine.body;
+        const popmodel::LongVector<Slot> body = mine.body;
         for (int64_t turn = 1; turn < count; turn++)
             mine.body.insert(mine.body.end(), body.begin(), body.end());
     }
@@ -363,7 +365,7 @@ struct Nest {
     }
 
     const Levels &levels_;
-    std::vector<int32_t> passed_;
+    popmodel::LongVector<int32_t> passed_;
 };
 
 nb::tuple repetition(In<int32_t> tokens, bool alone) {
@@ -373,8 +375,8 @@ nb::tuple repetition(In<int32_t> tokens, bool alone) {
         symbols = std::max(symbols, tokens.data()[i] + 1);
     }
     check(tokens.size() < size_t(INT32_MAX / 2), "too many tokens");
-    std::vector<int64_t> offsets{0};
-    std::vector<int32_t> counts, token, parent, node, iteration;
+    popmodel::LongVector<int64_t> offsets{0};
+    popmodel::LongVector<int32_t> counts, token, parent, node, iteration;
     {
         nb::gil_scoped_release released;
         const Levels levels({tokens.data(), tokens.data() + tokens.size()}, symbols, alone);

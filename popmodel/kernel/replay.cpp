@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "engine.hpp"
 #include "given.hpp"
 #include "numpy.hpp"
@@ -76,7 +78,7 @@ double plain(const Sloped &t, size_t k) {
 }
 
 template <typename Time, typename Asked> nb::tuple ends(Engine<Time, Asked> &engine) {
-    std::vector<double> end;
+    popmodel::LongVector<double> end;
     {
         nb::gil_scoped_release released;
         engine.run();
@@ -87,7 +89,7 @@ template <typename Time, typename Asked> nb::tuple ends(Engine<Time, Asked> &eng
             for (const Time &t : engine.clock())
                 end.push_back(plain(t, k));
     }
-    return nb::make_tuple(numpy(std::move(end)), numpy(std::vector<int64_t>(engine.next())));
+    return nb::make_tuple(numpy(std::move(end)), numpy(popmodel::LongVector<int64_t>(engine.next())));
 }
 
 // Times at which each process ends or is stuck, a row for each network, and the operation at
@@ -127,7 +129,7 @@ nb::object spent(const Given &given, const Costs &costs, const CarriedColumns *c
     check_below(call_name, int64_t(names), "a name that is not there");
     check_below(call_place, int64_t(places), "a place that is not there");
     Spent found{call.data(), call_name.data(), call_place.size() ? call_place.data() : nullptr,
-                names, std::vector<double>(places * names, 0.0)};
+                names, popmodel::LongVector<double>(places * names, 0.0)};
     const auto net = network<double>(costs);
     Engine<double, Spent *> engine(given.program(), net, columns(carried), &found);
     const auto done = ends(engine); // before what it finds is handed over
@@ -137,7 +139,7 @@ nb::object spent(const Given &given, const Costs &costs, const CarriedColumns *c
 // The same of one network, and when each operation begins and ends.
 nb::object moments(const Given &given, const Costs &costs, const CarriedColumns *carried) {
     given.check_fits(costs, carried);
-    std::vector<double> begin(given.kind.size()), end(given.kind.size());
+    popmodel::LongVector<double> begin(given.kind.size()), end(given.kind.size());
     const auto net = network<double>(costs);
     Engine<double, Moments> engine(given.program(), net, columns(carried),
                                    Moments{begin.data(), end.data()});

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "calls.hpp"
 
 namespace popmodel {
@@ -12,9 +14,9 @@ namespace popmodel {
 // oldest open one of its number; where nothing is known of numbers (an empty column), the oldest open
 // one of all, if `oldest(call)`.
 template <typename Opens, typename Oldest>
-std::vector<int32_t> complete_requests(const Calls &calls, const In<int32_t> &number, Opens opens,
+popmodel::LongVector<int32_t> complete_requests(const Calls &calls, const In<int32_t> &number, Opens opens,
                                        Oldest oldest) {
-    std::vector<int32_t> completed(calls.size(), -1), open;
+    popmodel::LongVector<int32_t> completed(calls.size(), -1), open;
     const bool numbered = number.size() > 0;
     for (size_t p = 0; p < calls.processes(); p++) {
         open.clear();

@@ -9,12 +9,14 @@
 #include <tuple>
 #include <vector>
 
+#include "scratch.hpp"
+
 namespace popmodel {
 
 // Hashes of all stretches of a sequence: polynomials modulo 2^61 - 1.
 class Stretches {
   public:
-    explicit Stretches(const std::vector<int32_t> &sequence)
+    explicit Stretches(const popmodel::LongVector<int32_t> &sequence)
         : sequence_(sequence), hash_(sequence.size() + 1), power_(sequence.size() + 1) {
         power_[0] = 1;
         for (size_t i = 0; i < sequence.size(); i++) {
@@ -86,8 +88,8 @@ class Stretches {
         return known;
     }
 
-    const std::vector<int32_t> &sequence_;
-    std::vector<uint64_t> hash_, power_;
+    const popmodel::LongVector<int32_t> &sequence_;
+    popmodel::LongVector<uint64_t> hash_, power_;
 };
 
 struct Run {
@@ -95,10 +97,10 @@ struct Run {
 };
 
 // All maximal repetitions with their shortest periods, by their begins.
-inline std::vector<Run> runs_of(const std::vector<int32_t> &sequence, const Stretches &stretches) {
+inline popmodel::LongVector<Run> runs_of(const popmodel::LongVector<int32_t> &sequence, const Stretches &stretches) {
     const size_t size = sequence.size();
-    std::vector<Run> found;
-    std::vector<int32_t> lyndon(size);
+    popmodel::LongVector<Run> found;
+    popmodel::LongVector<int32_t> lyndon(size);
     for (const bool inverse : {false, true}) {
         for (size_t i = size; i-- > 0;) {
             size_t j = i + 1;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "numpy.hpp"
 
 namespace nb = nanobind;
@@ -23,7 +25,7 @@ void check_columns(const In<int64_t> &offsets, const In<int64_t> &begin, const I
 nb::tuple state_times(In<int64_t> offsets, In<int64_t> begin, In<int64_t> end, In<int32_t> state,
                       int32_t without) {
     check_columns(offsets, begin, end, state);
-    std::vector<int64_t> all, most;
+    popmodel::LongVector<int64_t> all, most;
     for (size_t l = 0; l + 1 < offsets.size(); l++) {
         uint64_t sum = 0, left_out = 0; // wrap around where int64 would overflow
         for (int64_t i = offsets.data()[l]; i < offsets.data()[l + 1]; i++) {
@@ -41,7 +43,7 @@ nb::tuple state_times(In<int64_t> offsets, In<int64_t> begin, In<int64_t> end, I
 nb::tuple in_state(In<int64_t> offsets, In<int64_t> begin, In<int64_t> end, In<int32_t> state,
                    int32_t wanted) {
     check_columns(offsets, begin, end, state);
-    std::vector<int64_t> count, begins, ends;
+    popmodel::LongVector<int64_t> count, begins, ends;
     for (size_t l = 0; l + 1 < offsets.size(); l++) {
         const size_t before = begins.size();
         for (int64_t i = offsets.data()[l]; i < offsets.data()[l + 1]; i++)

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scratch.hpp"
+
 namespace popmodel {
 
 constexpr double UNKNOWN = -1.0; // times are never negative
@@ -135,6 +137,6 @@ struct Entry {
     bool posted;       // decided by posting a receive, not by sending
 };
 
-using Trail = std::vector<Entry>;
+using Trail = popmodel::LongVector<Entry>;
 
 } // namespace popmodel

@@ -6,6 +6,8 @@
 #include <queue>
 #include <vector>
 
+#include "scratch.hpp"
+
 namespace popmodel::contended {
 
 // A message between two processes that is ready to go. Times in ns.
@@ -40,8 +42,8 @@ class Transfers {
     size_t size() const { return held_.size(); }
 
   private:
-    std::vector<Transfer> held_;
-    std::vector<int32_t> spare_;
+    popmodel::LongVector<Transfer> held_;
+    popmodel::LongVector<int32_t> spare_;
 };
 
 struct Arrival {
@@ -82,7 +84,7 @@ class Agenda {
     }
 
   private:
-    std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+    std::priority_queue<Event, popmodel::LongVector<Event>, std::greater<>> events_;
     uint64_t ends_ = 0;
 };
 

@@ -9,6 +9,8 @@
 #include <set>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "numpy.hpp"
 
 namespace nb = nanobind;
@@ -29,7 +31,7 @@ Numpy<uint32_t> distinct_types(In<uint32_t> type) {
         guess = each;
         found.insert(each);
     }
-    return numpy(std::vector<uint32_t>(found.begin(), found.end()));
+    return numpy(popmodel::LongVector<uint32_t>(found.begin(), found.end()));
 }
 
 // Rows, ascending, whose type is in one of the runs of numbers from low to high; the first row of
@@ -40,7 +42,7 @@ Numpy<int64_t> rows_of_types(In<uint32_t> type, In<uint32_t> low, In<uint32_t> h
     constexpr size_t BLOCK = 1 << 12;
     std::array<uint8_t, BLOCK> mine;
     std::array<int64_t, BLOCK> some;
-    std::vector<int64_t> rows;
+    popmodel::LongVector<int64_t> rows;
     for (size_t begin = 0; begin < type.size(); begin += BLOCK) {
         const size_t size = std::min(BLOCK, type.size() - begin);
         const uint32_t *const types = type.data() + begin;
@@ -64,7 +66,7 @@ Numpy<int64_t> rows_of_types(In<uint32_t> type, In<uint32_t> low, In<uint32_t> h
 Numpy<int64_t> rows_of_values(In<uint32_t> type, In<int64_t> value, In<uint32_t> low,
                               In<uint32_t> high, In<int64_t> wanted, int64_t first) {
     check(low.size() == high.size() && type.size() == value.size(), DIFFERENT_LENGTHS);
-    std::vector<int64_t> rows;
+    popmodel::LongVector<int64_t> rows;
     if (wanted.size() == 0)
         return numpy(std::move(rows));
     const int64_t *const begin = wanted.data(), *const end = begin + wanted.size();

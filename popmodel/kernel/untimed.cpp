@@ -1,5 +1,6 @@
 // Python's view of formats without measured times: text in, columns of calls and bursts out.
 
+#include "scratch.hpp"
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -27,8 +28,8 @@ struct ActionList {
 
 // The columns of all processes; their actions go.
 nb::dict columns_of(std::vector<Actions> &processes) {
-    std::vector<std::int64_t> offsets{0}, burst_offsets{0};
-    std::vector<double> ends;
+    popmodel::LongVector<std::int64_t> offsets{0}, burst_offsets{0};
+    popmodel::LongVector<double> ends;
     std::size_t collectives = 0;
     for (const Actions &mine : processes) {
         offsets.push_back(offsets.back() + static_cast<std::int64_t>(mine.calls.size()));
@@ -39,11 +40,11 @@ nb::dict columns_of(std::vector<Actions> &processes) {
     }
     const auto calls = static_cast<std::size_t>(offsets.back());
     const auto bursts = static_cast<std::size_t>(burst_offsets.back());
-    std::vector<double> time, begin, end;
-    std::vector<std::int16_t> name;
-    std::vector<std::int32_t> partner, request;
-    std::vector<std::int64_t> tag, size, call, sent, received, communicator;
-    std::vector<std::uint8_t> is_root;
+    popmodel::LongVector<double> time, begin, end;
+    popmodel::LongVector<std::int16_t> name;
+    popmodel::LongVector<std::int32_t> partner, request;
+    popmodel::LongVector<std::int64_t> tag, size, call, sent, received, communicator;
+    popmodel::LongVector<std::uint8_t> is_root;
     for (auto *column : {&tag, &size}) column->reserve(calls);
     for (auto *column : {&partner, &request}) column->reserve(calls);
     for (auto *column : {&call, &sent, &received, &communicator}) column->reserve(collectives);

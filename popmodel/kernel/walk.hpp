@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "scratch.hpp"
+
 #include "engine.hpp"
 
 namespace popmodel {
@@ -37,9 +39,9 @@ enum class Table : uint8_t {
 };
 
 struct Path {
-    std::vector<int32_t> process, source, row, charge;
-    std::vector<int64_t> operation;
-    std::vector<uint8_t> part, table;
+    popmodel::LongVector<int32_t> process, source, row, charge;
+    popmodel::LongVector<int64_t> operation;
+    popmodel::LongVector<uint8_t> part, table;
 };
 
 class Walk {
@@ -50,7 +52,7 @@ class Walk {
 
     // The way to the end of a process whose last entry is given.
     Path to(int32_t last) {
-        std::vector<int32_t> entries;
+        popmodel::LongVector<int32_t> entries;
         for (int32_t e = last; e >= 0; e = trail_[size_t(e)].parent)
             entries.push_back(e);
         begin(trail_[size_t(entries.back())]);

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from popmodel.base.errors import TraceError, UsageError
+from popmodel.traces.resources import current
 from popmodel.traces.source import HEAD, foreign_file, listed_file, open_source
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ def read(
             "leave it out: computing is given as time",
         )
     rate = {"flop_rate": flop_rate} if form.flops else {}
+    if (given := current()) is not None:
+        given.expect(Path(path))
     found: Trace = import_module(form.reader).read(path, application, **rate)
     return found
 

@@ -13,6 +13,7 @@ PRINTED = {
     "EXTENDING": "parallel_efficiency 0.612\nbalance 0.899\nworking 0.681\nload balance 0.904\n",
     "tables": " processes  threads source\n        32        2 replay\n"
     "        64        1 replay\n",
+    "traces": "",
 }
 """By page; what `python` prints there in all."""
 

@@ -25,6 +25,7 @@ from popmodel.traces.paraver.columns import temporary_files
 from popmodel.traces.paraver.event_tables import ParaverRecords
 from popmodel.traces.paraver.numbers import DEVICE_CALLS, NUMBERS
 from popmodel.traces.records import FunctionTimes
+from popmodel.traces.resources import memory_error, scratch_folder
 from popmodel.traces.tables import EventTable, MessageTable, States, TraceWarning, offsets_of, walk
 from popmodel.traces.trace import Trace
 
@@ -102,8 +103,7 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
         problem = f"cannot be read as an archive of OTF2: {str(error)[:200]}"
         raise TraceError(path, problem, hint=_DAMAGED) from None
     except MemoryError:
-        problem = "not enough memory to read it"
-        raise TraceError(path, problem, hint="use a machine with more memory") from None
+        raise memory_error(path) from None
 
 
 def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
@@ -432,7 +432,8 @@ def _spill(
     """Write the columns that are in memory to temporary files, one for each."""
     with temporary_files(anchor):
         while len(opened) < sum(map(len, _COLUMNS.values())):
-            file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (left with the others)
+            folder = scratch_folder(anchor)
+            file = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115 (left below)
             opened.append(files.enter_context(file))
         reader.write([file.fileno() for file in opened])
 

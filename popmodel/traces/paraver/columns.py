@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import mmap
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 
 from popmodel.base.errors import TraceError
 from popmodel.kernel import _kernel
+from popmodel.traces.resources import scratch_folder
 from popmodel.traces.tables import EventTable, Int64, MessageTable, States, give_back, offsets_of
 
 # Long traces on disk: what a scanner holds is written out whenever it gets too much.
@@ -40,13 +40,13 @@ def temporary_files(trace: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = "" if tempfile.tempdir is None else f" to {tempfile.tempdir}"
-        hint = "set TMPDIR to a directory that you can write to"
-        problem = f"its records cannot be written{where}: {error.strerror or error}"
+        folder = scratch_folder(trace)
+        hint = "name a directory that you can write to: --scratch DIR, or TMPDIR=DIR"
+        problem = f"its records cannot be written to {folder}: {error.strerror or error}"
         if error.errno in _FULL:
-            problem = f"not enough space for its records in {tempfile.tempdir}"
+            problem = f"not enough space for its records in {folder}"
             problem += f": {os.strerror(error.errno).lower()}"
-            hint = "free some space there, set TMPDIR to another directory"
+            hint = "free some space there, or name another directory: --scratch DIR, or TMPDIR=DIR"
         raise TraceError(trace, problem, hint=hint) from None
 
 

@@ -28,6 +28,7 @@ from popmodel.traces.paraver.event_tables import ParaverRecords
 from popmodel.traces.paraver.events import select
 from popmodel.traces.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
 from popmodel.traces.paraver.numbers import NUMBERS
+from popmodel.traces.resources import memory_error, scratch_folder
 from popmodel.traces.source import CHUNK, TraceSource, open_source
 from popmodel.traces.tables import Int64, TraceWarning, offsets_of, part_of
 from popmodel.traces.trace import Trace
@@ -80,9 +81,7 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     try:
         header, scanner, arrays = _scanned(source_path, application)
     except MemoryError:
-        raise TraceError(
-            path, "not enough memory to read it", hint="use a machine with more memory"
-        ) from None
+        raise memory_error(path) from None
     task = header.applications[application - 1]
     process_offsets = offsets_of(np.array(task.threads, np.int64))
     # Where no nodes are stated, those of the tasks mean nothing: all are taken as on one.
@@ -132,7 +131,9 @@ def _scanned(path: Path, application: int) -> tuple[Header, _kernel.Scanner, col
     with ExitStack() as files:
 
         def temporary_file() -> IO[bytes]:
-            return files.enter_context(tempfile.TemporaryFile(buffering=0))
+            return files.enter_context(
+                tempfile.TemporaryFile(buffering=0, dir=scratch_folder(path))
+            )
 
         def drain(spill: Spill | None, scanner: _kernel.Scanner, view: memoryview) -> Spill:
             with temporary_files(path):

@@ -15,6 +15,7 @@ from popmodel.kernel import _kernel
 from popmodel.traces.calls import CallGroup, CallTable, CollectiveArguments
 from popmodel.traces.codes import RUNNING
 from popmodel.traces.records import Exact, RecordColumns
+from popmodel.traces.resources import memory_error
 from popmodel.traces.source import CHUNK, open_source
 from popmodel.traces.tables import States, offsets_of
 from popmodel.traces.trace import Trace
@@ -68,9 +69,7 @@ def errors_of(
         hint = special[0] if special else advice
         raise TraceError(path, reason, line=number or None, hint=hint) from None
     except MemoryError:
-        raise TraceError(
-            path, "not enough memory to read it", hint="use a machine with more memory"
-        ) from None
+        raise memory_error(path) from None
 
 
 def trace_of(
