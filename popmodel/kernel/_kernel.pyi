@@ -79,6 +79,8 @@ class Otf2Reader:
         far: list[list[int]],
         near: list[list[int]],
         metrics: dict[int, list[tuple[int, bool, float]]],
+        contexts: npt.NDArray[np.uint32],
+        context_regions: npt.NDArray[np.uint32],
         types: npt.NDArray[np.uint32],
         resolution: int,
         offset: int,

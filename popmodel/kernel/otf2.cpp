@@ -51,6 +51,7 @@ class Reader : public ThreadRecords {
                   In<uint32_t> type, In<int64_t> value, In<int64_t> missed,
                   In<uint32_t> communicators, In<int64_t> number, In<uint8_t> own,
                   const Lists &members, const Lists &far, const Lists &near, nb::dict metrics,
+                  In<uint32_t> contexts, In<uint32_t> context_regions,
                   In<uint32_t> types, uint64_t resolution, uint64_t offset) {
         check(types.size() == 8, "eight types of events are needed");
         check(resolution > 0, "the clock has no resolution");
@@ -71,6 +72,9 @@ class Reader : public ThreadRecords {
                 ranks_[members[c][i]].push_back({int32_t(c), int32_t(i)});
         }
         rank_.assign(comms_.size(), -1);
+        check(contexts.size() == context_regions.size(), DIFFERENT_LENGTHS);
+        context_index_.assign(contexts);
+        contexts_.assign(context_regions.data(), context_regions.data() + contexts.size());
         for (const auto &[metric, counters] : metrics) {
             std::vector<Counter> &to = counters_[nb::cast<uint32_t>(metric)];
             for (const auto each : nb::cast<nb::list>(counters)) {
@@ -235,6 +239,9 @@ class Reader : public ThreadRecords {
 
 RECORD(on_enter, uint32_t region) { DO(reader.enter(time, region)); }
 RECORD(on_leave, uint32_t region) { DO(reader.leave(time, region)); }
+RECORD(on_context_enter, uint32_t context, uint32_t) { DO(reader.enter_context(time, context)); }
+RECORD(on_context_leave, uint32_t context) { DO(reader.leave_context(time, context)); }
+RECORD(on_sample, uint32_t, uint32_t, uint32_t) { DO(reader.sample()); }
 RECORD(on_unknown) { DO(); }
 RECORD(on_flush, uint64_t until) { DO(reader.flush(time, until)); }
 RECORD(on_measurement, uint8_t mode) { DO(reader.measure(time, mode == 1)); }
@@ -297,6 +304,9 @@ void Reader::make_callbacks() {
     };
     set("Enter", &on_enter);
     set("Leave", &on_leave);
+    set("CallingContextEnter", &on_context_enter);
+    set("CallingContextLeave", &on_context_leave);
+    set("CallingContextSample", &on_sample);
     set("Unknown", &on_unknown);
     set("BufferFlush", &on_flush);
     set("MeasurementOnOff", &on_measurement);
@@ -350,7 +360,7 @@ void bind_otf2(nb::module_ &module) {
         .def("describe", &Reader::describe, nb::arg("regions"), nb::arg("kind"), nb::arg("traits"),
              nb::arg("state"), nb::arg("type"), nb::arg("value"), nb::arg("missed"),
              nb::arg("communicators"), nb::arg("number"), nb::arg("own"), nb::arg("members"),
-             nb::arg("far"), nb::arg("near"), nb::arg("metrics"), nb::arg("types"), nb::arg("resolution"),
+             nb::arg("far"), nb::arg("near"), nb::arg("metrics"), nb::arg("contexts"), nb::arg("context_regions"), nb::arg("types"), nb::arg("resolution"),
              nb::arg("offset"), "Say what the definitions are to popmodel.")
         .def("reserve", &Reader::reserve, nb::arg("rows"), "Make room for long columns.")
         .def("open", &Reader::open, nb::arg("location"), nb::arg("process"), nb::arg("first"),

@@ -87,6 +87,9 @@ inline int on_instance(void *to, uint32_t self, uint32_t of, uint64_t recorder, 
 inline int on_comm(void *to, uint32_t self, uint32_t name, uint32_t group, uint32_t) {
     return static_cast<Definitions *>(to)->add("communicators", self, name, group);
 }
+inline int on_context(void *to, uint32_t self, uint32_t region, uint32_t, uint32_t) {
+    return static_cast<Definitions *>(to)->add("contexts", self, region);
+}
 inline int on_intercomm(void *to, uint32_t self, uint32_t, uint32_t one, uint32_t other, uint32_t) {
     return static_cast<Definitions *>(to)->add("intercommunicators", self, one, other);
 }
@@ -113,6 +116,7 @@ inline nb::dict read_definitions(const Library &library, void *reader) {
     set("MetricClass", &on_class);
     set("MetricInstance", &on_instance);
     set("Comm", &on_comm);
+    set("CallingContext", &on_context);
     if (library.has("OTF2_GlobalDefReaderCallbacks_SetInterCommCallback"))
         set("InterComm", &on_intercomm);
     library.must("OTF2_Reader_RegisterGlobalDefCallbacks", reader, from, to, (void *)&found);

@@ -109,7 +109,7 @@ struct Probed {
 };
 
 // What is worth a warning, in the order of the reader's texts.
-enum Tally { UNBALANCED, UNDEFINED, UNORDERED, FLUSHES, UNPOSTED, NOT_HERE, TALLIES };
+enum Tally { UNBALANCED, UNDEFINED, UNORDERED, FLUSHES, UNPOSTED, NOT_HERE, SAMPLES, TALLIES };
 
 inline int64_t per(int64_t bytes, int64_t processes) { return bytes / std::max<int64_t>(processes, 1); }
 

@@ -112,6 +112,11 @@ class ThreadRecords {
         update(t);
     }
 
+    // Regions by the context that they are called in, where the stack was unwound.
+    void enter_context(int64_t t, uint32_t context) { enter(t, region_of(context)); }
+    void leave_context(int64_t t, uint32_t context) { leave(t, region_of(context)); }
+    void sample() { tallies_[SAMPLES]++; }
+
     void send(int64_t t, uint32_t peer, uint32_t communicator, uint32_t tag, uint64_t size) {
         sends_.push_back(message(t, peer, communicator, tag, size));
     }
@@ -475,6 +480,11 @@ class ThreadRecords {
         return {called(t), t, t, int64_t(size), comm_index_(communicator), int32_t(peer),
                 int32_t(tag), int32_t(process_), location_};
     }
+    uint32_t region_of(uint32_t context) const {
+        constexpr uint32_t UNKNOWN = 0xffffffff;
+        const int32_t index = context_index_(context);
+        return index < 0 ? UNKNOWN : contexts_[size_t(index)];
+    }
     int64_t called(int64_t t) const { return depth_ > 0 ? call_.entry : t; }
     void add_receive(const Message &message) {
         completions_++;
@@ -540,7 +550,8 @@ class ThreadRecords {
     std::vector<Communicator> comms_;
     std::unordered_map<int64_t, std::vector<std::pair<int32_t, int32_t>>> ranks_; // by process
     std::unordered_map<uint32_t, std::vector<Counter>> counters_;
-    Index region_index_, comm_index_;
+    Index region_index_, comm_index_, context_index_;
+    std::vector<uint32_t> contexts_; // the region of each
     EventTypes types_{};
     uint64_t offset_ = 0, whole_ = 1, part_ = 0;
     std::vector<Function> functions_;

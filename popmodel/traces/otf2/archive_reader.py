@@ -58,6 +58,7 @@ NOTICES = (
     "times that the measurement wrote its buffer to disk (not useful time)",
     "receives without the record of their begin (taken as begun where they end)",
     "readings of metrics that are of more than a thread (left out)",
+    "samples (ignored: times are those of instrumented regions)",
 )
 """Texts of what the kernel tallies, in its order."""
 _CPU_THREAD, _STREAM, _METRIC = 1, 2, 3
@@ -117,10 +118,13 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
     plan = plan_regions(defined.get("regions", ()), strings)
     metrics, labels, wider = plan_metrics(defined, strings, plan.labels)
     communicators = _Communicators(defined, processes)
+    contexts = defined.get("contexts", ())
     reader.describe(
         **plan.columns,
         **communicators.columns,
         metrics=metrics,
+        contexts=np.array([self for self, _ in contexts], np.uint32),
+        context_regions=np.array([region for _, region in contexts], np.uint32),
         types=np.array(TYPES, np.uint32),
         resolution=resolution,
         offset=origin,

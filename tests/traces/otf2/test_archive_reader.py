@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from popmodel.traces import Trace
 from popmodel.traces.codes import INPUT_OUTPUT, RUNNING, SYNCHRONISING, TRACING_DISABLED, Event
 from popmodel.traces.device_rows import COPY, KERNEL
 from popmodel.traces.intervals import Intervals
+from popmodel.traces.otf2 import archive_reader
+from popmodel.traces.otf2.archive_writer import write_archive
 from popmodel.traces.regions import parallel_regions, synchronisation, user_regions
 
 
@@ -404,6 +407,23 @@ def test_functions_have_times_and_name_the_places_of_calls(tmp_path: Path) -> No
     assert [sites.places[site][0] for site in sites.site.tolist()] == ["solve", "main"]
 
 
+def test_regions_can_be_told_by_their_calling_context(tmp_path: Path) -> None:
+    """As where Score-P unwinds the stack."""
+    made = ArchiveMaker(tmp_path, [1])
+    define, to = made.definitions, made.thread(0)
+    main = define.calling_context(made.user("main"), parent=None)
+    barrier = define.calling_context(made.region("MPI_Barrier"), parent=main)
+    to.calling_context_enter(0, main, 1)
+    to.calling_context_sample(5, main, 1, define.interrupt_generator("timer", period=1))
+    to.calling_context_enter(10, barrier, 1)
+    to.calling_context_leave(30, barrier)
+    to.calling_context_leave(40, main)
+    trace = made.read()
+    assert in_state(trace, RUNNING) == [(0, 10), (30, 40)]
+    assert trace.calls().entry.tolist() == [10]
+    assert [(each.text.split(" (")[0], each.count) for each in trace.warnings] == [("samples", 1)]
+
+
 def test_regions_that_users_mark_are_user_regions(tmp_path: Path) -> None:
     made = ArchiveMaker(tmp_path, [1])
     marked = made.region("step", RegionRole.CODE, Paradigm.USER)
@@ -476,6 +496,21 @@ def test_nodes_are_those_of_the_system_tree(tmp_path: Path) -> None:
     trace = made.read()
     assert trace.node_of_location.tolist() == [0, 0, 1, 1, 0, 0]
     assert trace.nodes == (4, 2)
+
+
+def test_long_archives_are_read_through_temporary_files(
+    tmp_path: Path, real_trace: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A nonblocking collective tells its bytes when its entry is written already."""
+    write_archive(tmp_path / "x.otf2", popmodel.read(real_trace("mixnbc.4")))
+    held = popmodel.read(tmp_path / "x.otf2")
+    for name, value in (("HELD", 0), ("PIECE", 0), ("BATCH", 16), ("MANY", 0)):
+        monkeypatch.setattr(archive_reader, name, value)
+    spilled = popmodel.read(tmp_path / "x.otf2")
+    for table in ("states", "events", "messages"):
+        wanted, found = (vars(getattr(trace.records, table)) for trace in (held, spilled))
+        for name, column in wanted.items():
+            assert np.array_equal(column, found[name]), (table, name)
 
 
 def test_a_hybrid_archive_goes_through_every_command(tmp_path: Path) -> None:
