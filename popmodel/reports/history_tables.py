@@ -71,9 +71,9 @@ def _answers(document: Document) -> Section:
     runs, advice = document["runs"], document["advice"]
     said = joint_caveats(runs, run_names([run["trace"] for run in runs]))
     caveats = [one for one in said if not one.startswith(("analysed ", "the analysed part "))]
-    sentences = [one["sentence"] for one in document["history"]["comparisons"]]
-    doubts: list[str] = advice["doubts"][:1]
-    first, *others = [*doubts, *sentences]
+    doubts: list[str] = list(advice["doubts"][:1])
+    answers: list[str] = [one["sentence"] for one in document["history"]["comparisons"]]
+    first, *others = doubts + answers
     return (
         NoteBlock(first, Role.VERDICT),
         *notes(others, Role.DOUBT),

@@ -12,6 +12,7 @@ import popmodel
 
 from .conftest import UNFOLD, Open, written
 
+ROOT = Path(__file__).resolve().parents[2]
 COPY = "Copy: Command"
 
 
@@ -55,5 +56,25 @@ def test_splits_have_no_barriers(
     page = open_page(splits_page, width=width, scheme=scheme)
     page.evaluate(UNFOLD)
     found = Axe().run(page, {"include": ["#splits"]})
+    assert found.violations_count == 0, found.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture(scope="session")
+def history_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("history") / "perf.jsonl"
+    trace = ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz"
+    popmodel.metrics(trace, history=path, label="before <b>")
+    return written(tmp_path_factory, popmodel.metrics(trace, history=path, label="now"))
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_a_history_has_its_labels_and_no_barriers(
+    scheme: str, width: int, history_page: Path, open_page: Open
+) -> None:
+    page = open_page(history_page, width=width, scheme=scheme)
+    page.evaluate(UNFOLD)
+    assert "before <b>" in page.locator("#history tbody th").all_inner_texts()
+    found = Axe().run(page, {"include": ["#history"]})
     assert found.violations_count == 0, found.generate_report()
     assert page.evaluate("document.documentElement.scrollWidth") <= width

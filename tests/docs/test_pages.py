@@ -91,3 +91,13 @@ def test_the_job_script_for_pbs_starts_ranks_as_srun_would(tmp_path: Path) -> No
         *("-n", "8", "--map-by", "ppr:4:node:PE=3", "--bind-to", "core"),
         *("./popmodel-mpi", "-j", "a b.jobs"),
     ]
+
+
+def test_no_page_of_the_package_sends_users_to_tests() -> None:
+    pages = (ROOT / "popmodel" / "docs").glob("*.md")
+    named = {
+        f"{page.name}: {name}"
+        for page in pages
+        for name in re.findall(r"`[^`\n]*\b(?:tests/|\.ci/)[^`\n]*`", page.read_text())
+    }
+    assert named == set()
