@@ -199,8 +199,8 @@ def _of_node(node: PlacedNode, words: Sequence[str]) -> Iterator[Finding]:
         where = _cpus(frozenset[int]().union(*masks))
         text = f"{_ranks(together)} are bound to the same cores ({where})"
         yield _waited("overlap", text, node, together, sum(alone) - busy)
-    if busy < cores:
-        idle = cores - busy
+    idle = cores - busy - sum(len(_unrecorded(one)) for one in node.processes)
+    if idle > 0:
         text = f"{idle} of {plural(cores, 'core')} {'is' if idle == 1 else 'are'} idle"
         yield Finding("idle", text, idle * _seconds(node.processes) / 3600)
 
@@ -365,10 +365,15 @@ def _thread_level(one: ProcessSums, node: PlacedNode) -> str | None:  # noqa: AR
     )
 
 
+def _unrecorded(one: ProcessSums) -> list[tuple[float, str]]:
+    """Threads that are not recorded and were busy: share of the time, and name."""
+    shares = [(used * _NS / one.seconds, name) for used, name in one.meta.others if one.seconds]
+    return [pair for pair in shares if pair[0] >= BUSY and pair[0] * one.seconds >= BUSY]
+
+
 def _busy_others(one: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001
     """Threads that are not recorded and were busy."""
-    busy = [(used * _NS / one.seconds, name) for used, name in one.meta.others if one.seconds]
-    busy = [pair for pair in busy if pair[0] >= BUSY and pair[0] * one.seconds >= BUSY]
+    busy = _unrecorded(one)
     if not busy:
         return None
     share, name = max(busy)
@@ -393,7 +398,9 @@ def _better(
     threads = cores if openmp else 1
     if not command.is_launcher and processes > 1:
         return None, "a script starts the processes: change the launcher's options in it"
-    if ids <= {"idle"} and not openmp:
+    if any(_unrecorded(one) for node in nodes for one in node.processes):
+        return None, "threads that are not recorded need cores as well, of a number not known"
+    if ids & set(PLACING) == {"idle"} and not openmp:
         return None, "use more ranks where the program can: it has no OpenMP"
     line = line_with(
         command,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from real_mpi import Mpi
 
 from .checked import Checked, check, hydra, openmp_flag, placed
+from .traced_programs import Traced
 
 __all__ = ["check", "hydra", "openmp_flag", "placed"]
 
@@ -145,3 +148,34 @@ def test_ranks_of_other_processes_are_oversubscribed(
         OMP_NUM_THREADS="2",
     )  # fmt: skip
     assert found.ids() == {"oversubscribed"}
+
+
+@pytest.mark.long
+def test_a_busy_neighbour_is_told(
+    check: Checked, placed: Callable[..., Path], openmp_flag: str
+) -> None:
+    loop = "import os; os.sched_setaffinity(0, {0})\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", loop]) as neighbour:
+        try:
+            found = check(placed(openmp_flag), "8000", OMP_NUM_THREADS="2")
+        finally:
+            neighbour.kill()
+    assert found.found["runtime"] > 0.5  # what the kernel's ticks tell
+    (told,) = (one for one in found.found["findings"] if one["id"] == "foreign_load")
+    assert "took" in told["text"]
+    assert found.ids() == set()
+
+
+@pytest.mark.long
+def test_a_trace_ends_with_the_same_placement(
+    mpi: Mpi,
+    check: Checked,
+    traced: Traced,
+    placed: Callable[..., Path],
+    openmp_flag: str,
+) -> None:
+    words = [mpi.mpirun, "-n", "1", "--bind-to", "core", placed("-DWITH_MPI", openmp_flag), "5"]
+    (line,) = check(*words, OMP_NUM_THREADS="2").found["placed"]
+    done = traced(*words, OMP_NUM_THREADS="2", COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    assert ": ".join(line) in " ".join(done.stderr.split())

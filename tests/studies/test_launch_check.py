@@ -185,6 +185,17 @@ def test_busy_threads_that_are_not_recorded_are_told() -> None:
     assert "'progress') busy 50 % of the time" in checked.findings[0].text
 
 
+def test_there_is_no_line_where_threads_are_not_recorded() -> None:
+    """OpenMP that is linked statically: a line for the threads that are seen would be wrong."""
+    one = process(0, [CPUS], others=[(SECONDS * S // 2, "app")] * 11)
+    checked = check_launch([one], command())
+    assert ids(checked) == ["progress_threads", "idle"]
+    assert checked.findings[1].text == "4 of 16 cores are idle"
+    assert checked.better is None
+    assert checked.why_none is not None
+    assert checked.why_none.startswith("threads that are not recorded")
+
+
 @pytest.mark.parametrize(("share", "found"), [(0.02, []), (0.25, ["foreign_load"])])
 def test_what_others_took_of_the_cpus_is_told(share: float, found: list[str]) -> None:
     processes = launch(8, own_block(8))
