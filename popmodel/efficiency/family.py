@@ -303,6 +303,9 @@ REASONS: Mapping[str, tuple[str, ...]] = {
         "no counters of floating-point instructions by width (FP_ARITH_INST_RETIRED)",
     ),
     "devices": ("no devices (streams of GPUs) in the trace",),
+    "io": ("no I/O in the trace",),
+    "mpi_io": ("no time in MPI-IO",),
+    "posix_io": ("no time in POSIX I/O in the trace",),
     "reference": ("no reference run",),
     "reference_instructions": ("the reference run has no hardware counter of instructions",),
     "reference_cycles": ("the reference run has no hardware counter of cycles",),
@@ -498,6 +501,27 @@ _TABLE = (
         "instructions",
         "floating-point instructions of several elements, sum over all threads",
         ("vector_counts",),
+    ),
+    # I/O: where a run has any.
+    Aggregate(
+        "io_sum",
+        "sum(I/O)",
+        "s",
+        "time in calls of MPI-IO, and in those of POSIX outside MPI, sum over all threads",
+        ("io",),
+    ),
+    Aggregate(
+        "io_max", "max(I/O)", "s", "longest time of the threads of a process in I/O", ("io",)
+    ),
+    Aggregate(
+        "mpi_io_sum", "sum(MPI-IO)", "s", "time in MPI-IO, sum over all threads", ("mpi_io",)
+    ),
+    Aggregate(
+        "posix_io_sum",
+        "sum(POSIX I/O)",
+        "s",
+        "time in I/O calls of POSIX outside MPI, sum over all threads",
+        ("posix_io",),
     ),
     # Devices: where a run has any.
     Aggregate("devices", "D", "1", "number of devices", ("devices",)),

@@ -55,6 +55,7 @@ BUNDLED = (
     "gpu-bsc",
     "gpu-talp",
     "gpu-classic",
+    "io",
     "vector",
     "scaling",
 )

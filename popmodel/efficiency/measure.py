@@ -23,6 +23,7 @@ from popmodel.efficiency.evidence import (
     measure_call_sites,
     serial_code,
 )
+from popmodel.efficiency.io_times import measure_io
 from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.efficiency.regions import COLUMNS, measure_regions
 from popmodel.efficiency.vector_counts import (
@@ -222,6 +223,7 @@ def _measured(
         "openmp_mpi": lost["mpi"] / all_threads,
         "regions": regions,
         "devices": devices,
+        "io": measure_io(trace),
         "vector_counts": vectors,
         **({name: time / _NS for name, time in idle.items()} if covered else {}),
     }

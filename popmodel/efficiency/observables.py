@@ -23,6 +23,7 @@ from popmodel.efficiency.hierarchy import load_families
 
 if TYPE_CHECKING:
     from popmodel.efficiency.device_times import DeviceTimes
+    from popmodel.efficiency.io_times import IOTimes
     from popmodel.efficiency.vector_counts import VectorCounts
     from popmodel.simulator import Execution
 
@@ -98,6 +99,7 @@ class Observables:
     openmp_scheduling: float | None = None
     openmp_mpi: float | None = None
     regions: tuple[RegionObservables, ...] = ()  # The parallel regions one by one
+    io: IOTimes | None = None  # Time in I/O, where there is any
     devices: DeviceTimes | None = None  # Devices such as GPUs, and threads that use them
     # Floating-point instructions by width, in useful time of all threads.
     vector_counts: VectorCounts | None = None
@@ -191,6 +193,8 @@ class Observables:
                 values[name] = float(value)
         if self.vector_counts and "vector_counts" not in self.absent:
             values |= self.vector_counts.aggregates()
+        if self.io:
+            values |= self.io.aggregates(self.masters)
         return values | (self.devices.aggregates(self.threads) if self.devices else {})
 
     def to_dict(self) -> dict[str, Any]:
@@ -206,11 +210,12 @@ class Observables:
             "regions": [vars(region) for region in self.regions],
             "absent": dict(self.absent),
             **(self.devices.of_threads() if self.devices else {}),
+            **(self.io.to_dict() if self.io else {}),
             **({"vector_counts": vars(self.vector_counts)} if self.vector_counts else {}),
         }
 
 
-_SELDOM = ("devices", "vector_counts")
+_SELDOM = ("devices", "io", "vector_counts")
 """Quantities that few runs have: that one lacks them is no remark."""
 _PER_THREAD = ("useful", "omp_useful", "in_mpi", "instructions", "cycles")
 _PER_PROCESS = ("serial_useful", "in_openmp", "serial_mpi", "not_in_mpi")
@@ -326,7 +331,8 @@ def of_execution(measured: Observables, execution: Execution, ideal: Execution) 
         idle_imbalance=None,
         idle_scheduling=None,
         regions=(),
-        devices=None,  # they are not replayed
+        devices=None,  # they are not replayed, nor is I/O
+        io=None,
         absent=kept,
         **outside,
         **inside_regions,

@@ -480,8 +480,8 @@ def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> tuple[TableRow, ...]
 
 def _has(run: Run, family: Family) -> bool:
     """Whether a run has what a family requires that only some have."""
-    of_vectors = family.requires == "flops" and "vector_counts" in run["observables"]
-    return of_vectors or (family.requires == "devices" and bool(run.get("devices")))
+    measured = {"flops": "vector_counts", "io_sum": "mpi_io", "devices": "in_device_calls"}
+    return measured[family.requires] in run["observables"]
 
 
 def _other_families(runs: Sequence[Run]) -> Section:

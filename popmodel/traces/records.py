@@ -152,6 +152,10 @@ class Records(ABC):
         """Time in functions of the program; None where the trace does not have it."""
         return None
 
+    def file_io(self) -> Intervals:
+        """Calls of POSIX that open, read or write files, without those of the tracer itself."""
+        return Intervals.none(self.locations)
+
     def lock_waits(self) -> Instants:
         """Time, ns, that a thread waited for locks in its running state since the row before."""
         return Instants.none(self.locations)

@@ -675,6 +675,10 @@ class WindowPart(Records):
     def user_regions(self) -> Occurrences:
         return user_regions(self._whole).cut(self._pieces)
 
+    def file_io(self) -> Intervals:
+        found = self._whole.derived("file_io", lambda whole: whole.records.file_io())
+        return found.cut(self._pieces)
+
     def devices(self) -> DeviceRows:
         return self._whole.devices.cut(self._pieces)
 

@@ -323,6 +323,7 @@ def test_all_families_load_once_and_quickly() -> None:
         "gpu-bsc",
         "gpu-talp",
         "gpu-classic",
+        "io",
         "vector",
         "scaling",
     ]

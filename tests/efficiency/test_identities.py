@@ -42,6 +42,7 @@ CONTRACT = {
     "gpu-bsc": OF_DEVICES,
     "gpu-talp": OF_DEVICES,
     "gpu-classic": OF_DEVICES + " parallel_efficiency cuda_parallel_efficiency",
+    "io": "mpi_io_efficiency posix_io_efficiency io_load_balance io_efficiency",
     "vector": "vectorised_flops_share packed_instructions_share",
     "scaling": "computation_scaling instruction_scaling ipc_scaling frequency_scaling"
     " global_efficiency speedup",

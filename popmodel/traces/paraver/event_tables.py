@@ -13,7 +13,7 @@ import numpy as np
 
 from popmodel.base.arrays import alike, among
 from popmodel.traces.codes import MARKS, Event
-from popmodel.traces.intervals import Instants, Spans
+from popmodel.traces.intervals import Instants, Spans, alone
 from popmodel.traces.paraver.device_streams import call_types
 from popmodel.traces.paraver.events import (
     instants,
@@ -37,6 +37,7 @@ from popmodel.traces.paraver.numbers import (
     OPENMP_TYPES,
     OUTLINED,
     PARALLEL,
+    POSIX_IO,
     SHORT_OPENMP,
     USER_EVENTS,
 )
@@ -262,6 +263,15 @@ class ParaverRecords(Records):
     def end(self) -> int:
         """When the trace ends, ns."""
         return self._end
+
+    def file_io(self) -> Intervals:
+        """Calls of POSIX that open, read or write files, outside of flushing the trace."""
+        found = select(self._having(POSIX_IO), (POSIX_IO, NUMBERS[Event.FLUSH]))
+        calls, flushes = (
+            where_nonzero(found, (type_,), self._end)[0]
+            for type_ in (POSIX_IO, NUMBERS[Event.FLUSH])
+        )
+        return alone([calls], [flushes]) if len(flushes) else calls
 
     def devices(self) -> DeviceRows:
         """Streams of devices; what threads call of the device's runtime ends with the run."""

@@ -174,6 +174,8 @@ OPENMP_TYPES: Mapping[int, str] = {
 SHORT_OPENMP = range(60000, 60100)
 """Short numbers that newer Extrae versions give to events of OpenMP."""
 
+POSIX_IO = 40000004
+"""Event type of calls of POSIX that open, read or write files; the value says which."""
 DEVICE_CALLS = (63000000, 63500000)
 """Event types of calls of threads to the runtime of CUDA and HIP."""
 OPENCL_CALLS = range(64000001, 64099000)
