@@ -12,6 +12,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING, STRANGER
 from popmodel.efficiency.verdict import verdict
 from popmodel.reports.blocks import (
+    SCREEN,
     Brief,
     FitBlock,
     Listing,
@@ -22,6 +23,7 @@ from popmodel.reports.blocks import (
     TableCell,
     TableRow,
     heads,
+    height,
     lines_of,
     notes,
     texts,
@@ -87,11 +89,20 @@ def _whole(document: Document) -> list[Section]:
 
 
 def beside_trees(document: Document) -> list[Section]:
-    """What `blocks` has beside verdict and efficiencies, for where these are shown already."""
-    names = run_names([run["trace"] for run in document["runs"]])
+    """What `blocks` has beside verdict and efficiencies, for where these are shown already.
+
+    Of runs of different kinds the table in which each has the rows of its own family as well.
+    """
+    runs = document["runs"]
+    names = run_names([run["trace"] for run in runs])
     reasons = Reasons()
     _, *first = _first(document, names, reasons)  # not the verdict
-    return [*first, reasons.section(), *_last(document, names)]
+    own = (
+        [_own_table(runs, families, heads(names), reasons)]
+        if (families := _own_families(runs))
+        else []
+    )
+    return [*first, *own, reasons.section(), *_last(document, names)]
 
 
 def _first(document: Document, names: Sequence[str], reasons: Reasons) -> list[Section]:
@@ -140,7 +151,8 @@ def _brief(document: Document) -> list[Section]:
         causes = [cause["family"] for cause in advice["causes"]]
         return [*sections, *_of_one_run(runs[0], names[0], causes[:1])]
     chosen = dict.fromkeys([_few(document, names, number) for number in (len(runs), 4, 3, 2)])
-    forms = tuple(tuple(_side_by_side(document, names, places)) for places in chosen)
+    lines = SCREEN - 3 - height(sections)
+    forms = tuple(tuple(_side_by_side(document, names, places, lines)) for places in chosen)
     return [*sections, (FitBlock(forms),)]
 
 
@@ -178,13 +190,14 @@ def _few(document: Document, names: Sequence[str], number: int) -> tuple[int, ..
 
 
 def _side_by_side(
-    document: Document, names: Sequence[str], places: Sequence[int]
+    document: Document, names: Sequence[str], places: Sequence[int], lines: int
 ) -> Iterator[Section]:
     """Some runs as columns: their sizes, the tree, how they scale."""
     every = document["runs"]
     runs = [every[place] for place in places]
     reasons = Reasons()
     family = next(iter(_families(runs)), None)
+    columns = heads(names[place] for place in places)
     ratios = [run["metrics"][SCALING] for run in runs]
     compared = sum("speedup" in one for one in ratios) > 1
     rows = list(_sizes(runs, Reasons()))[:2]
@@ -205,11 +218,10 @@ def _side_by_side(
         for caveat in run["caveats"]
         if caveat.startswith(STRANGER)
     ]
-    words += strangers[:1]
-    if len(strangers) > 1:
-        words.append(f"{strangers[1].partition(',')[0]}, too (--all)")
-    if len(strangers) > 2:
-        words[-1] = words[-1].replace(" (", f" and {plural(len(strangers) - 2, 'more run')} (")
+    brief = [f"{caveat.partition(', so ')[0]} (--all)" for caveat in strangers]
+    if len(brief) > 2:
+        brief[1:] = [f"{plural(len(brief) - 1, 'more run')} as well (--all)"]
+    words += [*strangers[:1], *brief[1:]]
     if left_out := len(names) - len(places):
         words = [f"{'; '.join([*words[:1], plural(left_out, 'more run')])}: --all", *words[1:]]
     parts = {run["window"]["why"] for run in runs if run["window"]}
@@ -218,19 +230,25 @@ def _side_by_side(
     reported = [names[place] for place in places if every[place].get("family") == _REPORTED]
     if 0 < len(reported) < len(places):
         words.append(f"{', '.join(reported)}: as TALP writes them, nothing replayed")
-    room = _ROOM_OF_SERIES - (2 if told["notes"] else lines_of(words, 1) - 1 if strangers else 0)
     if own := _own_families(runs):
-        depth = next(
-            (deep for deep in (4, 3, 2) if len(_own_rows(runs, own, Reasons(), deep)) <= room), 1
-        )
-        tree = _own_rows(runs, own, reasons, depth)
-        first = "Efficiencies, %"
-    else:
-        tree = _tree_beside_scaling(runs, family, room, reasons, compared=compared)
-        first = f"{family.title}, %" if family else "Scaling, %"
-    table = TableBlock(
-        heads(names[place] for place in places), (*rows, *tree), first=first, is_key=True
-    )
+        shorter = ["; ".join([*(text for text in words if text not in strangers), *brief[:1]])]
+        for depth, said, above in (
+            *((deep, words, rows) for deep in (4, 3, 2, 1)),
+            (1, shorter, rows),
+            (1, shorter, rows[:2]),
+        ):
+            reasons = Reasons()
+            tree = _own_rows(runs, own, reasons, depth)
+            table = TableBlock(columns, (*above, *tree), first="Efficiencies, %", is_key=True)
+            form = (table, *_reading(runs), *notes(said, Role.REMARK), *reasons.section())
+            if height([form]) <= lines:
+                break
+        yield form
+        return
+    room = _ROOM_OF_SERIES - (2 if told["notes"] else lines_of(words, 1) - 1 if strangers else 0)
+    tree = _tree_beside_scaling(runs, family, room, reasons, compared=compared)
+    first = f"{family.title}, %" if family else "Scaling, %"
+    table = TableBlock(columns, (*rows, *tree), first=first, is_key=True)
     yield (table, *_reading(runs), *notes(words, Role.REMARK), *reasons.section())
 
 
@@ -270,6 +288,18 @@ def _own_families(runs: Sequence[Run]) -> list[str]:
     return families if 1 < len(own) == len(families) else []
 
 
+def _own_table(
+    runs: Sequence[Run],
+    families: Sequence[str],
+    columns: tuple[tuple[str], ...],
+    reasons: Reasons,
+) -> Section:
+    """All rows of runs with families of their own."""
+    rows = _own_rows(runs, families, reasons, _DEEPEST)
+    table = TableBlock(columns, rows, title="Efficiencies, %", group=_IN_LINE)
+    return (table, *notes([_OWN], Role.REMARK))
+
+
 def _own_notes(run: Run) -> dict[str, Any]:
     return {id: told for id, told in run["family_notes"].items() if id == run["family"]}
 
@@ -295,7 +325,8 @@ def _own_rows(
         rows.append(TableRow(family.title, texts("" for _ in runs)))
         for line in lines:
             depth = line.depth - least + 1
-            if depth <= deepest:
+            known = any(line.metric in run["metrics"][family.id] for run in runs)
+            if depth <= deepest and (known or deepest == _DEEPEST):
                 cells = (
                     _cell(run, family.id, line.metric, reasons)
                     if run["family"] == family.id

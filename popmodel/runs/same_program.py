@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from popmodel.runs.sites import BEFORE, END, OUTSIDE, REGION, sites_of
 from popmodel.simulator.mpi_calls import ANYWHERE
 
 if TYPE_CHECKING:
@@ -91,6 +90,9 @@ def _telling(trace: Trace) -> pandas.DataFrame:
     Those of regions and of calls by kind and function, where that is named, and of kinds of calls.
     """
     import pandas
+
+    # not needed, and so not loaded, where names leave no doubt
+    from popmodel.runs.sites import BEFORE, END, OUTSIDE, REGION, sites_of
 
     sites = sites_of(trace)
     sites = sites[~sites["kind"].isin([END, OUTSIDE])].replace({"kind": {BEFORE: REGION}})

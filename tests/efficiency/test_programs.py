@@ -119,7 +119,17 @@ def test_real_runs_of_one_program_are_compared(names: tuple[str, ...], shared_tr
 def test_calls_without_functions_tell_programs_apart_by_their_kinds() -> None:
     found = metrics([DATA / f"{name}.prv.gz" for name in ("cg.S.2", "is.S.4", "bt-mz.S.2x2")])
     assert sorted(found.scaling.strangers) == [1, 2]
-    assert "bt-mz.S.2x2: another program than cg.S.2, too (--all)" in str(found)
+    assert "bt-mz.S.2x2: another program than cg.S.2 (--all)" in str(found)
+
+
+def test_runs_of_three_kinds_fit_a_screen(shared_traces: Path) -> None:
+    device = shared_traces / "gpu" / "cuda.2ranks.prv"
+    if not device.exists():
+        pytest.skip("this trace is not here")
+    said = str(metrics([DATA / "cg.S.2.prv.gz", device, DATA / "bt-mz.S.2x2.prv.gz"]))
+    for title in ("Devices (BSC)", "MPI (multiplicative)", "MPI + OpenMP (additive)"):
+        assert title in said
+    assert len(said.splitlines()) <= 25
 
 
 @pytest.fixture

@@ -34,8 +34,8 @@ def sections(contents: Contents) -> Iterator[Section]:
     if compared := [one for one in contents.of("metrics") if "history" in one]:
         from popmodel.reports.history_tables import history_sections
 
-        shown = [{"body": html(history_sections(one), heading=3)} for one in compared]
-        yield _section("history", "Change against earlier runs", shown)
+        changes = [{"body": html(history_sections(one), heading=3)} for one in compared]
+        yield _section("history", "Change against earlier runs", changes)
     for kind, (id, title) in TITLES.items():
         shown = [
             {"title": alone(one).title, "body": html(_sections(one), heading=3)}
