@@ -20,7 +20,6 @@ from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import site_name
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.scaling import SCALING, STRANGER
 from popmodel.reports.blocks import (
     BarBlock,
     NoteBlock,
@@ -130,10 +129,6 @@ def measured(
     """
     told: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for run in (run for one in metrics for run in one["runs"]):
-        # a report of TALP has sums alone; what is of another program has nothing to compare
-        unscaled = run["absent"].get(SCALING, {}).get("speedup", "")
-        if "useful" not in run["observables"] or unscaled.startswith(STRANGER):
-            continue
         window = run["window"] or {}
         told.setdefault((run["trace"], run["runtime"], window.get("begin"), window.get("end")), run)
     runs = list(told.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from popmodel.efficiency.scaling import SCALING, STRANGER
 from popmodel.reports import blocks
 from popmodel.reports.comparison import comparison_blocks
 from popmodel.reports.efficiency_tables import VIEWS as METRICS
@@ -49,12 +50,22 @@ def sections(contents: Contents) -> Iterator[Section]:
 
 
 def _comparison(contents: Contents) -> Iterator[Section]:
-    if metrics := contents.of("metrics"):
+    documents = [
+        {**one, "runs": [run for run in one["runs"] if _is_comparable(run)]}
+        for one in contents.of("metrics")
+    ]
+    if metrics := [one for one in documents if one["runs"]]:
         found = comparison_blocks(
             metrics, contents.sensitivities, contents.inspected("communication")
         )
         if found:
             yield _section("comparison", "Comparison", [{"body": html(found, heading=3)}])
+
+
+def _is_comparable(run: Document) -> bool:
+    """Whether a run is of the program of the others, and more than a report of TALP, of sums."""
+    unscaled: str = run["absent"].get(SCALING, {}).get("speedup", "")
+    return "useful" in run["observables"] and not unscaled.startswith(STRANGER)
 
 
 def _section(id: str, title: str, shown: Sequence[Mapping[str, str]]) -> Section:
