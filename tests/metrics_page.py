@@ -18,7 +18,7 @@ PAGE = ROOT / "popmodel" / "docs" / "metrics.md"
 HEAD = """\
 # Every efficiency: formula, meaning, advice
 
-Generated from the families of metrics by `tests/update_documents.py`. `popmodel docs METRIC`
+Generated from the families of metrics. `popmodel docs METRIC`
 shows one metric, `popmodel docs FAMILY` a family, `popmodel metrics TRACE --family NAMES`
 computes them.
 
