@@ -34,8 +34,6 @@ class ListExchange:
     receiver: Ranks
     size: Ranks
     tag: Ranks
-    # bool[M]: Whether the sender does not go on before the message may leave.
-    is_blocking: NDArray[np.bool_]
     # int64[M]: Places of the calls that send it and that post its receive.
     sent: Ranks
     received: Ranks
@@ -112,7 +110,6 @@ def carried_out(rows: Rows, processes: int) -> ListPlan:
         sends.partner[left],
         sends.size[left],
         sends.tag[left],
-        ~sends.opens[left],
         sends.turn[left],
         receives.turn[right],
         sent_by[left],
