@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 
 
 @dataclass(frozen=True)
@@ -187,3 +187,26 @@ def test_repr_shows_the_size_of_what_is_large() -> None:
     assert shown == (
         f"Many(array=<float64[3, 4]>, many=<tuple of 50>, few={{'a': 1}}, text='{'x' * 95}...')"
     )
+
+
+class Pair(NamedTuple):
+    """Two numbers."""
+
+    first: int
+    second: int = 2
+
+    @property
+    def total(self) -> int:
+        """Of both."""
+        return self.first + self.second
+
+
+def test_named_tuples_are_as_those_of_typing() -> None:
+    one = Pair(1)
+    assert one == (1, 2) and one._replace(second=5).total == 6
+    assert Pair._fields == ("first", "second") and Pair.__doc__ == "Two numbers."
+    assert repr(one) == "Pair(first=1, second=2)"
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert Pair.__annotations__ == {"first": "int", "second": "int"}
+    with pytest.raises(TypeError, match="first"):
+        Pair()  # type: ignore[call-arg]

@@ -1,13 +1,15 @@
-"""Data classes that are cheap to define: a command imports more than a hundred of them.
+"""Data classes and named tuples that are cheap to define: a command imports some hundreds of them.
 
 The standard library's `dataclasses.dataclass` compiles six methods for each frozen class when it is
 defined, 0.4 ms in all. Here ``__init__`` is compiled when the first object is made, and the others
 are the same functions for all classes: 0.05 ms. All that `dataclasses` does with a class, such as
 `dataclasses.replace`, works as ever. Only ``repr`` is shorter: it shows the size of what is large.
+`typing.NamedTuple` compiles the annotation of every field, 0.2 ms for a class; here they stay text.
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
@@ -15,7 +17,7 @@ from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["cut", "dataclass"]
+__all__ = ["NamedTuple", "cut", "dataclass"]
 
 _set = object.__setattr__
 
@@ -26,7 +28,25 @@ _ENTRIES = 16
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
+    from typing import NamedTuple
 else:
+
+    class _NamedTuples(type):
+        """Makes a named tuple of the annotations, defaults and methods of a class."""
+
+        def __new__(cls, name: str, _: tuple[type, ...], namespace: dict[str, Any]) -> type:
+            annotations = namespace.get("__annotations__", {})
+            defaults = [namespace.pop(field) for field in annotations if field in namespace]
+            made = collections.namedtuple(
+                name, annotations, defaults=defaults, module=namespace["__module__"]
+            )
+            for key, value in namespace.items():
+                if key not in ("__module__", "__qualname__", "__classcell__"):
+                    setattr(made, key, value)
+            return made
+
+    NamedTuple = type.__new__(_NamedTuples, "NamedTuple", (), {})
+    """As `typing.NamedTuple`."""
 
     def dataclass(
         cls: type | None = None,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from popmodel.base.errors import PopmodelError, ThresholdError, UsageError
+from popmodel.base.values import NamedTuple
 from popmodel.cli.options import fraction
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.base.units import count, format_bandwidth, format_time, plural
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.efficiency.evidence import SLOW, USUAL
 from popmodel.simulator.mpi_calls import collective_of
 

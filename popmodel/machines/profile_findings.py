@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
 
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.parameter import CONSTRUCTS, TIERS
 from popmodel.machines.profile import ANY, Profile, lacking_part, measuring
 from popmodel.machines.quantity import Quantity

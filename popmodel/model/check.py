@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from popmodel.base.arrays import distinct
 from popmodel.base.documents import parse_toml
 from popmodel.base.errors import did_you_mean
 from popmodel.base.expressions import Expression
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.parameter import CONSTRUCTS
 from popmodel.machines.quantity import Quantity
 from popmodel.model.constraints import Condition, ConstraintOutcome, Possible, outcomes, possible

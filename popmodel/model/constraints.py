@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from popmodel.base.arrays import distinct
 from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value, numbers
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.model.grammar.keys import of_machine
 from popmodel.model.grammar.reading import OPEN, Path
 from popmodel.model.run.feasible_splits import best_grid

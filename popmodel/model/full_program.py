@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.errors import UsageError
+from popmodel.base.values import NamedTuple
 from popmodel.efficiency.observables import Observables
 from popmodel.machines.profile import Profile
 from popmodel.model.kinds.halo import Halo

@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from math import exp, hypot, sqrt
-from typing import NamedTuple
 
 import numpy as np
 
 from popmodel.base.expressions.elementary import Value, maximum, some
 from popmodel.base.units import plural
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.quantity import END, Quantity, Topology, around
 from popmodel.model.posterior import RESIDUAL, Calibration, Drift
 from popmodel.model.run.extrapolation import MEASURED, RUNS, Reach

@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from popmodel.base.errors import UsageError
 from popmodel.base.expressions import parse
+from popmodel.base.values import NamedTuple
 from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.loops import LEAST_STEPS
 from popmodel.model.run.context import ModelPoint, formula_value

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import NamedTuple
 
+from popmodel.base.values import NamedTuple
 from popmodel.machines.register import REGISTER
 
 

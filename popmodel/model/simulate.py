@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from popmodel.base.values import NamedTuple
 from popmodel.model.kinds.loops import LEAST_STEPS
 from popmodel.model.run.delays import AVERAGED, RunCourse, closed_form, computation
 from popmodel.model.run.operations import NotUnrolled

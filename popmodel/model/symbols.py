@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines import register
 from popmodel.machines.parameter import TIERS, Parameter
 from popmodel.machines.quantity import Quantity, around

@@ -6,14 +6,14 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.plain import document, fields_of
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.evaluation import terms
 from popmodel.efficiency.hierarchy import load_families

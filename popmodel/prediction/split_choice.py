@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from popmodel.base.expressions import ExpressionError
 from popmodel.base.expressions.elementary import Value, numbers
 from popmodel.base.plain import fields_of
 from popmodel.base.units import format_size
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machines.profile import MissingQuantity, Profile, measuring_first
 from popmodel.machines.quantity import Topology

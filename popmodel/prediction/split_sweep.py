@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 from popmodel.base.errors import UsageError
 from popmodel.base.plain import document
 from popmodel.base.units import plural
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.profile import Profile
 from popmodel.model.predictor import Study
 from popmodel.model.run.process_placement import WHOLE, Allocation, launch_line, mpirun_line

@@ -10,10 +10,10 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError, did_you_mean
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     import pandas

@@ -13,11 +13,11 @@ from its first record to its last, without forks and joins.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.simulator.mpi_calls import Action, action_of, collective_of, is_by_peer
 from popmodel.simulator.program import COLLECTIVES
 from popmodel.traces.calls import CallGroup

@@ -19,11 +19,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.simulator.algorithms import CarriedData, carry_out
 from popmodel.simulator.execution import CriticalPath, PathPart
 from popmodel.simulator.program import (

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from popmodel.base.arrays import distinct
 from popmodel.base.errors import ReplayError, UsageError
+from popmodel.base.values import NamedTuple
 from popmodel.kernel import _kernel
 from popmodel.network.network import AT_ONCE
 from popmodel.network.point_to_point import NO_ROUTES, Routes, over_links, within_nodes

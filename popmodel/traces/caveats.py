@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.base.units import format_time, plural
+from popmodel.base.values import NamedTuple
 from popmodel.traces.calls import call_times
 from popmodel.traces.codes import Event
 from popmodel.traces.regions import parallel_regions

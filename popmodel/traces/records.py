@@ -8,10 +8,11 @@ these tables and no format.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.values import NamedTuple
 from popmodel.traces.device_rows import DeviceRows
 from popmodel.traces.intervals import Instants, Intervals, Spans
 from popmodel.traces.regions import Occurrences

@@ -13,9 +13,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from popmodel.base.errors import TraceError
+from popmodel.base.values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

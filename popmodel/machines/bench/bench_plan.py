@@ -14,7 +14,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from popmodel.base.documents import (
     Items,
@@ -30,7 +30,7 @@ from popmodel.base.documents import (
 )
 from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.base.units import plural
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.bench import jobs as suite_jobs
 from popmodel.machines.bench.jobs import BenchJob
 from popmodel.machines.bench.sample_files import PROGRAMS

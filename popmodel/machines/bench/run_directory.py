@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from popmodel.base import shell
 from popmodel.base.documents import (
@@ -36,7 +36,7 @@ from popmodel.base.documents import (
 )
 from popmodel.base.errors import FileError, UsageError
 from popmodel.base.files import LOCK, locked_folder, refuse_planted, write_text
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.bench import bench_plan, sample_files
 from popmodel.machines.bench.bench_plan import BenchPlan, PlannedLaunch
 from popmodel.machines.bench.jobs import BenchJob, from_params

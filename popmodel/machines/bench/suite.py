@@ -14,11 +14,11 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from popmodel.base import files, shell
 from popmodel.base.errors import PopmodelError, UsageError
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.bench import run_directory
 from popmodel.machines.bench.bench_plan import BenchPlan, PlannedLaunch
 from popmodel.machines.bench.jobs import BenchJob

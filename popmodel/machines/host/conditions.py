@@ -10,9 +10,8 @@ import struct
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 
 # Whether this process may read the hardware's counters, asked of the kernel itself.
 #

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 
 # What the system writes below ``/sys`` and ``/proc``: texts by path, and how they are read.
 

@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from popmodel.base import shell
 from popmodel.base.errors import FileError, PopmodelError
 from popmodel.base.files import append_to
 from popmodel.base.units import plural
+from popmodel.base.values import NamedTuple
 from popmodel.machines.host import hardware, processes
 from popmodel.machines.host.build import build
 from popmodel.machines.host.processes import (

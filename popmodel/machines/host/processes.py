@@ -19,9 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from types import FrameType
-from typing import NamedTuple
 
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 
 MARK = "POPMODEL_LAUNCH"
 """Variable that marks the environment of what popmodel started."""

@@ -13,13 +13,13 @@ import tomllib
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.expressions.elementary import Condition, Value
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.parameter import TIERS, Parameter, is_free
 from popmodel.machines.register import REGISTER
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from popmodel.base.errors import UsageError
 from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.units import plural
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.model.grammar.keys import GrammarKey
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words

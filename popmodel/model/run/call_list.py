@@ -8,12 +8,12 @@ completed in the list. All of that is checked for the number of processes at han
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.simulator.program import Op
 
 SENDS, RECEIVES = ("send", "isend", "sendrecv"), ("recv", "irecv", "sendrecv")

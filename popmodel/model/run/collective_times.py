@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.arrays import distinct
 from popmodel.base.expressions.elementary import Value, log, maximum, minimum, numbers, some, sqrt
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.parameter import TIERS
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import Quantity

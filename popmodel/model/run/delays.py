@@ -7,13 +7,12 @@ by serialisation (`popmodel.model.terms.imbalance`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from popmodel.base.errors import UsageError
 from popmodel.base.expressions.elementary import Value, maximum, numbers, sqrt
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.efficiency.family import AGGREGATES, NO_MPI
 from popmodel.model.run.process_placement import Placement
 from popmodel.model.run.work import RunWork

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from popmodel.base.units import format_size
+from popmodel.base.values import NamedTuple
 from popmodel.machines.profile import Profile
 from popmodel.model.posterior import TRUSTED
 from popmodel.model.run.collective_times import MeasuredShape

@@ -9,12 +9,12 @@ serves it, wherever the cores are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.expressions.elementary import Value, maximum, some
+from popmodel.base.values import NamedTuple
 from popmodel.machines.quantity import Quantity
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import Placement, Seat

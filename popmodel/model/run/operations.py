@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partialmethod
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.arrays import ArrayRows
 from popmodel.base.expressions.elementary import Value
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS, RunMessages
 from popmodel.model.run.work import UnevenWork
 from popmodel.model.terms import message

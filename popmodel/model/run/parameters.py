@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import NamedTuple
 
 import numpy as np
 
 from popmodel.base.expressions.elementary import Value, choose, maximum, minimum
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.profile import Profile, lacking_part
 from popmodel.machines.register import find
 from popmodel.model.terms import memory, openmp

@@ -16,14 +16,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.errors import UsageError
 from popmodel.base.units import plural
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.parameter import DISTANCES
 from popmodel.machines.quantity import Topology
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.expressions.elementary import Value, maximum
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field, replace
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from popmodel.base import shell
 from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value, numbers
 from popmodel.base.units import plural
-from popmodel.base.values import cut, dataclass
+from popmodel.base.values import NamedTuple, cut, dataclass
 from popmodel.machines.quantity import Quantity
 from popmodel.model.grammar.reading import OPEN
 from popmodel.model.kinds.item import Item

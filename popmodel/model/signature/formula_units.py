@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
-from typing import NamedTuple
 
 from popmodel.base.expressions import Expression
 from popmodel.base.expressions.grammar import dotted_name
+from popmodel.base.values import NamedTuple
 from popmodel.model.grammar.keys import of_machine, parameter_of
 from popmodel.model.grammar.reading import Path, line_of
 from popmodel.model.signature.application import EXTENTS, Signature

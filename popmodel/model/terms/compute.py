@@ -8,9 +8,8 @@ Times are in seconds; all functions take numbers, NumPy arrays or traced numbers
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from popmodel.base.expressions.elementary import Value, maximum
+from popmodel.base.values import NamedTuple
 
 
 class CoreTime(NamedTuple):

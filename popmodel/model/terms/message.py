@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.expressions.elementary import Value
+from popmodel.base.values import NamedTuple
 
 Ranks = NDArray[np.int64]
 

@@ -6,14 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.arrays import quantile, quantiles
 from popmodel.base.errors import PopmodelError
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.bench.sample_files import SampleResult
 
 # Estimates of a quantity, one per launch, from the batches of a job.

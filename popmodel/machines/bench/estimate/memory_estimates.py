@@ -12,13 +12,14 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.arrays import quantiles
 from popmodel.base.units import format_size
+from popmodel.base.values import NamedTuple
 from popmodel.machines.bench.estimate.launch_intervals import (
     Series,
     aligned,

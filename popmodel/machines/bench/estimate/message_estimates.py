@@ -6,11 +6,12 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.base.values import NamedTuple
 from popmodel.machines.bench.estimate.launch_intervals import (
     CLIPPED,
     LEVEL,
