@@ -18,8 +18,6 @@ from popmodel.traces.intervals import Intervals, Spans, alone, joined
 from popmodel.traces.tables import location_of_row, offsets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from popmodel.traces.intervals import TracePieces
@@ -27,14 +25,6 @@ if TYPE_CHECKING:
 KERNEL, COPY, COLLECTIVE = range(3)
 """What a stream does: a kernel; a copy or memset; a collective of the device's library (NCCL)."""
 
-_STREAM = re.compile(
-    r"(?P<kind>CUDA|HIP|GPU|ROCM)-D(?P<device>\d+)\.S\d+(?:-(?P<node>\S+))?"
-    r"|GPU_(?P<uuid>[\w-]+)\.\d+|(?P<queues>OpenCL-\w+)-CQ\d+(?:-(?P<host>\S+))?",
-    re.IGNORECASE,
-)
-"""Names of rows: streams and command queues of Extrae, streams of nsys2prv (without node)."""
-_SAMPLED = re.compile(r"Metrics GPU", re.IGNORECASE)
-"""Rows of nsys2prv with sampled counters of a device, which tell nothing of its streams."""
 _WAITS = re.compile(
     r"(cuda|hip|cu)(\w*Synchronize|Memcpy(?!\w*Async)\w*)"
     r"|cl(Finish|WaitForEvents)",
@@ -118,41 +108,3 @@ class DeviceRows:
         calls = self.calls
         offsets = np.searchsorted(rows, calls.offsets)
         return Spans(offsets, calls.begin[rows], calls.end[rows], calls.what[rows])
-
-
-def is_device_row(name: str) -> bool:
-    """Whether a row of this name is of a device: a stream, a command queue, sampled counters."""
-    return bool(_STREAM.match(name) or _SAMPLED.match(name))
-
-
-def is_stream(name: str) -> bool:
-    """Whether a row of a device is a stream; those that are known by what they do are, too."""
-    return not _SAMPLED.match(name)
-
-
-def devices_of(
-    names: Sequence[str], nodes: Sequence[str], processes: Sequence[int]
-) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Device of each stream, int32[R], and names of the devices.
-
-    Streams with the same number of device on the same node (that of the name, else the given one,
-    which may be empty) are of one device, and those with the same UUID are; a stream whose name
-    tells no device is of its process's own.
-    """
-    number: dict[str, int] = {}
-    device = []
-    for name, node, process in zip(names, nodes, processes, strict=True):
-        found = _STREAM.match(name)
-        if found is None:
-            key = f"device of process {process + 1}"
-        elif found["uuid"]:
-            key = f"GPU_{found['uuid']}"
-        elif found["queues"]:
-            place = found["host"] or node
-            key = found["queues"] + (f"-{place}" if place else "")
-        else:
-            key = "-".join(
-                filter(None, (found["kind"], f"D{found['device']}", found["node"] or node))
-            )
-        device.append(number.setdefault(key, len(number)))
-    return np.array(device, np.int32), tuple(number)

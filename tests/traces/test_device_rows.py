@@ -20,15 +20,9 @@ from popmodel.timeline.lanes import TRANSFER as TRANSFER_LANE
 from popmodel.timeline.timeline import timeline
 from popmodel.traces import read
 from popmodel.traces.codes import OTHER, RUNNING
-from popmodel.traces.device_rows import (
-    COLLECTIVE,
-    COPY,
-    KERNEL,
-    DeviceRows,
-    devices_of,
-    is_device_row,
-)
+from popmodel.traces.device_rows import COLLECTIVE, COPY, KERNEL, DeviceRows
 from popmodel.traces.intervals import Spans
+from popmodel.traces.paraver.device_streams import devices_of, is_device_row
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.tables import offsets_of
@@ -183,6 +177,22 @@ def test_a_header_of_nsys2prv_without_row_file(tmp_path: Path) -> None:
     assert trace.devices.names == ("THREAD 1.2.3",)
     run = popmodel.metrics(trace)
     assert run["gpu-bsc.device_parallel_efficiency"] == pytest.approx(0.4)
+
+
+def test_node_lists_tell_devices_apart(tmp_path: Path) -> None:
+    path = tmp_path / "x.prv"
+    path.write_text(
+        "#Paraver (11/08/2026 at 23:07):1000_ns:0:1:2:(2:1,2:2)\n"
+        "2:0:1:1:1:0:63000000:1\n2:0:1:2:1:0:63000000:1\n"
+        "2:0:1:1:2:0:63000006:1\n2:0:1:2:2:0:63000006:1\n"
+        "2:0:1:1:2:400:63000006:0\n2:0:1:2:2:600:63000006:0\n"
+        "2:0:1:1:1:900:63000000:0\n2:0:1:2:1:1000:63000000:0\n"
+    )
+    rows = "LEVEL THREAD SIZE 4\nTHREAD 1.1.1\nCUDA-D0.S7\nTHREAD 1.2.1\nCUDA-D0.S7\n"
+    path.with_suffix(".row").write_text(rows)
+    devices = read(path).devices
+    assert devices.devices == ("CUDA-D0-node1", "CUDA-D0-node2")
+    assert devices.kernels().total().tolist() == [400, 600]
 
 
 def test_every_verb_takes_a_trace_with_devices(tmp_path: Path) -> None:

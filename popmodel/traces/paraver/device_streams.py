@@ -8,6 +8,7 @@ copies; nsys2prv writes no states, but events.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,15 +16,7 @@ import numpy as np
 from popmodel.base.arrays import among
 from popmodel.base.errors import TraceError
 from popmodel.traces.codes import IDLE, MOVING, OTHER, RUNNING
-from popmodel.traces.device_rows import (
-    COLLECTIVE,
-    COPY,
-    KERNEL,
-    DeviceRows,
-    devices_of,
-    is_device_row,
-    is_stream,
-)
+from popmodel.traces.device_rows import COLLECTIVE, COPY, KERNEL, DeviceRows
 from popmodel.traces.intervals import Intervals, Spans, alone
 from popmodel.traces.paraver import columns
 from popmodel.traces.paraver.events import select, where_nonzero
@@ -47,6 +40,14 @@ if TYPE_CHECKING:
     from popmodel.traces.paraver.labels import Labels
     from popmodel.traces.tables import EventTable, Int64
 
+_STREAM = re.compile(
+    r"(?P<kind>CUDA|HIP|GPU|ROCM)-D(?P<device>\d+)\.S\d+(?:-(?P<node>\S+))?"
+    r"|GPU_(?P<uuid>[\w-]+)\.\d+|(?P<queues>OpenCL-\w+)-CQ\d+(?:-(?P<host>\S+))?",
+    re.IGNORECASE,
+)
+"""Names of rows: streams and command queues of Extrae, streams of nsys2prv (without node)."""
+_SAMPLED = re.compile(r"Metrics GPU", re.IGNORECASE)
+"""Rows of nsys2prv with sampled counters of a device, which tell nothing of its streams."""
 _CALL_LABEL = "library call"  # "CUDA library call", of any number: older versions have another one
 
 
@@ -90,6 +91,44 @@ def _have_no_others(events: EventTable, calls: Sequence[int]) -> NDArray[np.bool
     return found
 
 
+def is_device_row(name: str) -> bool:
+    """Whether a row of this name is of a device: a stream, a command queue, sampled counters."""
+    return bool(_STREAM.match(name) or _SAMPLED.match(name))
+
+
+def is_stream(name: str) -> bool:
+    """Whether a row of a device is a stream; those that are known by what they do are, too."""
+    return not _SAMPLED.match(name)
+
+
+def devices_of(
+    names: Sequence[str], nodes: Sequence[str], processes: Sequence[int]
+) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Device of each stream, int32[R], and names of the devices.
+
+    Streams with the same number of device on the same node (that of the name, else the given one,
+    which may be empty) are of one device, and those with the same UUID are; a stream whose name
+    tells no device is of its process's own.
+    """
+    number: dict[str, int] = {}
+    device = []
+    for name, node, process in zip(names, nodes, processes, strict=True):
+        found = _STREAM.match(name)
+        if found is None:
+            key = f"device of process {process + 1}"
+        elif found["uuid"]:
+            key = f"GPU_{found['uuid']}"
+        elif found["queues"]:
+            place = found["host"] or node
+            key = found["queues"] + (f"-{place}" if place else "")
+        else:
+            key = "-".join(
+                filter(None, (found["kind"], f"D{found['device']}", found["node"] or node))
+            )
+        device.append(number.setdefault(key, len(number)))
+    return np.array(device, np.int32), tuple(number)
+
+
 def streams_of(
     records: ParaverRecords,
     of_device: NDArray[np.bool_],
@@ -97,13 +136,15 @@ def streams_of(
     process_offsets: Int64,
     node_of_location: NDArray[np.int32],
 ) -> DeviceRows:
-    """Streams among all rows of a trace, and what they do; calls of threads are none yet."""
+    """Streams among all rows of a trace, and what they do; calls of threads are none yet.
+
+    `node_of_location`, from 1, tells devices of different nodes apart where their names do not.
+    """
     rows = np.flatnonzero(of_device)
     streams = rows[[is_stream(names[row]) for row in rows.tolist()]]
     process = part_of(process_offsets, streams)
-    nodes = [
-        f"node{node + 1}" if node_of_location.any() else "" for node in node_of_location[streams]
-    ]
+    several = len(set(node_of_location.tolist())) > 1
+    nodes = [f"node{node}" if several else "" for node in node_of_location[streams].tolist()]
     chosen = tuple(names[row] for row in streams.tolist())
     device, devices = devices_of(chosen, nodes, process.tolist())
     return DeviceRows(

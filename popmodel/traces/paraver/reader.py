@@ -96,7 +96,9 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     of_device = device_rows(names, records)
     if of_device.any():
         rows = names or _numbered(application, task.threads)
-        devices = streams_of(records, of_device, rows, process_offsets, node_of_location)
+        # Those of devices are told even where no nodes are stated (nsys2prv).
+        stated = np.repeat(np.array(task.nodes, np.int32), task.threads)
+        devices = streams_of(records, of_device, rows, process_offsets, stated)
         process_offsets, arrays = without_devices(shown, process_offsets, arrays, of_device)
         node_of_location = node_of_location[~of_device]
         records = ParaverRecords(*columns.as_records(arrays), labels, end, shown, devices)
