@@ -91,12 +91,8 @@ class Reader : public ThreadRecords {
         make_callbacks();
     }
 
-    // Room for long columns, which takes memory only where it is used, in large pages.
-    void reserve(size_t rows) {
-        room(begin_, rows), room(end_, rows), room(state_, rows);
-        room(time_, rows), room(type_, rows), room(value_, rows);
-        room(sends_, rows), room(receives_, rows);
-    }
+    // Room for many messages, which takes memory only where it is used, in large pages.
+    void reserve(size_t rows) { room(sends_, rows), room(receives_, rows); }
 
     // Begin with a location of a process; `first`: the one that the process began with.
     void open(uint64_t location, int64_t process, bool first) {
@@ -362,7 +358,7 @@ void bind_otf2(nb::module_ &module) {
              nb::arg("communicators"), nb::arg("number"), nb::arg("own"), nb::arg("members"),
              nb::arg("far"), nb::arg("near"), nb::arg("metrics"), nb::arg("contexts"), nb::arg("context_regions"), nb::arg("types"), nb::arg("resolution"),
              nb::arg("offset"), "Say what the definitions are to popmodel.")
-        .def("reserve", &Reader::reserve, nb::arg("rows"), "Make room for long columns.")
+        .def("reserve", &Reader::reserve, nb::arg("rows"), "Make room for many messages.")
         .def("open", &Reader::open, nb::arg("location"), nb::arg("process"), nb::arg("first"),
              "Begin with a location.")
         .def("read", &Reader::read, nb::arg("most"), "Read events; whether there may be more.")

@@ -27,7 +27,8 @@ class ThreadRecords {
     int64_t ns(uint64_t ticks) const {
         const bool early = ticks < offset_; // than the archive says: its clocks were corrected
         const uint64_t passed = early ? offset_ - ticks : ticks - offset_;
-        const int64_t time = int64_t(passed * whole_ + uint64_t((Wide(passed) * part_) >> 64));
+        const uint64_t rest = part_ ? uint64_t((Wide(passed) * part_) >> 64) : 0;
+        const int64_t time = int64_t(passed * whole_ + rest);
         return early ? -time : time;
     }
 
@@ -51,17 +52,20 @@ class ThreadRecords {
             return;
         }
         const Region &region = regions_[size_t(index)];
-        const Frame outside{-1, base(), -1, -1, false, 0, 0};
-        const Frame &below = stack_.empty() ? outside : stack_.back();
-        Frame frame{index, region.state, below.holds, below.caller, false, t, 0};
+        const bool is_outer = stack_.empty();
+        const int32_t around = is_outer ? base() : stack_.back().state;
+        Frame frame{index, region.state, -1, -1, false, t, 0};
+        if (!is_outer) {
+            frame.holds = stack_.back().holds;
+            frame.caller = stack_.back().caller;
+        }
         if (region.state == INHERITED) // whoever runs code is no idle thread
-            frame.state = below.state == SCHEDULING || below.state == NOT_CREATED ? int32_t(RUNNING)
-                                                                                 : below.state;
-        const bool changes = frame.state != below.state || region.kind != FUNCTION || between_;
+            frame.state = around == SCHEDULING || around == NOT_CREATED ? int32_t(RUNNING) : around;
+        const bool changes = frame.state != around || region.kind != FUNCTION || between_;
         switch (region.kind) {
         case MPI:
             if (depth_++ == 0)
-                begin_call(t, region, below.caller);
+                begin_call(t, region, frame.caller);
             break;
         case PARALLEL:
             if (teams_ == 0 && outlined_ == 0) {

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
     from popmodel.traces.otf2.archive_regions import RegionPlan
 
-BATCH = 1 << 17
+BATCH = 1 << 15
 """Events that are read at a time."""
 HELD = 1 << 26
 """Bytes of columns that are kept in memory; longer ones go to temporary files."""
 MANY, ROWS = 1 << 20, 1 << 21
-"""From so many events on there is room for so many rows at once."""
-PIECE = 1 << 22
+"""From so many events on there is room for so many messages at once."""
+PIECE = 1 << 21
 """Bytes that are written to them at a time."""
 TYPES = tuple(
     NUMBERS[event]
@@ -129,9 +129,9 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
         resolution=resolution,
         offset=origin,
     )
-    if sum(events for *_, events, _ in defined["locations"]) > MANY:
-        reader.reserve(ROWS)
-    tables = _tables(reader, processes, anchor, files)
+    events = sum(number for *_, number, _ in defined["locations"])
+    reader.reserve(ROWS if events > MANY else 0)
+    tables = _tables(reader, processes, events, anchor, files)
     *columns, lost = reader.messages()
     offsets = offsets_of(np.bincount(columns[0], minlength=len(tables["events"]["offsets"]) - 1))
     messages = MessageTable(offsets, *columns)
@@ -402,16 +402,22 @@ class _Communicators:
 
 
 def _tables(
-    reader: _kernel.Otf2Reader, processes: Sequence[_Process], anchor: Path, files: ExitStack
+    reader: _kernel.Otf2Reader,
+    processes: Sequence[_Process],
+    events: int,
+    anchor: Path,
+    files: ExitStack,
 ) -> dict[str, dict[str, NDArray[Any]]]:
     """Read all threads: columns of states and events."""
     opened: list[IO[bytes]] = []
     rows = [(0, 0)]
+    # Long columns go to files from the begin: pieces stay in the cache of a core.
+    limit = PIECE if events > MANY else HELD
     for process, (_, threads) in enumerate(processes):
         for thread in threads:
             reader.open(thread, process, thread == threads[0])
             while reader.read(BATCH):
-                if reader.held > (PIECE if opened else HELD):
+                if reader.held > limit:
                     _spill(reader, anchor, files, opened)
             rows.append(reader.rows())
     columns: Sequence[NDArray[Any]] = reader.columns() if not opened else ()

@@ -469,6 +469,9 @@ def test_entries_and_exits_that_do_not_match_are_counted(tmp_path: Path) -> None
 def test_streams_are_rows_of_devices(tmp_path: Path) -> None:
     made = ArchiveMaker(tmp_path, [1])
     made.call(0, "MPI_Barrier", 0, 100)
+    launch = made.region("cudaLaunchKernel", RegionRole.FUNCTION, Paradigm.CUDA)
+    made.thread(0).enter(110, launch)
+    made.thread(0).leave(120, launch)
     device = made.definitions.location_group(
         "GPU 3",
         location_group_type=LocationGroupType.ACCELERATOR,
@@ -487,6 +490,9 @@ def test_streams_are_rows_of_devices(tmp_path: Path) -> None:
     assert intervals(rows.activity, 0) == [(10, 15), (30, 35)]
     assert rows.activity.what.tolist() == [KERNEL, COPY]
     assert trace.locations == 1
+    assert rows.call_names == ("cudaLaunchKernel",)
+    assert intervals(rows.calls, 0) == [(110, 120)]
+    assert in_state(trace, RUNNING) == [(100, 110)]
 
 
 def test_nodes_are_those_of_the_system_tree(tmp_path: Path) -> None:
