@@ -276,6 +276,7 @@ def _checked(
         metrics={name: one.values for name, one in evaluated.items()},
         absent={name: one.absent for name, one in evaluated.items()},
         calls=calls_of(run.processes),
+        observables=observed.to_dict(),
         better=None if made.better is None else str(made.better),
         why_none=made.why_none,
         proved=None,

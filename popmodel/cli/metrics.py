@@ -246,7 +246,8 @@ def metrics(
         TraceLike | Iterable[TraceLike],
         argument(
             "TRACE",
-            "Traces, one per run; also reports of TALP (.json), whose own efficiencies are shown.",
+            "Traces, one per run; also summaries of popmodel check (.json), and reports of TALP "
+            "(.json), whose own efficiencies are shown.",
             several=True,
             complete=(*TRACES, ".json"),
         ),
@@ -377,6 +378,7 @@ def metrics(
     from popmodel.efficiency.measure import analyse
     from popmodel.efficiency.scaling import Comparable, evaluate_all, scale
     from popmodel.reports.figures import run_names
+    from popmodel.runs.checked_runs import is_checked_run, read_checked_run
     from popmodel.structure.part_of_run import part_of_run
     from popmodel.traces.info import as_data, marked_regions
     from popmodel.traces.selection import TracePart
@@ -426,6 +428,17 @@ def metrics(
         raise UsageError("one region cannot be broken down by region", "leave one of them out")
     runs, warnings, breakdowns, marked = [], [], [], []
     for path, each in zip(paths, given, strict=True):
+        if is_checked_run(path):
+            if asked != TracePart() or by is not None:
+                raise UsageError(
+                    f"{path}: has sums of the whole run, no parts of it",
+                    "record a trace: popmodel trace",
+                )
+            runs.append(read_checked_run(path))
+            breakdowns.append(RuntimeBreakdown())
+            warnings.append([])
+            marked.append({})
+            continue
         trace = trace_of(each, application=application)
         with _named(path):
             part = part_of_run(asked, trace)
