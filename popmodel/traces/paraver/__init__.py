@@ -1,1 +1,1 @@
-"""Paraver traces: the only room that knows the numbers of their events."""
+"""Paraver traces: with the numbers of their events, which only they and archives know."""

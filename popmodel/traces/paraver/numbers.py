@@ -1,8 +1,8 @@
 """Numbers of events in Paraver traces, and names for traces without a ``.pcf`` file.
 
-Nothing outside of this folder knows them. They are those that Extrae writes (its merger's event
-encoding); where its labels contradict them (it swaps the names of MPI_Win_start and
-MPI_Win_complete) the names here follow MPI.
+Nothing knows them but this folder, and that of archives (OTF2), which are read as these events.
+They are those that Extrae writes (its merger's event encoding); where its labels contradict them
+(it swaps the names of MPI_Win_start and MPI_Win_complete) the names here follow MPI.
 """
 
 from __future__ import annotations
