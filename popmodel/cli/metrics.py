@@ -426,7 +426,9 @@ def metrics(
         raise UsageError(f"by: unknown value {by!r}", "one of process, region")
     if by == "region" and region is not None:
         raise UsageError("one region cannot be broken down by region", "leave one of them out")
-    runs, warnings, breakdowns, marked = [], [], [], []
+    runs, breakdowns = [], []
+    warnings: list[list[dict[str, Any]]] = []
+    marked: list[Mapping[str, Mapping[str, Any]]] = []
     for path, each in zip(paths, given, strict=True):
         if is_checked_run(path):
             if asked != TracePart() or by is not None:

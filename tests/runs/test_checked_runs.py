@@ -35,7 +35,7 @@ def test_its_efficiencies_are_those_of_check(summary: Path) -> None:
 def test_it_stands_beside_traces(summary: Path) -> None:
     trace = str(SUMS.parent / "is.S.4.prv.gz")
     found = popmodel.metrics([str(summary), trace])
-    assert found.names == ("summary", "is.S.4")
+    assert found.names == ("summary.json", "is.S.4")
     assert found.to_dict()["runs"][0]["processes"] == 2
 
 
