@@ -16,7 +16,7 @@ from popmodel.reports.figures import describe_team, run_names
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.views import Document
 
-_THREADED, _OF_MPI = "hybrid-additive", "mpi"
+_THREADED, _OF_MPI, _OF_DEVICES = "hybrid-additive", "mpi", "gpu-bsc"
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,8 @@ def _fitting(document: Document, run: Document) -> str:
     if len({one.get("family") for one in document["runs"]}) > 1:
         advised = [run["family"]]
     usual = _THREADED if run["observables"]["has_openmp"] else _OF_MPI
+    if run.get("devices"):
+        usual = _OF_DEVICES
     known = [family for family in run["metrics"] if family != SCALING]
     return next((one for one in (*advised, usual, *known) if one in known), "")
 

@@ -85,6 +85,7 @@ def _family(family: Family, runs: Sequence[PageColumn]) -> dict[str, Any]:
         "title": family.title,
         "use": family.use,
         "source": family.source,
+        "of": "device" if family.requires == "devices" else "thread",
         "unit": "ratio" if family.id == SCALING else "%",
         "trees": trees,
         "reasons": reasons.texts(),

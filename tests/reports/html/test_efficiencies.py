@@ -158,3 +158,10 @@ def test_runs_of_one_name_are_numbered(predicted: Contents) -> None:
 
 def test_without_runs_there_is_no_section() -> None:
     assert efficiencies.section(contents(popmodel.predict(cores=8, draws=10))) is None
+
+
+def test_devices_are_shown_first_with_what_each_of_them_loses() -> None:
+    found = contents(popmodel.metrics(DATA / "offload.2.prv.gz"))
+    assert section(found).data["family"] == "gpu-bsc"
+    assert "time lost by each device" in family(found, "gpu-bsc").text
+    assert "time lost by each thread" in family(found, "talp").text
