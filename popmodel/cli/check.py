@@ -87,13 +87,13 @@ class Checked(Result):
 
     def values(self) -> list[ResultValue]:
         """The runtime, efficiencies, and what the findings cost together."""
-        found = [ResultValue("runtime", self.found["runtime"])]
+        numbers = [ResultValue("runtime", self.found["runtime"])]
         for family, values in self.found["metrics"].items():
-            found += [ResultValue(f"{family}.{id}", number) for id, number in values.items()]
+            numbers += [ResultValue(f"{family}.{id}", number) for id, number in values.items()]
         for family, reasons in self.found["absent"].items():
-            found += [ResultValue(f"{family}.{id}", None, "", why) for id, why in reasons.items()]
-        costs = [one["cost"] for one in self.found["findings"] if one["cost"] is not None]
-        return [*found, ResultValue("cost", min(1.0, sum(costs)))]
+            numbers += [ResultValue(f"{family}.{id}", None, "", why) for id, why in reasons.items()]
+        costs = [finding["cost"] for finding in self.found["findings"]]
+        return [*numbers, ResultValue("cost", min(1.0, sum(filter(None, costs))))]
 
 
 def check(
@@ -250,8 +250,8 @@ def _checked(
         for name in _EXPORTED
         if name != "mpi" or not observed.has_openmp
     }
-    metas = [one.meta for one in run.processes]
-    threads = [len(one.rows) for one in run.processes]
+    metas = [process.meta for process in run.processes]
+    threads = [len(process.rows) for process in run.processes]
     found = document(
         "popmodel/check/1",
         command=None if command is None else shlex.join(command.words),
@@ -273,8 +273,8 @@ def _checked(
         placement=placement_of(metas, run.processes),
         placed=[list(line) for line in bound_in_words(metas)],
         findings=[finding.to_dict() for finding in made.findings],
-        metrics={name: one.values for name, one in evaluated.items()},
-        absent={name: one.absent for name, one in evaluated.items()},
+        metrics={name: family.values for name, family in evaluated.items()},
+        absent={name: family.absent for name, family in evaluated.items()},
         calls=calls_of(run.processes),
         observables=observed.to_dict(),
         better=None if made.better is None else str(made.better),
@@ -359,7 +359,7 @@ def _compared(times: dict[str, list[float]]) -> dict[str, Any]:
 
     logs = [math.log(g / b) for g, b in zip(times["given"], times["better"], strict=True)]
     mean = sum(logs) / len(logs)
-    spread = math.sqrt(sum((one - mean) ** 2 for one in logs) / (len(logs) - 1))
+    spread = math.sqrt(sum((log - mean) ** 2 for log in logs) / (len(logs) - 1))
     half = student(len(logs) - 1) * spread / math.sqrt(len(logs))
     return {
         "given": times["given"],

@@ -110,7 +110,7 @@ def _efficiencies(document: Document) -> Section:
         return ()
     runtime = f"runtime {format_time(document['runtime'])}"
     remarks = []
-    lost = sum(one["cost"] or 0 for one in document["findings"] if one["id"] in _WAITING)
+    lost = sum(wrong["cost"] or 0 for wrong in document["findings"] if wrong["id"] in _WAITING)
     if lost > _DOUBTFUL:
         remarks.append("doubtful: threads waited for CPUs, which counts as useful or as loss")
     if document["library"]:
@@ -121,26 +121,26 @@ def _efficiencies(document: Document) -> Section:
 
 def records(document: Document) -> list[Record]:
     """One line per finding, metric and thread."""
-    found: list[Record] = [
-        {"group": "finding", "name": one["id"], "value": one["cost"], "text": one["text"]}
-        for one in document["findings"]
+    rows: list[Record] = [
+        {"group": "finding", "name": wrong["id"], "value": wrong["cost"], "text": wrong["text"]}
+        for wrong in document["findings"]
     ]
-    found += [
+    rows += [
         {"group": family, "name": id, "value": value, "text": ""}
         for family, values in document["metrics"].items()
         for id, value in values.items()
     ]
-    found += [
+    rows += [
         {
             "group": "placement",
-            "name": f"{one['host']} {one['pid']} {thread['thread']}",
-            "value": one["rank"],
+            "name": f"{process['host']} {process['pid']} {thread['thread']}",
+            "value": process["rank"],
             "text": thread["cpus"],
         }
-        for one in document["placement"]
-        for thread in one["threads"]
+        for process in document["placement"]
+        for thread in process["threads"]
     ]
-    return found
+    return rows
 
 
 VIEWS = Views(blocks, records)

@@ -29,25 +29,25 @@ def is_checked_run(path: str | os.PathLike[str]) -> bool:
 
 def read_checked_run(path: str | os.PathLike[str]) -> MeasuredRun:
     """Read a run; raises `FileError` where the file is damaged."""
-    found = parse_json(read_text(path), path)
-    check(found, path)
+    summary = parse_json(read_text(path), path)
+    check(summary, path)
     quantities = {
         name: value
-        for name, value in found["observables"].items()
+        for name, value in summary["observables"].items()
         if value is not None and name != "regions"
     }
-    threads = [thread for entry in found["placement"] for thread in entry["threads"]]
+    threads = [thread for entry in summary["placement"] for thread in entry["threads"]]
     waited = sum(thread["waited"] for thread in threads)
     ready = waited + sum(thread["cpu_time"] for thread in threads)
     share = waited / ready if ready else 0.0
-    wrong: list[dict[str, Any]] = found["findings"]
+    wrong: list[dict[str, Any]] = summary["findings"]
     return MeasuredRun(
         os.fspath(path),
         Observables(**quantities),
-        tuple(found["notes"]),
+        tuple(summary["notes"]),
         tuple(finding["text"] for finding in wrong),
         evidence=Evidence(
-            calls=int(sum(calls["calls"] for calls in found["calls"].values())),
+            calls=int(sum(calls["calls"] for calls in summary["calls"].values())),
             delayed=share > _NOTEWORTHY,
             waited=share,
         ),

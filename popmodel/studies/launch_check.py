@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -72,7 +73,7 @@ class PlacedNode:
     @property
     def threads(self) -> int:
         """Threads of all processes."""
-        return sum(len(one.rows) for one in self.processes)
+        return sum(len(process.rows) for process in self.processes)
 
     def core(self, cpu: int) -> int:
         """The core that a CPU is of; the CPU itself where the system does not tell."""
@@ -81,16 +82,18 @@ class PlacedNode:
     def masks(self, processes: Iterable[ProcessSums]) -> list[frozenset[int]]:
         """CPUs that each thread may use."""
         return [
-            one.meta.cpus.get(number) or self.allowed for one in processes for number in one.numbers
+            process.meta.cpus.get(number) or self.allowed
+            for process in processes
+            for number in process.numbers
         ]
 
     def busy(self, processes: Iterable[ProcessSums], *, cores: bool = True) -> int:
         """The most cores (or CPUs) that threads of some processes can keep busy at once."""
         masks = [set(mask) for mask in self.masks(processes)]
-        return _matched([{self.core(cpu) for cpu in mask} for mask in masks] if cores else masks)
+        return most_pairs([{self.core(cpu) for cpu in mask} for mask in masks] if cores else masks)
 
 
-def _matched(choices: Sequence[set[int]]) -> int:
+def most_pairs(choices: Sequence[set[int]]) -> int:
     """Pairs of a largest matching of threads to what each may use."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import maximum_bipartite_matching
@@ -108,12 +111,14 @@ def nodes_of(processes: Sequence[ProcessSums]) -> list[PlacedNode]:
     What the job may use is what this process may use, on its own node; elsewhere what Slurm says,
     else all CPUs.
     """
-    cpus_of = topologies([one.meta for one in processes])
+    cpus_of = topologies([process.meta for process in processes])
     here = _BOOT.read_text(encoding="ascii").strip() if _BOOT.exists() else None
-    found = []
+    nodes = []
     for boot, cpus in cpus_of.items():
-        mine = tuple(one for one in processes if one.meta.boot == boot)
-        used = frozenset(cpu for one in mine for mask in one.meta.cpus.values() for cpu in mask)
+        mine = tuple(process for process in processes if process.meta.boot == boot)
+        used = frozenset(
+            cpu for process in mine for mask in process.meta.cpus.values() for cpu in mask
+        )
         limit: float | None = None
         allowed = frozenset(cpus) or used
         if boot == here:
@@ -124,8 +129,8 @@ def nodes_of(processes: Sequence[ProcessSums]) -> list[PlacedNode]:
             if given.isdigit():
                 threads = max(1, len(cpus) // max(1, len({cpu.core for cpu in cpus.values()})))
                 limit = max(1.0, int(given) / threads)
-        found.append(PlacedNode(mine[0].meta.host, mine, cpus, allowed, limit))
-    return found
+        nodes.append(PlacedNode(mine[0].meta.host, mine, cpus, allowed, limit))
+    return nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,19 +148,19 @@ def check_launch(processes: Sequence[ProcessSums], command: TracedCommand | None
     """Find what is wrong with a launch, the costliest first, and a better line."""
     nodes = nodes_of(processes)
     words = () if command is None else command.words
-    found = [finding for node in nodes for finding in _of_node(node, words)]
-    found += [*_foreign(nodes, found), *_of_processes(processes, nodes)]
-    merged = _merged(found, nodes)
+    findings = [finding for node in nodes for finding in _of_node(node, words)]
+    findings += [*_foreign(nodes, findings), *_of_processes(processes, nodes)]
+    merged = _merged(findings, nodes)
     better, why = None, None
     if any(finding.id in PLACING for finding in merged):
         better, why = _better(nodes, command, {finding.id for finding in merged})
     return LaunchCheck(tuple(processes), tuple(nodes), tuple(merged), better, why)
 
 
-def _merged(found: Iterable[Finding], nodes: Sequence[PlacedNode]) -> list[Finding]:
+def _merged(findings: Iterable[Finding], nodes: Sequence[PlacedNode]) -> list[Finding]:
     """Findings of several nodes: of each kind the first, with what all cost of the whole run."""
     kinds: dict[str, list[Finding]] = {}
-    for finding in found:
+    for finding in findings:
         kinds.setdefault(finding.id, []).append(finding)
     threads = sum(_thread_seconds(node.processes) for node in nodes) / 3600
     cores = sum(node.cores * _seconds(node.processes) for node in nodes) / 3600
@@ -169,18 +174,18 @@ def _merged(found: Iterable[Finding], nodes: Sequence[PlacedNode]) -> list[Findi
         cost = None if hours is None or not whole else min(1.0, hours / whole)
         merged.append(Finding(id, alike[0].text + more, hours, cost))
     # What follows from the others stands behind them.
-    return sorted(merged, key=lambda one: (one.id in _FOLLOWS, -(one.cost or 0)))
+    return sorted(merged, key=lambda finding: (finding.id in _FOLLOWS, -(finding.cost or 0)))
 
 
 def _of_node(node: PlacedNode, words: Sequence[str]) -> Iterator[Finding]:
     """Threads that share cores, and cores without threads."""
     threads, cores = node.threads, node.cores
     busy = min(node.busy(node.processes), cores)
-    alone = [node.busy((one,)) for one in node.processes]
+    alone = [node.busy((process,)) for process in node.processes]
     crowded = [
-        (one, pairs)
-        for one, pairs in zip(node.processes, alone, strict=True)
-        if pairs < min(len(one.rows), cores)
+        (process, pairs)
+        for process, pairs in zip(node.processes, alone, strict=True)
+        if pairs < min(len(process.rows), cores)
     ]
     on_cpus = node.busy(node.processes, cores=False)
     variables = node.processes[0].meta.variables
@@ -194,12 +199,12 @@ def _of_node(node: PlacedNode, words: Sequence[str]) -> Iterator[Finding]:
     elif crowded:
         yield _crowded(node, crowded, words)
     if sum(alone) > busy and busy < cores:
-        together = [one for one in node.processes if _overlaps(node, one)]
+        together = _overlapping(node)
         masks = node.masks(together)
         where = _cpus(frozenset[int]().union(*masks))
         text = f"{_ranks(together)} are bound to the same cores ({where})"
         yield _waited("overlap", text, node, together, sum(alone) - busy)
-    idle = cores - busy - sum(len(_unrecorded(one)) for one in node.processes)
+    idle = cores - busy - sum(len(_unrecorded(process)) for process in node.processes)
     if idle > 0:
         text = f"{idle} of {plural(cores, 'core')} {'is' if idle == 1 else 'are'} idle"
         yield Finding("idle", text, idle * _seconds(node.processes) / 3600)
@@ -210,9 +215,9 @@ def _crowded(
 ) -> Finding:
     """Threads of a process that share cores."""
     first, pairs = crowded[0]
-    processes = [one for one, _ in crowded]
+    processes = [process for process, _ in crowded]
     size = len(first.rows)
-    less = sum(len(one.rows) - pairs for one, pairs in crowded)
+    less = sum(len(process.rows) - pairs for process, pairs in crowded)
     if node.busy((first,), cores=False) >= size and not is_by_hardware_thread(
         words, first.meta.variables
     ):
@@ -221,20 +226,27 @@ def _crowded(
             f"{plural(pairs, 'core')} while other cores are idle"
         )
         return Finding("hyperthreads", text)
-    each = "each of " if len(processes) > 1 else ""
-    text = f"the {size} threads of {each}{_ranks(processes)} share {plural(pairs, 'core')}"
+    of_each = "each of " if len(processes) > 1 else ""
+    text = f"the {size} threads of {of_each}{_ranks(processes)} share {plural(pairs, 'core')}"
     where = _cpus(frozenset[int]().union(*node.masks(processes)))
     return _waited("share", f"{text} ({where})", node, processes, less)
 
 
-def _overlaps(node: PlacedNode, one: ProcessSums) -> bool:
-    """Whether a process finds fewer cores beside some other one than both have alone."""
-    mine = node.busy((one,))
-    return any(
-        node.busy((one, other)) < mine + node.busy((other,))
-        for other in node.processes
-        if other is not one
-    )
+def _overlapping(node: PlacedNode) -> list[ProcessSums]:
+    """Processes that find fewer cores beside some other one than both have alone."""
+    cores = [
+        {node.core(cpu) for mask in node.masks((process,)) for cpu in mask}
+        for process in node.processes
+    ]
+    alone = [node.busy((process,)) for process in node.processes]
+    overlapping = set[int]()
+    for first, second in combinations(range(len(cores)), 2):
+        if {first, second} <= overlapping or cores[first].isdisjoint(cores[second]):
+            continue
+        both = node.busy((node.processes[first], node.processes[second]))
+        if both < alone[first] + alone[second]:
+            overlapping |= {first, second}
+    return [node.processes[at] for at in sorted(overlapping)]
 
 
 def _cpus(cpus: Iterable[int]) -> str:
@@ -244,7 +256,7 @@ def _cpus(cpus: Iterable[int]) -> str:
 
 def _ranks(processes: Sequence[ProcessSums]) -> str:
     """``rank 3``, ``ranks 0-3``, or processes without MPI by their number."""
-    ranks = [one.meta.rank for one in processes]
+    ranks = [process.meta.rank for process in processes]
     known = [rank for rank in ranks if rank is not None]
     if len(known) < len(ranks):
         return "the process" if len(ranks) == 1 else f"{len(ranks)} processes"
@@ -255,27 +267,27 @@ def _waited(
     id: str, text: str, node: PlacedNode, processes: Sequence[ProcessSums], surplus: int
 ) -> Finding:
     """A finding whose cost is what threads waited, at most what a surplus of them explains."""
-    waited = sum(float(one.rows["waited"].sum()) * _NS for one in processes)
+    waited = sum(float(process.rows["waited"].sum()) * _NS for process in processes)
     explained = surplus * _seconds(node.processes)
     lost = min(waited, explained) if waited else explained
     return Finding(id, text, lost / 3600)
 
 
 def _thread_seconds(processes: Sequence[ProcessSums]) -> float:
-    return sum(len(one.rows) for one in processes) * _seconds(processes)
+    return sum(len(process.rows) for process in processes) * _seconds(processes)
 
 
 def _seconds(processes: Sequence[ProcessSums]) -> float:
-    return max(one.seconds for one in processes)
+    return max(process.seconds for process in processes)
 
 
-def _foreign(nodes: Sequence[PlacedNode], found: Sequence[Finding]) -> Iterator[Finding]:
+def _foreign(nodes: Sequence[PlacedNode], findings: Sequence[Finding]) -> Iterator[Finding]:
     """What others took of the CPUs that the run used."""
     for node in nodes:
         loads = [
-            (one.meta.begin_load, one.meta.end_load)
-            for one in node.processes
-            if one.meta.begin_load is not None and one.meta.end_load is not None
+            (process.meta.begin_load, process.meta.end_load)
+            for process in node.processes
+            if process.meta.begin_load is not None and process.meta.end_load is not None
         ]
         taken: dict[int, tuple[float, float]] = {}
         own = 0.0
@@ -294,8 +306,8 @@ def _foreign(nodes: Sequence[PlacedNode], found: Sequence[Finding]) -> Iterator[
         elsewhere = sum(part for _, part in taken.values()) / len(taken)
         if others + elsewhere < FOREIGN:
             continue
-        waited = sum(float(one.rows["waited"].sum()) * _NS for one in node.processes)
-        known = sum(f.core_hours or 0 for f in found if f.id not in ("idle", "unset")) * 3600
+        waited = sum(float(process.rows["waited"].sum()) * _NS for process in node.processes)
+        known = sum(f.core_hours or 0 for f in findings if f.id not in ("idle", "unset")) * 3600
         lost = max(0.0, waited - known)
         who = "other programs" if others >= elsewhere else "other virtual machines"
         text = f"{who} took {100 * (others + elsewhere):.0f} % of the CPUs of this run"
@@ -313,33 +325,37 @@ def _of_processes(
         ("thread_level", _thread_level),
         ("progress_threads", _busy_others),
     )
-    node_of = {id(one): node for node in nodes for one in node.processes}
+    node_of = {id(process): node for node in nodes for process in node.processes}
     for name, check in checks:
-        told = [(one, text) for one in processes if (text := check(one, node_of[id(one)]))]
+        told = [
+            (process, text)
+            for process in processes
+            if (text := check(process, node_of[id(process)]))
+        ]
         if told:
-            who = _ranks([one for one, _ in told])
+            who = _ranks([process for process, _ in told])
             yield Finding(name, f"{who}: {told[0][1]}")
 
 
-def _unset(one: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001 (as the others)
+def _unset(process: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001 (as the others)
     """A team whose size nobody has asked for."""
-    uses = bool(one.rows["regions"].any())
-    asks = one.meta.openmp == "gomp" and bool(one.rows["asked"].any())
-    if not uses or asks or "OMP_NUM_THREADS" in one.meta.variables:
+    uses = bool(process.rows["regions"].any())
+    asks = process.meta.openmp == "gomp" and bool(process.rows["asked"].any())
+    if not uses or asks or "OMP_NUM_THREADS" in process.meta.variables:
         return None
-    size = len(one.rows)
+    size = len(process.rows)
     return f"OMP_NUM_THREADS is not set: the runtime chose {plural(size, 'thread')}"
 
 
-def _domains(one: ProcessSums, node: PlacedNode) -> str | None:
+def _domains(process: ProcessSums, node: PlacedNode) -> str | None:
     """A team over several memory domains whose master touched the memory first."""
     seen = [
         {int(cpu) - 1 for cpu in row["places"]["cpu"] if cpu} or set(node.allowed)
-        for row in one.rows
+        for row in process.rows
     ]
     domains = {node.cpus[cpu].domain for cpus in seen for cpu in cpus if cpu in node.cpus} - {-1}
-    faults = one.rows["minor"].astype(np.float64)
-    if len(one.rows) < 2 or len(domains) < 2 or faults.sum() < _PAGES:
+    faults = process.rows["minor"].astype(np.float64)
+    if len(process.rows) < 2 or len(domains) < 2 or faults.sum() < _PAGES:
         return None
     share = float(faults[0] / faults.sum())
     if share < MASTERS:
@@ -351,29 +367,33 @@ def _domains(one: ProcessSums, node: PlacedNode) -> str | None:
     )
 
 
-def _thread_level(one: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001
+def _thread_level(process: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001
     """Calls of MPI by threads that may not make them."""
-    calls = one.rows["families"]["calls"].sum(axis=1)
+    calls = process.rows["families"]["calls"].sum(axis=1)
     callers = int(np.count_nonzero(calls[1:]))
     names = ("MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED")
-    if one.meta.rank is None or not callers or one.meta.thread_level >= len(names):
+    if process.meta.rank is None or not callers or process.meta.thread_level >= len(names):
         return None
     who = plural(callers, "thread")
     return (
-        f"{who} beside the first call MPI, but MPI provides {names[one.meta.thread_level]}: ask "
-        "for MPI_THREAD_MULTIPLE (MPI_Init_thread)"
+        f"{who} beside the first call MPI, but MPI provides {names[process.meta.thread_level]}: "
+        "ask for MPI_THREAD_MULTIPLE (MPI_Init_thread)"
     )
 
 
-def _unrecorded(one: ProcessSums) -> list[tuple[float, str]]:
+def _unrecorded(process: ProcessSums) -> list[tuple[float, str]]:
     """Threads that are not recorded and were busy: share of the time, and name."""
-    shares = [(used * _NS / one.seconds, name) for used, name in one.meta.others if one.seconds]
-    return [pair for pair in shares if pair[0] >= BUSY and pair[0] * one.seconds >= BUSY]
+    shares = [
+        (used * _NS / process.seconds, name)
+        for used, name in process.meta.others
+        if process.seconds
+    ]
+    return [pair for pair in shares if pair[0] >= BUSY and pair[0] * process.seconds >= BUSY]
 
 
-def _busy_others(one: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001
+def _busy_others(process: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001
     """Threads that are not recorded and were busy."""
-    busy = _unrecorded(one)
+    busy = _unrecorded(process)
     if not busy:
         return None
     share, name = max(busy)
@@ -389,7 +409,9 @@ def _better(
     """The line that cures what is wrong, or why there is none."""
     if command is None:
         return None, "the command is not known"
-    openmp = any(bool(one.rows["regions"].any()) for node in nodes for one in node.processes)
+    openmp = any(
+        bool(process.rows["regions"].any()) for node in nodes for process in node.processes
+    )
     processes = sum(len(node.processes) for node in nodes)
     cores = min(node.cores // len(node.processes) for node in nodes)
     ranks = None
@@ -398,7 +420,7 @@ def _better(
     threads = cores if openmp else 1
     if not command.is_launcher and processes > 1:
         return None, "a script starts the processes: change the launcher's options in it"
-    if any(_unrecorded(one) for node in nodes for one in node.processes):
+    if any(_unrecorded(process) for node in nodes for process in node.processes):
         return None, "threads that are not recorded need cores as well, of a number not known"
     if ids & set(PLACING) == {"idle"} and not openmp:
         return None, "use more ranks where the program can: it has no OpenMP"

@@ -110,8 +110,8 @@ def _program_at(
         return None
     path = environment.get("PATH", os.defpath)
     for at, word in enumerate(words):
-        found = None if at == 0 or word.startswith("-") else shutil.which(word, path=path)
-        if found is not None and Path(found) == program:
+        path_of_word = None if at == 0 or word.startswith("-") else shutil.which(word, path=path)
+        if path_of_word is not None and Path(path_of_word) == program:
             return at
     return None
 

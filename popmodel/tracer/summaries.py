@@ -90,17 +90,21 @@ def read_sums(folder: Path) -> RunSums:
         jobs.setdefault(meta.job, []).append(_process(meta, dict(sorted(named.items()))))
     if not jobs:
         raise TraceError(folder, "contains no sums of a run", hint="run popmodel check again")
-    runs = sorted(jobs.values(), key=lambda run: sum(one.seconds * len(one.rows) for one in run))
+    runs = sorted(
+        jobs.values(), key=lambda run: sum(process.seconds * len(process.rows) for process in run)
+    )
     if len(runs) > 1:
         notes.append(f"{plural(len(runs) - 1, 'shorter run')} of the same command (not shown)")
-    processes = sorted(runs[-1], key=lambda one: (one.meta.rank or 0, one.meta.host, one.meta.pid))
+    processes = sorted(
+        runs[-1], key=lambda process: (process.meta.rank or 0, process.meta.host, process.meta.pid)
+    )
     size = processes[0].meta.size or len(processes)
     if len(processes) < size:
         notes.append(f"sums of {size - len(processes)} of {size} processes are missing")
-    if broken := sum(not one.is_complete for one in processes):
+    if broken := sum(not process.is_complete for process in processes):
         who = plural(broken, "process", "processes")
         notes.append(f"{who} did not come to an end: sums up to the last MPI call or region")
-    if not any(one.rows["used"].any() for one in processes):
+    if not any(process.rows["used"].any() for process in processes):
         notes.append("/proc is hidden: how long threads waited for CPUs is not known")
     return RunSums(tuple(processes), tuple(dict.fromkeys(notes)))
 
@@ -117,7 +121,7 @@ def _process(meta: Meta, named: Mapping[int, NDArray[np.void]]) -> ProcessSums:
     numbers: list[int] = []
     for number, row in named.items():
         before = next(
-            (at for at, one in enumerate(rows) if one["has_ended"] and one["end"] <= row["begin"]),
+            (at for at, old in enumerate(rows) if old["has_ended"] and old["end"] <= row["begin"]),
             None,
         )
         if before is None or not row["is_worker"]:
@@ -152,11 +156,11 @@ def observables_of(processes: Sequence[ProcessSums]) -> Observables:
     The runtime is that of the longest process. What only records tell (an ideal network, the
     instances of a region) is absent.
     """
-    rows = np.concatenate([one.rows for one in processes])
-    counts = np.array([len(one.rows) for one in processes])
+    rows = np.concatenate([process.rows for process in processes])
+    counts = np.array([len(process.rows) for process in processes])
     first = rows[np.cumsum(counts) - counts]
     boots = {name: number for number, name in enumerate(dict.fromkeys(_nodes(processes)))}
-    seconds = np.array([one.seconds for one in processes])
+    seconds = np.array([process.seconds for process in processes])
     return Observables(
         runtime=float(seconds.max()),
         threads=counts,
@@ -167,7 +171,7 @@ def observables_of(processes: Sequence[ProcessSums]) -> Observables:
         serial_useful=first["useful"][:, 0] * _NS,
         in_openmp=first["in_regions"] * _NS,
         serial_mpi=first["mpi"][:, 0] * _NS,
-        has_mpi=any(one.meta.rank is not None for one in processes),
+        has_mpi=any(process.meta.rank is not None for process in processes),
         has_openmp=bool(rows["regions"].any()),
         not_in_mpi=np.maximum(0.0, seconds - first["mpi"].sum(axis=1) * _NS),
         absent=dict.fromkeys((name for name in REASONS if name not in _KNOWN), NEEDS_TRACE),
@@ -178,20 +182,20 @@ _KNOWN = ("not_in_mpi",)
 
 
 def _nodes(processes: Sequence[ProcessSums]) -> list[str]:
-    return [one.meta.boot for one in processes]
+    return [process.meta.boot for process in processes]
 
 
 def calls_of(processes: Sequence[ProcessSums]) -> dict[str, dict[str, float]]:
     """Calls of MPI by kind: how many, seconds of all threads, bytes sent and received."""
-    rows = np.concatenate([one.rows for one in processes])["families"]
-    found = {}
+    rows = np.concatenate([process.rows for process in processes])["families"]
+    kinds = {}
     for at, name in enumerate(FAMILIES):
         if rows["calls"][:, at].any():
             sums: dict[str, Any] = {
                 part: int(rows[part][:, at].sum()) for part in ("calls", "time", "sent", "received")
             }
-            found[name] = {**sums, "time": sums["time"] * _NS}
-    return found
+            kinds[name] = {**sums, "time": sums["time"] * _NS}
+    return kinds
 
 
 def placement_of(metas: Sequence[Meta], sums: Sequence[ProcessSums] = ()) -> list[dict[str, Any]]:
@@ -199,16 +203,16 @@ def placement_of(metas: Sequence[Meta], sums: Sequence[ProcessSums] = ()) -> lis
 
     One entry for each process. Lists of CPUs are as the system writes them: ``0-3,8``.
     """
-    rows_of = {id(one.meta): one for one in sums}
+    rows_of = {id(process.meta): process for process in sums}
     entries = []
     for meta in metas:
-        one = rows_of.get(id(meta))
-        numbers = sorted(meta.cpus) if one is None else one.numbers
+        process = rows_of.get(id(meta))
+        numbers = sorted(meta.cpus) if process is None else process.numbers
         threads = []
         for at, number in enumerate(numbers):
             thread = {"thread": at, "cpus": cpu_list(meta.cpus.get(number, ()))}
-            if one is not None:
-                row = one.rows[at]
+            if process is not None:
+                row = process.rows[at]
                 seen = {int(cpu) - 1 for cpu in row["places"]["cpu"] if cpu}
                 known = bool(row["knows_migrations"])
                 thread |= {
@@ -226,7 +230,7 @@ def placement_of(metas: Sequence[Meta], sums: Sequence[ProcessSums] = ()) -> lis
 
 def topologies(metas: Sequence[Meta]) -> dict[str, dict[int, Cpu]]:
     """The CPUs of each node, by what its clock belongs to; empty where its system does not tell."""
-    found: dict[str, dict[int, Cpu]] = {meta.boot: {} for meta in metas}
+    cpus_of: dict[str, dict[int, Cpu]] = {meta.boot: {} for meta in metas}
     for meta in metas:
-        found[meta.boot] |= meta.topology
-    return found
+        cpus_of[meta.boot] |= meta.topology
+    return cpus_of

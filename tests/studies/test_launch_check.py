@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from popmodel.studies.launch_check import (
     LaunchCheck,
-    _matched,
     bound_in_words,
     check_launch,
+    most_pairs,
     nodes_of,
 )
 from popmodel.tracer.commands import TracedCommand
@@ -239,7 +239,7 @@ def test_a_launcher_that_is_not_known_has_no_better_line() -> None:
 def test_threads_that_run_at_once_are_those_of_halls_theorem(choices: list[set[int]]) -> None:
     some = chain.from_iterable(combinations(choices, n) for n in range(len(choices) + 1))
     lacks = max(len(part) - len(set[int]().union(*part)) for part in some)
-    assert _matched(choices) == len(choices) - lacks
+    assert most_pairs(choices) == len(choices) - lacks
 
 
 def test_placements_are_a_line_each() -> None:
