@@ -265,9 +265,9 @@ class Writer {
         else if (kind == "node")
             definition("SystemTreeNode", number(1), number(2), number(3), number(4));
         else if (kind == "process")
-            definition("LocationGroup", number(1), number(2), uint8_t(1), number(3), NONE);
+            definition("LocationGroup", number(1), number(2), byte(4), number(3), number(5));
         else if (kind == "location")
-            definition("Location", large(1), number(2), uint8_t(1), large(3), number(4));
+            definition("Location", large(1), number(2), byte(5), large(3), number(4));
         else if (kind == "region")
             definition("Region", number(1), number(2), number(2), number(3), byte(4), byte(5),
                        uint32_t(0), NONE, uint32_t(0), uint32_t(0));

@@ -64,7 +64,7 @@ def write(folder: Path, events: int) -> Path:
     definitions: list[tuple[object, ...]] = [("string", 0, b"")]
     definitions += [("string", n, name.encode()) for n, name in enumerate(REGIONS, 1)]
     definitions += [("node", 0, 0, 0, 2**32 - 1), ("clock", 10**9, 0)]
-    definitions += [("process", p, 0, 0) for p in range(PROCESSES)]
+    definitions += [("process", p, 0, 0, 1, 2**32 - 1) for p in range(PROCESSES)]
     for rank in range(PROCESSES):
         body = step(rank)
         steps = events // PROCESSES // len(body)
@@ -80,7 +80,7 @@ def write(folder: Path, events: int) -> Path:
             rank, True, times, rows[:, 0].astype(np.uint8),
             np.ascontiguousarray(rows[:, 1:]).reshape(-1), none, none, np.empty(0, np.int32),
         )  # fmt: skip
-        definitions.append(("location", rank, 0, count, rank))
+        definitions.append(("location", rank, 0, count, rank, 1))
     for number, name in enumerate(REGIONS):
         paradigm = 4 if name.startswith("MPI") else 2
         definitions.append(("region", number, number + 1, 0, 1, paradigm))

@@ -50,6 +50,9 @@ TEAM_BEGIN, TEAM_END, METRIC, PROGRAM_BEGIN, PROGRAM_END = range(14, 19)
 _USER, _OPENMP, _MPI, _MEASUREMENT_SYSTEM = 1, 3, 4, 6
 _FUNCTION, _PARALLEL, _CRITICAL, _BARRIER, _ARTIFICIAL = 1, 5, 12, 15, 31
 _LOCATIONS, _GROUP = 4, 5
+_PROCESS, _ACCELERATOR, _THREAD, _STREAM, _CUDA = 1, 2, 1, 2, 5
+_ACTIVITIES = ("kernel", "memcpy", "nccl collective")
+"""Names of what streams do, by its kind."""
 _NONE = 0xFFFFFFFF
 _ORDER = (
     *("clock", "string", "node", "process", "location", "region", "group", "communicator"),
@@ -188,6 +191,7 @@ class _Archive:
         trace = self.trace
         teams = self._places()
         said = [*self._calls(), *self._threads(teams)]
+        streams = self._devices()
         self._program()
         telling = {
             state: self.region(
@@ -205,12 +209,22 @@ class _Archive:
         )
         where, rows = np.concatenate(self.where), np.concatenate(self.records)
         order = np.lexsort((*np.concatenate(self.keys, axis=1), where))
-        bounds = np.searchsorted(where[order], np.arange(trace.locations + 1))
+        bounds = np.searchsorted(where[order], np.arange(trace.locations + len(streams) + 1))
         states, masters = trace.states, set(trace.process_offsets[:-1].tolist())
-        process = trace.process_of_location().tolist()
-        for location in range(trace.locations):
+        threads = [
+            self.text(f"OMP thread {thread}" if thread else "Master thread")
+            for count in trace.threads.tolist()
+            for thread in range(count)
+        ]
+        groups = [
+            (name, process, _THREAD)
+            for name, process in zip(threads, trace.process_of_location().tolist(), strict=True)
+        ]
+        for location, (name_, group, kind) in enumerate([*groups, *streams]):
             mine = rows[order[bounds[location] : bounds[location + 1]]]
-            of = slice(*states.offsets[location : location + 2].tolist())
+            of = slice(0, 0)  # streams have no states
+            if kind == _THREAD:
+                of = slice(*states.offsets[location : location + 2].tolist())
             count = writer.location(
                 location,
                 location in masters,
@@ -221,12 +235,10 @@ class _Archive:
                 np.ascontiguousarray(states.end[of]),
                 np.ascontiguousarray(states.state[of]),
             )
-            thread = location - int(trace.process_offsets[process[location]])
-            shown = self.text("Master thread" if not thread else f"OMP thread {thread}")
-            self.definitions.append(("location", location, shown, count, process[location]))
+            self.definitions.append(("location", location, name_, count, group, kind))
         self.definitions.append(("clock", 1_000_000_000, max(trace.end, 0)))
         self.definitions.sort(key=lambda definition: _ORDER.index(definition[0]))
-        writer.finish(np.arange(trace.locations, dtype=np.uint64), self.definitions)
+        writer.finish(np.arange(len(bounds) - 1, dtype=np.uint64), self.definitions)
         return tuple(said)
 
     def _places(self) -> list[int]:
@@ -237,7 +249,7 @@ class _Archive:
         for node in sorted(set(nodes)):
             add(("node", node + 1, text(f"node {node}"), text("node"), 0))
         for process, node in enumerate(nodes):
-            add(("process", process, text(f"MPI Rank {process}"), node + 1))
+            add(("process", process, text(f"MPI Rank {process}"), node + 1, _PROCESS, _NONE))
         masters = trace.process_offsets[:-1].tolist()
         add(("group", 0, text(""), _LOCATIONS, _MPI, masters))
         add(("group", 1, text(""), _LOCATIONS, _OPENMP, list(range(trace.locations))))
@@ -265,6 +277,34 @@ class _Archive:
             add(("group", teams[-1] + 2, text(""), _GROUP, _OPENMP, list(range(first, last))))
             add(("communicator", teams[-1], text(f"team of rank {process}"), teams[-1] + 2))
         return teams
+
+    def _devices(self) -> list[tuple[int, int, int]]:
+        """Streams of devices: name, location group and type of each; and calls to the runtime."""
+        trace, rows = self.trace, self.trace.devices
+        names = [self.region(name, _FUNCTION, _CUDA) for name in rows.call_names]
+        region = np.array(names or [0], np.int64)[rows.calls.what]
+        self.spans(*_places(rows.calls), 8, [(ENTER, region)], [(LEAVE, region)])
+        if not rows.names:
+            return []
+        doing = [self.region(name, _FUNCTION, _CUDA) for name in _ACTIVITIES]
+        region = np.array(doing, np.int64)[rows.activity.what]
+        location, begin, end = _places(rows.activity)
+        location = location + trace.locations
+        self.spans(location, begin, end, 0, [(ENTER, region)], [(LEAVE, region)])
+        nodes = trace.node_of_location[trace.process_offsets[:-1]].tolist()
+        groups: dict[tuple[int, int], int] = {}
+        found = []
+        for name, device, process in zip(
+            rows.names, rows.device.tolist(), rows.process.tolist(), strict=True
+        ):
+            if (device, process) not in groups:
+                groups[device, process] = trace.processes + len(groups)
+                shown, node = self.text(rows.devices[device]), nodes[process] + 1
+                self.definitions.append(
+                    ("process", groups[device, process], shown, node, _ACCELERATOR, process)
+                )
+            found.append((self.text(name), groups[device, process], _STREAM))
+        return found
 
     def _program(self) -> None:
         trace = self.trace

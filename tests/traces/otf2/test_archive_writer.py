@@ -20,7 +20,8 @@ from popmodel.traces.otf2.archive_writer import write_archive
 
 DATA = Path(__file__).parents[2] / "data"
 OWN = (
-    *("bt-mz.S.2x2", "mix.4", "mixnbc.4", "mixpers.4", "mixrma.4", "is.S.4", "cg.S.2", "comd.4"),
+    *("bt-mz.S.2x2", "mixnbc.4", "mixpers.4", "offload.2", "mix.4", "mixrma.4", "is.S.4", "cg.S.2"),
+    "comd.4",
     *("ft.S.4", "mg.S.4", "lu.S.4"),
 )
 """Traces of the repository; the first ones have all that can be in an archive."""
