@@ -268,7 +268,7 @@ class Problem:
         """Return the problem with errors of another size."""
         if kind == OWN:
             return replace(self, own=size)
-        drift = replace(self.drifts[kind], deviation=size)
+        drift = self.drifts[kind]._replace(deviation=size)
         return replace(self, drifts={**self.drifts, kind: drift})
 
     def with_names(self, kept: NDArray[np.bool_]) -> Problem:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base import arrays
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple, dataclass
 
 Array = NDArray[np.float64]
 
@@ -27,8 +27,7 @@ TRUSTED = 8.0
 """How many times the largest calibrated P, T, nodes or parameter predictions have an interval."""
 
 
-@dataclass(frozen=True)
-class Drift:
+class Drift(NamedTuple):
     """A slow change of the speed of computing, see `popmodel.model.model_error`."""
 
     # By how much the logarithm of a time changes over a doubling: standard deviation.

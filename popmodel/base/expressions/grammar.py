@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 
 from popmodel.base.errors import PopmodelError, did_you_mean
-from popmodel.base.values import dataclass
+from popmodel.base.values import NamedTuple
 
 MAX_LENGTH = 2000  # characters; the longest formula anybody should want to read is far shorter
 _WITH_UNIT = re.compile(r"[\d.]+(?:[eE][+-]?\d+)?\s*[a-zA-Z]+(?:/[a-zA-Z]+)?")
@@ -31,8 +31,7 @@ FUNCTIONS: Mapping[str, tuple[int, int | None]] = {
 }
 
 
-@dataclass(frozen=True)
-class Takes:
+class Takes(NamedTuple):
     """What a function beyond `FUNCTIONS` takes."""
 
     numbers: int  # Number of its arguments that are numbers

@@ -272,7 +272,7 @@ class Neighbours(NamedTuple):
             for part, place in zip(parts, self.places, strict=True)
         ]
         rows = [
-            build.each(targets, part, replace(cost, time=exposed * cost.time), self.threads)
+            build.each(targets, part, cost._replace(time=exposed * cost.time), self.threads)
             for (_, targets), part, cost in zip(self.towards, parts, costs, strict=True)
         ]
         ranks = np.arange(self.places.shape[1])

@@ -221,8 +221,7 @@ class Pipeline(Item):
                 port[cost.place == place] = nominal(one.port)
             time = cost.time + queue - busy
             queue += port - busy
-            yield replace(
-                cost,
+            yield cost._replace(
                 time=np.where(cost.waits, cost.time, time),
                 busy=np.where(cost.waits, 0.0, busy),
             )

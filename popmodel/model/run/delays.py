@@ -122,8 +122,7 @@ class Change(NamedTuple):
     seconds: Value = 0.0
 
 
-@dataclass(frozen=True)
-class Correction:
+class Correction(NamedTuple):
     """How a replay changes the closed form; made by `correction`."""
 
     # Of the delays. Unequal work is changed by no message, but by processes that leave their memory

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from popmodel.base.arrays import ArrayRows
 from popmodel.base.expressions.elementary import Value
-from popmodel.base.values import NamedTuple, dataclass
+from popmodel.base.values import NamedTuple
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS, RunMessages
 from popmodel.model.run.work import UnevenWork
 from popmodel.model.terms import message
@@ -56,8 +56,7 @@ class Inside(NamedTuple):
     parts: tuple[UnevenWork, ...]
 
 
-@dataclass(frozen=True)
-class OperationCost:
+class OperationCost(NamedTuple):
     """Of the message that each rank sends."""
 
     place: NDArray[np.int8]  # int8[P]: Where it goes

@@ -16,6 +16,7 @@ from popmodel.base.values import dataclass
 from popmodel.machines.bench.estimate.launch_intervals import (
     LEVEL,
     Series,
+    measured_as,
     median,
     of_groups,
     of_results,
@@ -164,26 +165,24 @@ def _ends_of_loops(measured: MeasuredResults) -> dict[str, Any]:
     # programs differ in it as launches and builds do, by where their loops lie: all of them count
     low, high = quantiles(losses, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     section: dict[str, Any] = {
-        "branch_miss": {
-            "value": round(float(np.median(losses)), 2),
-            "low": round(low, 2),
-            "high": round(high, 2),
-            "origin": "measured",
-            "n": batches,
-            "source": "rows of more turns over the line through rows of fewer, p10; the interval "
-            "holds the launches",
-        }
+        "branch_miss": measured_as(
+            (round(one, 2) for one in (float(np.median(losses)), low, high)),
+            batches,
+            "rows of more turns over the line through rows of fewer, p10; the interval holds the "
+            "launches",
+        )
     }
     if section["branch_miss"]["value"] >= _SEEN:
         lasts = [last, *(loss(turns, one)[1] for one in each)]
-        section["predicted_trip"] = {
-            "value": round(math.sqrt(turns[last] * turns[last + 1]), 1),
-            "low": float(turns[min(lasts)]),
-            "high": float(turns[max(lasts) + 1]),
-            "origin": "measured",
-            "n": batches,
-            "source": "number of turns between which rows begin to lose cycles",
-        }
+        section["predicted_trip"] = measured_as(
+            (
+                round(math.sqrt(turns[last] * turns[last + 1]), 1),
+                float(turns[min(lasts)]),
+                float(turns[max(lasts) + 1]),
+            ),
+            batches,
+            "number of turns between which rows begin to lose cycles",
+        )
     return section
 
 
@@ -360,15 +359,12 @@ def _quantity(
     every = np.maximum(np.concatenate([loop.shares for loop in loops]), least)
     low, high = quantiles(every, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     levels = dict.fromkeys(loop.level for loop in loops)
-    return {
-        "value": _rounded(value),
-        "low": _rounded(min(low, value)),
-        "high": _rounded(max(high, value)),
-        "origin": "measured",
-        "n": sum(loop.samples for loop in loops),
-        "source": f"median of {plural(len(typical), 'loop')} with arithmetic and transfers "
+    return measured_as(
+        map(_rounded, (value, min(low, value), max(high, value))),
+        sum(loop.samples for loop in loops),
+        f"median of {plural(len(typical), 'loop')} with arithmetic and transfers "
         f"({', '.join(levels)}); the interval holds {plural(len(loops), 'loop')}",
-    }
+    )
 
 
 def _is_telling(result: SampleResult, told: float) -> bool:

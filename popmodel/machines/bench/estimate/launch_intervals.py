@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -310,6 +310,12 @@ class CalibrationError(PopmodelError):
     """Samples do not make a profile."""
 
 
+def measured_as(limits: Iterable[float], n: int, source: str) -> dict[str, Any]:
+    """Return a quantity of a profile that was measured: value, low and high."""
+    interval = dict(zip(("value", "low", "high"), limits, strict=True))
+    return interval | {"origin": "measured", "n": n, "source": source}
+
+
 def quantities(
     series: Mapping[str, Series], *, zero: frozenset[str] = frozenset(), alike: bool = True
 ) -> dict[str, dict[str, Any]]:
@@ -345,14 +351,8 @@ def quantities(
             limits = [max(limit, limits[0] * _ROUNDING) for limit in limits]
         value, low, high = (float(f"{limit:.{_DIGITS}g}") for limit in limits)
         launches = len(one.values)
-        found[name] = {
-            "value": value,
-            "low": min(low, value),
-            "high": max(high, value),
-            "origin": "measured",
-            "n": one.batches,
-            "source": f"{one.source}, {launches} launch{'es' if launches > 1 else ''}",
-        }
+        source = f"{one.source}, {launches} launch{'es' if launches > 1 else ''}"
+        found[name] = measured_as((value, min(low, value), max(high, value)), one.batches, source)
     return found
 
 

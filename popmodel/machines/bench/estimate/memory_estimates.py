@@ -24,6 +24,7 @@ from popmodel.machines.bench.estimate.launch_intervals import (
     Series,
     aligned,
     fitted,
+    measured_as,
     median,
     of_fit,
     of_groups,
@@ -318,14 +319,8 @@ def _usable_share(measured: MeasuredResults, topology: Mapping[str, Any]) -> dic
 
 def _share(end: _End, cache: int, what: str) -> dict[str, Any]:
     """Return the end of a cache over its size, as a quantity of the profile."""
-    return {
-        "value": round(end.middle / cache, 3),
-        "low": round(end.low / cache, 3),
-        "high": round(end.high / cache, 3),
-        "origin": "measured",
-        "n": end.sizes,
-        "source": f"working set at which {what}",
-    }
+    shares = (round(one / cache, 3) for one in (end.middle, end.low, end.high))
+    return measured_as(shares, end.sizes, f"working set at which {what}")
 
 
 def _end_of_last(measured: MeasuredResults, job: str, least: float, last: int) -> _End | None:

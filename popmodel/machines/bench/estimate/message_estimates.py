@@ -20,6 +20,7 @@ from popmodel.machines.bench.estimate.launch_intervals import (
     aligned,
     criterion,
     fitted,
+    measured_as,
     median,
     of_fit,
     of_groups,
@@ -397,15 +398,12 @@ def _switch(measured: MeasuredResults, distance: str) -> Switch | str | None:
 
 def _threshold(switch: Switch, batches: int) -> dict[str, Any]:
     low, high = switch.interval()
-    return {
-        "value": low,
-        "low": low,
-        "high": high,
-        "origin": "measured",
-        "n": batches,
-        "source": f"messages of {switch.eager} B do not wait for a late receiver, those of "
+    return measured_as(
+        (low, low, high),
+        batches,
+        f"messages of {switch.eager} B do not wait for a late receiver, those of "
         f"{switch.waiting} B do, or their times show the jump of the protocol change",
-    }
+    )
 
 
 def _overheads(measured: MeasuredResults, distance: str) -> dict[str, Any]:
