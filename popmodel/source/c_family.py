@@ -47,6 +47,9 @@ STANDALONE = ("barrier", "taskwait", "taskyield", "flush", "threadprivate", "dec
 DEEPEST_EXPRESSION = 100
 """Operations inside of each other that are read."""
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp[ \t]+((?:.*\\\n)*.*)$", re.MULTILINE)
+_MISSING = re.compile("'(.+)' file not found")
+_MOST_MISSING = 50
+"""Headers of a file that may be missing."""
 _LOOP_ENDS = {"<": -1, "<=": 0, ">": 1, ">=": 0, "!=": None}
 
 
@@ -135,7 +138,17 @@ class _Reader:
         """Read a file and what it includes."""
         given = ["-D_OPENMP=201511", f"-I{HEADERS}", *self.headers, f"-I{path.parent}"]
         language = "c" if path.suffix == ".c" else "c++"
-        unit = self.index.parse(str(path), args=[f"-x{language}", *given, *arguments], options=0)
+        options = [f"-x{language}", *given, *arguments]
+        missing: dict[str, str] = {}  # Headers, in whose place empty ones are read
+        while True:
+            unit = self.index.parse(str(path), options, list(missing.items()), 0)
+            problem = next((one for one in unit.diagnostics if _missing(one)), None)
+            if problem is None or len(missing) > _MOST_MISSING:
+                break
+            name = _missing(problem)
+            where = SourcePlace(str(problem.location.file), problem.location.line)
+            self.problems.append(f"{where}: {name} is not found, taken as empty")
+            missing[str(path.parent / name)] = ""
         for problem in unit.diagnostics:
             if problem.severity >= self.cindex.Diagnostic.Error:
                 file = problem.location.file
@@ -561,6 +574,12 @@ class _Reader:
     def _place(self, cursor: Any) -> SourcePlace:
         file = cursor.location.file
         return SourcePlace(file.name if file else "?", cursor.location.line)
+
+
+def _missing(problem: Any) -> str:
+    """The header that a message of the compiler misses; empty for other messages."""
+    match = _MISSING.match(problem.spelling)
+    return match[1] if match else ""
 
 
 def _of(type_: SourceType) -> SourceType:

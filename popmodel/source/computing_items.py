@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from popmodel.signatures.document import Noted, TomlItem
-from popmodel.source.loop_costs import LoopCost, WorkingSet, loop_costs
+from popmodel.source.formula_text import sum_over_turns
+from popmodel.source.item_folding import WorkAmounts
+from popmodel.source.loop_costs import LoopCost
 from popmodel.source.source_events import Work
 from popmodel.source.symbolic_memory import RANK
 
@@ -34,10 +36,7 @@ def computing_items(
             for condition in conditions:
                 if draft.neighbour(condition) is None:
                     draft.note_condition(one.nest.place, condition)
-        for cost in loop_costs(one.nest, is_repeated):
-            if cost.flops == cost.loads == cost.stores == 0:
-                continue  # counts something, which costs next to nothing
-            cost = _plain_cost(draft, cost)
+        for cost in draft.costs_of(one.nest, is_repeated):
             key = (
                 one.function,
                 one.directive,
@@ -50,18 +49,6 @@ def computing_items(
             alike.setdefault(key, []).append((cost, one, conditions))
     for members in alike.values():
         yield _work_item(draft, members)
-
-
-def _plain_cost(draft: Draft, cost: LoopCost) -> LoopCost:
-    layers = tuple(
-        (
-            None if size is None else WorkingSet(*map(draft.plain, size)),
-            draft.plain(read),
-            draft.plain(written),
-        )
-        for size, read, written in cost.layers
-    )
-    return cost._replace(layers=layers)
 
 
 def _times(
@@ -98,9 +85,17 @@ def _work_item(
 ) -> TomlItem:
     cost, work, _ = members[0]
     place = cost.levels[-1].place
-    entries: dict[str, Any] = {"name": draft.called(work.function, cost.levels[0].place)}
+    name = draft.called(work.function, cost.levels[0].place)
+    entries: dict[str, Any] = {"name": name}
     is_parallel = bool(work.directive)
     trips = [draft.plain(trip) for trip in mean_trips(cost)]
+    iterations = sympy.Mul(*trips) if is_parallel else _times(draft, members)
+    draft.amounts[name] = WorkAmounts(
+        work.function,
+        work.directive,
+        iterations,
+        (cost.flops, cost.loads, cost.stores, *cost.layers[-1][1:]),
+    )
     if is_parallel:
         entries["trip"] = draft.quantity(trips[0], cost.levels[0].place)
         inner = sympy.Integer(1)
@@ -110,16 +105,16 @@ def _work_item(
             entries["inner"] = draft.quantity(sympy.expand(inner))
         entries |= _clauses(work.directive)
     else:
-        entries["trip"] = draft.quantity(_times(draft, members), place)
-    for name in ("flops", "loads", "stores"):
-        value = getattr(cost, name)
+        entries["trip"] = draft.quantity(iterations, place)
+    for key in ("flops", "loads", "stores"):
+        value = getattr(cost, key)
         if value != 0:
-            entries[name] = draft.quantity(value)
+            entries[key] = draft.quantity(value)
     threads = sympy.Symbol("T", integer=True, positive=True) if is_parallel else sympy.Integer(1)
     names = [
         (
-            _set(draft, f"{entries['name']}_set{number}", size.of_thread(threads)),
-            _set(draft, f"{entries['name']}_last{number}", size.in_common(threads)),
+            draft.named_set(f"{name}_set{number}", size.of_thread(threads)),
+            draft.named_set(f"{name}_last{number}", size.in_common(threads)),
         )
         for number, (size, *_) in enumerate(cost.layers[:-1], start=1)
         if size is not None
@@ -137,15 +132,6 @@ def _work_item(
         draft.quantity(instructions), "operations, loads, stores, and three of the loop"
     )
     return TomlItem("parallel" if is_parallel else "serial", entries)
-
-
-def _set(draft: Draft, name: str, size: sympy.Expr) -> str:
-    """The name of a working set."""
-    text = str(draft.quantity(size))
-    known = next((key for key, other in draft.sets.items() if other == text), None)
-    name = known or re.sub(r"\W+", "_", name)
-    draft.sets[name] = text
-    return name
 
 
 def _traffic(
@@ -170,7 +156,10 @@ def mean_trips(cost: LoopCost) -> list[sympy.Expr]:
         total = level.trip
         for outer in reversed(cost.levels[:number]):
             if total.has(outer.variable):
-                total = sympy.summation(sympy.expand(total), (outer.variable, 0, outer.trip - 1))
+                exact = sum_over_turns(total, outer.variable, outer.trip)
+                # of others the mean of the first and the last turn
+                ends = total.subs(outer.variable, 0) + total.subs(outer.variable, outer.trip - 1)
+                total = ends * outer.trip / 2 if exact is None else exact
             else:
                 total = total * outer.trip
         means.append(sympy.cancel(total / before))

@@ -14,6 +14,8 @@ from popmodel.source.computing_items import computing_items
 from popmodel.source.formula_text import formula
 from popmodel.source.intermediate_form import SourcePlace
 from popmodel.source.interpreter import Interpreter
+from popmodel.source.item_folding import WorkAmounts, equal_once, guess, small_together
+from popmodel.source.loop_costs import LoopCost, WorkingSet, loop_costs
 from popmodel.source.message_items import (
     COLLECTIVES,
     RECEIVES,
@@ -27,6 +29,7 @@ from popmodel.source.source_events import (
     Conditional,
     Event,
     MessageCall,
+    Nest,
     RepeatedEvents,
     Work,
 )
@@ -37,10 +40,16 @@ _NAMED = 8
 _SOME_ELEMENT = re.compile(r"\[[^\]]*[^\]\d][^\]]*\]")
 """An index that is a formula."""
 _VARIABLE = re.compile(r"[A-Za-z_][\w.\[\]]*")
-_NO_VARIABLES = ("unknown", "bits", "choice", "converted", "value", "distance", "call")
+_NO_VARIABLES = ("unknown", "bits", "choice", "converted", "value", "distance", "call", "count")
 """What else symbols stand for."""
 _DEEPEST = 6
 """Loops inside of each other whose variables are followed."""
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_AT_PLACE = re.compile(r"(\S+:\d+): (.*)")
+_MOST_NOTES = 40
+"""Notes that are shown."""
 
 
 class Block(NamedTuple):
@@ -63,6 +72,13 @@ class Draft:
         self.sets: dict[str, str] = {}  # Working sets by their names
         self.implicit = False  # A line of processes by rank, without a grid of MPI
         self.is_periodic = False
+        self.set_names: dict[str, str] = {}  # By their formulas
+        self.amounts: dict[str, WorkAmounts] = {}  # Of items that compute, by name
+        self.counts: dict[str, float] = {}  # Estimated turns of loops, by name
+        self.conditions: dict[str, list[SourcePlace]] = {}  # That nobody can decide
+        self._plain: dict[sympy.Basic, sympy.Basic] = {}
+        self._costs: dict[tuple[Any, ...], list[LoopCost]] = {}
+        self._quotients = self._exact_quotients()
         self.program: list[TomlItem] = []
         self.given: dict[str, Any] = {}  # Parameters
         self.open: dict[str, tuple[str, SourcePlace]] = {}  # What is not known, by name
@@ -73,7 +89,13 @@ class Draft:
         if unread := sorted(self.interpreter.unread):
             more = f" and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
             self.note(f"no source here, taken as no time: {', '.join(unread[:_NAMED])}{more}")
-        self.program = program = self._items(self.interpreter.events, ())
+        self._plain.clear()  # now that the blocks are known
+        program = small_together(self, self._items(self.interpreter.events, ()))
+        self.program = program
+        for when, places in self.conditions.items():
+            self.note(f"{_several(places)}: taken as done always; the source does it {when}")
+        self.notes = _by_text(self.notes)
+        self._drop_unused(program)
         tables = self._tables()
         head = [
             f"What {self.name} does, by its source code: counts and formulas are of the source, "
@@ -94,10 +116,19 @@ class Draft:
         """A formula with the cells of a process named as signatures do."""
         if not isinstance(value, sympy.Basic):
             return value
+        if value not in self._plain:
+            self._plain[value] = self._find_plain(value)
+        return self._plain[value]
+
+    def _find_plain(self, value: Any) -> Any:
         for _ in range(_DEEPEST):  # what is left of a loop's variable: its mean
             left = value.free_symbols & self.interpreter.turns.keys()
+            if not left:
+                break
             value = value.subs({one: (self.interpreter.turns[one] - 1) / 2 for one in left})
-        value = value.xreplace(self._by_variable(value)).subs(self._exact_quotients())
+        value = value.xreplace(self._by_variable(value))
+        if self._quotients and value.has(sympy.floor):
+            value = value.subs(self._quotients)
         places = self.interpreter.mpi.places
         for part in sorted(value.atoms(sympy.Piecewise), key=sympy.default_sort_key):
             symbols = [one for one in part.free_symbols if one in places or one == RANK]
@@ -118,16 +149,17 @@ class Draft:
         return value
 
     def _by_variable(self, value: sympy.Basic) -> dict[sympy.Symbol, sympy.Symbol]:
-        """Unknown values of one variable of the program, or of its elements, by one symbol."""
+        """Unknown values of one variable, of its elements or of one place, by one symbol."""
         unknown = self.interpreter.unknown
         found = {}
         for symbol in value.free_symbols & unknown.keys():
             text, place = unknown[symbol]
             name = _SOME_ELEMENT.sub("", text)
-            if _VARIABLE.fullmatch(name) and name not in _NO_VARIABLES:
-                one = sympy.Symbol(re.sub(r"\W+", "_", name).strip("_"), integer=True)
-                unknown.setdefault(one, (name, place))
-                found[symbol] = one
+            if not _VARIABLE.fullmatch(name) or name in _NO_VARIABLES:
+                name = f"{name} {place}"
+            one = sympy.Symbol(re.sub(r"\W+", "_", name).strip("_"), integer=True)
+            unknown.setdefault(one, (text if name.endswith(str(place)) else name, place))
+            found[symbol] = one
         return found
 
     def _exact_quotients(self) -> dict[sympy.Expr, sympy.Expr]:
@@ -144,6 +176,48 @@ class Draft:
         return found
 
     # Items
+
+    def costs_of(self, nest: Nest, is_repeated: bool) -> list[LoopCost]:
+        """Costs of a nest that do something, its formulas as `plain`; of equal nests once."""
+        key = *self._likeness(nest, {}), is_repeated
+        if key not in self._costs:
+            self._costs[key] = [
+                self._plain_cost(cost)
+                for cost in loop_costs(nest, is_repeated)
+                if not cost.flops == cost.loads == cost.stores == 0
+            ]
+        return self._costs[key]
+
+    def _likeness(self, nest: Nest, arrays: dict[str, int]) -> tuple[Any, ...]:
+        """What costs of a nest depend on, whatever numbers its arrays and symbols have."""
+        accesses = tuple(
+            (
+                arrays.setdefault(access.array, len(arrays)),
+                tuple(part if isinstance(part, str) else self._alike(part) for part in access.path),
+                access.is_store,
+                access.size,
+            )
+            for access in nest.tally.accesses
+        )
+        flops = tuple(sorted(nest.tally.flops.items()))
+        inner = tuple(self._likeness(one, arrays) for one in nest.inner)
+        return nest.place, nest.variable, self._alike(nest.trip), accesses, flops, inner
+
+    def _alike(self, value: sympy.Basic) -> sympy.Basic:
+        if not value.free_symbols & self.interpreter.unknown.keys():
+            return value
+        return value.xreplace(self._by_variable(value))
+
+    def _plain_cost(self, cost: LoopCost) -> LoopCost:
+        layers = tuple(
+            (
+                None if size is None else WorkingSet(*map(self.plain, size)),
+                self.plain(read),
+                self.plain(written),
+            )
+            for size, read, written in cost.layers
+        )
+        return cost._replace(layers=layers)
 
     def _items(self, events: Sequence[Event], loops: tuple[RepeatedEvents, ...]) -> list[TomlItem]:
         made: list[TomlItem] = []
@@ -166,19 +240,11 @@ class Draft:
                 flush()
                 body = self._items(event.body, (*loops, event))
                 if body:
-                    count = self.quantity(event.count)
-                    made.append(
-                        self._guarded(
-                            TomlItem(
-                                "loop",
-                                {"name": self.called(event.name, event.place), "count": count},
-                                tuple(body),
-                            ),
-                            every,
-                            rest,
-                            event.place,
-                        )
-                    )
+                    name = self.called(event.name, event.place)
+                    self.counts[name] = guess(self.plain(event.count / every))
+                    entries = {"name": name, "count": self.quantity(event.count)}
+                    loop = TomlItem("loop", entries, tuple(body))
+                    made.append(self._guarded(loop, every, rest, event.place))
             elif event.name in COLLECTIVES:
                 flush()
                 made.append(self._guarded(collective_item(self, event), every, rest, event.place))
@@ -187,7 +253,11 @@ class Draft:
             else:
                 self.note(f"{event.place}: MPI_{event.name.capitalize()} is not in this file")
         flush()
-        return made
+        once = equal_once(made, lambda: self.unique("again"))
+        for item in once:
+            if item.entries.get("name", "").startswith("again"):
+                self.counts[item.entries["name"]] = item.entries["count"]
+        return once
 
     def _every(
         self, conditions: Sequence[sympy.Basic], loops: Sequence[RepeatedEvents]
@@ -222,7 +292,9 @@ class Draft:
         when = f"if {self.formula(self.plain(condition))}"
         if any(symbol.name.startswith("condition~") for symbol in condition.free_symbols):
             when = "on a condition that is not known"
-        self.note(f"{place}: taken as done always; the source does it {when}")
+        places = self.conditions.setdefault(when, [])
+        if place not in places:
+            places.append(place)
 
     def called(self, name: str, place: SourcePlace) -> str:
         """A name of its own for an item."""
@@ -230,11 +302,23 @@ class Draft:
         again = f" ({number})" if number > 2 else ""
         return name if number == 1 else f"{name}, line {place.line}{again}"
 
+    def unique(self, name: str) -> str:
+        """A name of its own for what stands at no one place."""
+        self.names[name] = number = self.names.get(name, 0) + 1
+        return name if number == 1 else f"{name} ({number})"
+
     def quantity(self, value: Any, place: SourcePlace | None = None) -> Any:
         value = self.plain(value)
         self.used |= value.free_symbols
         text = self.formula(value)
         return Noted(text, str(place)) if place else text
+
+    def named_set(self, name: str, size: sympy.Expr) -> str:
+        """The name of bytes that `let` defines: of equal ones the first."""
+        text = str(self.quantity(size))
+        name = self.set_names.setdefault(text, re.sub(r"\W+", "_", name))
+        self.sets[name] = text
+        return name
 
     def formula(self, value: sympy.Basic) -> str | int | float:
         """A formula with parameters named as the program names them."""
@@ -264,6 +348,15 @@ class Draft:
         return bool(grids and dim < len(grids[0].periodic) and grids[0].periodic[dim])
 
     # Tables
+
+    def _drop_unused(self, program: Sequence[TomlItem]) -> None:
+        """Forget working sets and numbers of items that were folded away."""
+        words = set(_WORD.findall(repr([(item.entries, item.body) for item in program])))
+        for name in [name for name in self.sets if name not in words]:
+            del self.sets[name]
+        words.update(*(_WORD.findall(str(value)) for value in self.sets.values()))
+        names = {one.symbol: one.name for one in self.interpreter.parameters.values()}
+        self.used = {symbol for symbol in self.used if names.get(symbol, symbol.name) in words}
 
     def _tables(self) -> list[TomlTable]:
         interpreter = self.interpreter
@@ -315,6 +408,25 @@ class Draft:
             TomlTable("decomp", decomp),
             TomlTable("limits", limits),
         ]
+
+
+def _several(places: Sequence[Any]) -> str:
+    more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+    return f"{places[0]}{more}"
+
+
+def _by_text(notes: Iterable[str]) -> list[str]:
+    """Notes that say the same of several places as one."""
+    places: dict[str, list[str]] = {}
+    for note in notes:
+        match = _AT_PLACE.match(note)
+        place, text = match.groups() if match else ("", note)
+        places.setdefault(text, []).append(place)
+    joined = [f"{_several(where)}: {text}" if where[0] else text for text, where in places.items()]
+    if len(joined) > _MOST_NOTES:
+        rest = len(joined) - _MOST_NOTES
+        joined = [*joined[:_MOST_NOTES], f"{rest} more notes on conditions and places like these"]
+    return joined
 
 
 def _is_block(

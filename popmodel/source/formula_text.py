@@ -1,7 +1,8 @@
-"""Formulas of symbols as a signature writes them."""
+"""Formulas of symbols: their sums over the turns of loops, and as a signature writes them."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -39,6 +40,35 @@ class _Printer(StrPrinter):  # type: ignore[misc]
         return f"{names.get(name, name)}({', '.join(map(self._print, expr.args))})"
 
     _print_Max = _print_Min = _print_Abs = _print_Function
+
+
+@lru_cache(200_000)
+def expanded(value: sympy.Expr) -> sympy.Expr:
+    """A formula without products of sums: most have none, which SymPy takes long to see."""
+    for part in sympy.preorder_traversal(value):
+        if (part.is_Mul or part.is_Pow) and any(arg.is_Add for arg in part.args):
+            return sympy.expand(value)
+    return value
+
+
+_COUNT = n = sympy.Symbol("n", integer=True)
+_SUMS = (n, n * (n - 1) / 2, n * (n - 1) * (2 * n - 1) / 6, n**2 * (n - 1) ** 2 / 4)
+"""Of the powers 0 to 3 of the numbers from 0 on, the first n of them."""
+
+
+def sum_over_turns(
+    value: sympy.Expr, variable: sympy.Symbol, turns: sympy.Expr
+) -> sympy.Expr | None:
+    """The sum of a polynomial of the number of a turn over all turns; None of what is none."""
+    total = sympy.Integer(0)
+    for term in sympy.Add.make_args(expanded(value)):
+        factor, power = term.as_independent(variable, as_Add=False)
+        base, exponent = power.as_base_exp()
+        degree = 0 if power == 1 else int(exponent) if exponent.is_Integer else -1
+        if base not in (variable, 1) or not 0 <= degree < len(_SUMS) or factor.has(variable):
+            return None
+        total += factor * _SUMS[degree].xreplace({_COUNT: turns})
+    return expanded(total)
 
 
 def formula(value: sympy.Basic) -> str | int | float:

@@ -72,6 +72,16 @@ ARGC = Variable("main::argc", "argc", INTEGER)
 ARGV = Variable("main::argv", "argv", SourceType("pointer", 8, SourceType("pointer", 8)))
 
 
+_ELEMENTWISE = (
+    "math_expression",
+    "unary_expression",
+    "parenthesized_expression",
+    "relational_expression",
+    "logical_expression",
+)
+"""Operations on arrays, element by element."""
+
+
 class FortranExpressions(FortranUnits):
     """Turns expressions and calls into the intermediate form."""
 
@@ -137,9 +147,7 @@ class FortranExpressions(FortranUnits):
             if lower_text(callee) in _ELEMENTAL | {"merge"}:
                 return max((self._rank(one) for one in arguments), default=0)
             return 0
-        if kind in ("math_expression", "unary_expression", "parenthesized_expression") or (
-            kind in ("relational_expression", "logical_expression")
-        ):
+        if kind in _ELEMENTWISE:
             return max((self._rank(one) for one in node.named_children), default=0)
         return 0
 
@@ -171,7 +179,7 @@ class FortranExpressions(FortranUnits):
 
     def _extents(self, node: Any) -> list[Expression]:
         """How many elements an array or a section has along each of its dimensions."""
-        if node.type in ("math_expression", "unary_expression", "parenthesized_expression"):
+        if node.type in _ELEMENTWISE:
             return self._extents(max(node.named_children, key=self._rank))
         sections: list[Any] = []
         array = node

@@ -71,7 +71,7 @@ class _FortranReader(FortranExpressions):
         """Turn all units into functions and variables."""
         for unit in self.units.values():
             self.unit, self.text = unit, unit.text
-            for name, known in unit.names.items():
+            for name, known in list(unit.names.items()):  # implicit types come along
                 if not known.is_dummy and (unit.is_shared or known.key or known.value is not None):
                     variable = self._variable(name)
                     value = None if known.value is None else self._value(known.value)

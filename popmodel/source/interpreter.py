@@ -15,6 +15,7 @@ from typing import Any
 
 import sympy
 
+from popmodel.source.formula_text import expanded, sum_over_turns
 from popmodel.source.intermediate_form import (
     Assignment,
     Body,
@@ -46,6 +47,8 @@ from popmodel.source.source_events import (
 from popmodel.source.symbolic_evaluation import Ended, SymbolicEvaluation
 from popmodel.source.symbolic_memory import ARGUMENTS, Contents, Pointer, UnfollowedReal, named
 
+_CORRECTIONS = 2
+"""How often the body of a loop is carried out again where a step was not what a trial said."""
 UNROLLED = 12
 """Loops of so many turns are carried out turn by turn."""
 
@@ -61,6 +64,11 @@ class Interpreter(SymbolicEvaluation):
     def __init__(self, program: SourceProgram) -> None:
         super().__init__(program)
         self._messages: dict[str, bool] = {}  # By functions, as `has_messages`
+        self._plain: dict[int, tuple[Body, bool]] = {}  # Statements by identity, as `_is_plain`
+        self.loop_variables: dict[tuple[SourcePlace, int, sympy.Expr], sympy.Symbol] = {}
+        # Of the loops that are carried out: condition, value and state of turns that left early
+        self.breaks: list[list[tuple[sympy.Basic, Any, dict[int, Contents]]]] = [[]]
+        self.depth = 0  # Of loops inside of each other
 
     def has_messages(self, function: SourceFunction) -> bool:
         """Whether a function sends messages or has directives, calls included."""
@@ -99,6 +107,7 @@ class Interpreter(SymbolicEvaluation):
         try:
             for statement in body:
                 self.steps += 1
+                self.place = statement.place
                 flow, value = self._statement(statement, closers)
                 if flow is not None:
                     return flow, value
@@ -178,11 +187,9 @@ class Interpreter(SymbolicEvaluation):
             stays = flows.index(None)
             leaves = sides[1 - stays]
             holds = sympy.Not(condition) if stays == 1 else condition  # where it stays
-            if leaves[0] == "return":
-                self.frames[-1].returns.append((sympy.Not(holds), leaves[1]))
-                self.state = sides[stays][2]
-            else:
-                self.state = self.merge(condition, first[2], second[2], branch.place)
+            early = self.frames[-1].returns if leaves[0] == "return" else self.breaks[-1]
+            early.append((sympy.Not(holds), leaves[1], leaves[2]))
+            self.state = sides[stays][2]
             closers.append((self.events, Conditional(holds, [], branch.place)))
             self.events = []
             return None, None
@@ -211,7 +218,7 @@ class Interpreter(SymbolicEvaluation):
     def _counted(self, loop: CountedLoop, directive: str) -> tuple[str | None, Any]:
         first, last, step = (self.value(part) for part in (loop.first, loop.last, loop.step))
         if not all(isinstance(part, sympy.Expr) for part in (first, last, step)) or step == 0:
-            turns: sympy.Expr = self.symbol(f"turns of {loop.place}", loop.place)
+            turns: sympy.Expr = self.symbol("turns", loop.place)
             first, step = sympy.Integer(0), sympy.Integer(1)
         else:
             turns = _turns(first, last, step)
@@ -220,20 +227,16 @@ class Interpreter(SymbolicEvaluation):
         home = self._home(loop.variable)
         if turns.is_Integer and turns <= UNROLLED and not directive:
             for number in range(int(turns)):
-                self.state[home] = {(): sympy.expand(first + number * step)}
-                flow, value = self.carry_out(loop.body)
+                self.state[home] = {(): expanded(first + number * step)}
+                flow, value = self._turn(loop.body, loop.place)
                 if flow == "break":
                     break
                 if flow == "return":
                     return flow, value
-            self.state[home] = {(): sympy.expand(first + turns * step)}
+            self.state[home] = {(): expanded(first + turns * step)}
             return None, None
-        self.number += 1
-        variable = sympy.Symbol(
-            f"{loop.variable.name}~{self.number}", integer=True, nonnegative=True
-        )
-        self.depends[variable] = frozenset((variable,))
-        index = sympy.expand(first + variable * step)
+        variable = self._loop_variable(loop.variable.name, loop.place, turns)
+        index = expanded(first + variable * step)
         self._repeat(
             loop.body,
             variable,
@@ -243,26 +246,35 @@ class Interpreter(SymbolicEvaluation):
             {(home, ()): index},
             loop.variable.name,
         )
-        self.state[home] = {(): sympy.expand(first + turns * step)}
+        self.state[home] = {(): expanded(first + turns * step)}
         return None, None
+
+    def _turn(self, body: Body, place: SourcePlace) -> tuple[str | None, Any]:
+        """A turn of a loop; what is known after it holds for those that left it early, too."""
+        self.breaks.append([])
+        try:
+            return self.carry_out(body)
+        finally:
+            for condition, _, state in reversed(self.breaks.pop()):
+                self.state = self.merge(condition, state, self.state, place)
 
     def _loop(self, loop: Loop) -> tuple[str | None, Any]:
         """A loop whose turns are not known beforehand, unless it ends within a few."""
-        for _ in range(UNROLLED):
-            condition = sympy.true if loop.condition is None else self.condition(loop.condition)
+        is_endless = loop.condition is None or isinstance(loop.condition, Literal)
+        for _ in range(0 if is_endless else UNROLLED):
+            assert loop.condition is not None
+            condition = self.condition(loop.condition)
             if condition == sympy.false and loop.is_checked_first:
                 return None, None
-            if condition != sympy.true or loop.condition is None:
+            if condition != sympy.true:
                 break
-            flow, value = self.carry_out((*loop.body, *loop.update))
+            flow, value = self._turn((*loop.body, *loop.update), loop.place)
             if flow == "return":
                 return flow, value
             if flow == "break":
                 return None, None
-        self.number += 1
-        variable = sympy.Symbol(f"turn~{self.number}", integer=True, nonnegative=True)
-        self.depends[variable] = frozenset((variable,))
         turns = self._bound(loop) or self.symbol(f"turns_{loop.place.line}", loop.place)
+        variable = self._loop_variable("turn", loop.place, turns)
         tests: Body = (
             () if loop.condition is None else (ExpressionStatement(loop.condition, loop.place),)
         )
@@ -301,6 +313,17 @@ class Interpreter(SymbolicEvaluation):
         first, last, step = values
         return _turns(first, last - int(condition.operator == "<"), step)
 
+    def _loop_variable(self, name: str, place: SourcePlace, turns: sympy.Expr) -> sympy.Symbol:
+        """The number of a turn: of a loop that is carried out again the same symbol."""
+        key = place, self.depth, turns
+        if key not in self.loop_variables:
+            self.number += 1
+            variable = sympy.Symbol(f"{name}~{self.number}", integer=True, nonnegative=True)
+            self.loop_variables[key] = variable
+            self.depends[variable] = frozenset((variable,))
+            self.turns[variable] = turns
+        return self.loop_variables[key]
+
     def _repeat(
         self,
         body: Body,
@@ -312,67 +335,50 @@ class Interpreter(SymbolicEvaluation):
         name: str,
     ) -> None:
         """Carry out the body of a loop once for all turns."""
-        before = self.state
-        self.turns[variable] = turns
+        before, events, tally, nest = self.state, self.events, self.tally, self.nest
+        symbols = len(self.order)
+        self.depth += 1
         changed = self._trial(body, fixed)
-        turn: dict[tuple[int, tuple[Any, ...]], Any] = {}
-        after: dict[tuple[int, tuple[Any, ...]], Any] = {}
-        for (memory, path), (old, new) in changed.items():
-            if isinstance(old, sympy.Expr) and isinstance(new, sympy.Expr):
-                by = sympy.expand(new - old)
-                if (
-                    not self.dependence(by)
-                    and not by.has(sympy.Piecewise)
-                    and not (by.free_symbols & old.free_symbols & set(self.unknown))
-                ):
-                    turn[memory, path] = sympy.expand(old + variable * by)
-                    after[memory, path] = sympy.expand(old + turns * by)
-                    continue
-            if (
-                isinstance(old, Pointer)
-                and isinstance(new, Pointer)
-                and old.memory == new.memory
-                and old.offset is not None
-                and new.offset is not None
-            ):
-                by = sympy.expand(new.offset - old.offset)
-                if old.path == new.path and not self.dependence(by):
-                    turn[memory, path] = old._replace(
-                        offset=sympy.expand(old.offset + variable * by)
-                    )
-                    after[memory, path] = old._replace(offset=sympy.expand(old.offset + turns * by))
-                    continue
-            if isinstance(old, Pointer) and isinstance(new, Pointer):
-                turn[memory, path] = after[memory, path] = old  # changes places with another
-                continue
-            if isinstance(new, UnfollowedReal) or isinstance(old, UnfollowedReal):
-                turn[memory, path], after[memory, path] = (
-                    UnfollowedReal(frozenset((variable,))),
-                    UnfollowedReal(),
-                )
-            elif isinstance(new, sympy.Expr):
-                text = named(self.memories[memory].name, path)
-                turn[memory, path] = self.symbol(text, place, frozenset((variable,)))
-                after[memory, path] = self.symbol(text, place)
-            else:
-                turn[memory, path] = after[memory, path] = new
-        if self.is_dry:  # only what the loop leaves matters
-            self._set(after)
-            return
-        self._set({**turn, **fixed})
-        events, tally, nest, plain = self.events, self.tally, self.nest, self._is_plain(body)
-        self.events = []
-        own = Nest(variable, turns, place)
-        if plain or tally is not None or directive:
-            self.nest, self.tally = own, own.tally
-        try:
-            self.carry_out(body)
-        except Ended:
-            self.note(f"{place}: the program ends inside of this loop")
-        made, self.events = self.events, events
-        own.tally = self.tally or own.tally
-        self.tally, self.nest = tally, nest
-        self.state = {memory: self.state.get(memory, {}) for memory in before}
+        steps = {}
+        for where, (old, new) in changed.items():
+            by = None if self._is_real(where) else _difference(old, new)
+            is_new = by is not None and any(
+                self.order.get(one, -1) >= symbols for one in by.free_symbols
+            )
+            steps[where] = None if is_new else by  # what is new is another one in every turn
+        plain = self._is_plain(body)
+        for attempts in range(_CORRECTIONS, -1, -1):
+            turn, after = self._in_turns(changed, steps, variable, turns, place)
+            if self.is_dry:  # only what the loop leaves matters
+                self.depth -= 1
+                self._set(after)
+                return
+            self._set({**turn, **fixed})
+            self.events = []
+            own = Nest(variable, turns, place)
+            if plain or tally is not None or directive:
+                self.nest, self.tally = own, own.tally
+            try:
+                self._turn(body, place)
+            except Ended:
+                self.note(f"{place}: the program ends inside of this loop")
+            made, self.events = self.events, events
+            own.tally = self.tally or own.tally
+            self.tally, self.nest = tally, nest
+            wrong = {
+                (memory, path): by
+                for (memory, path), step in steps.items()
+                if step is not None
+                and path in self.state.get(memory, {})
+                and (by := _difference(turn[memory, path], self.state[memory][path])) != step
+            }
+            if not wrong:
+                break
+            # What steps depend on changes as well: once more with what they are in this turn
+            steps |= wrong if attempts > 1 else dict.fromkeys(wrong)
+            self.state = before
+        self.depth -= 1
+        self._end_turns(before, variable, turns)
         self._set(after)
         if nest is not None and tally is not None:
             nest.inner.append(own)
@@ -381,6 +387,77 @@ class Interpreter(SymbolicEvaluation):
             self.events += [event for event in made if not isinstance(event, Work)]
         elif made:
             self.events.append(RepeatedEvents(turns, made, place, name, variable))
+
+    def _is_real(self, where: tuple[int, tuple[Any, ...]]) -> bool:
+        memory, path = where
+        return not path and self.memories[memory].type.kind == "real"
+
+    def _in_turns(
+        self,
+        changed: dict[tuple[int, tuple[Any, ...]], tuple[Any, Any]],
+        steps: dict[tuple[int, tuple[Any, ...]], sympy.Expr | None],
+        variable: sympy.Symbol,
+        turns: sympy.Expr,
+        place: SourcePlace,
+    ) -> tuple[dict[tuple[int, tuple[Any, ...]], Any], dict[tuple[int, tuple[Any, ...]], Any]]:
+        """What is where in a turn of a loop, and after it: where it grows by steps, exactly."""
+        turn: dict[tuple[int, tuple[Any, ...]], Any] = {}
+        after: dict[tuple[int, tuple[Any, ...]], Any] = {}
+        for where, (old, new) in changed.items():
+            memory, path = where
+            step = steps[where]
+            grown = None if step is None else self._sum_of_steps(step, variable, turns)
+            if grown is not None:
+                turn[where], after[where] = (_further(old, by) for by in grown)
+                continue
+            steps[where] = None
+            if isinstance(old, Pointer) and isinstance(new, Pointer):
+                turn[where] = after[where] = old  # changes places with another
+            elif self._is_real(where) or UnfollowedReal in (type(new), type(old)):
+                turn[where] = UnfollowedReal(frozenset((variable,)))
+                after[where] = UnfollowedReal()
+            elif isinstance(new, sympy.Expr):
+                text = named(self.memories[memory].name, path)
+                turn[where] = self.symbol(text, place, frozenset((variable,)))
+                after[where] = self.symbol(text, place)
+            else:
+                turn[where] = after[where] = new
+        return turn, after
+
+    def _sum_of_steps(
+        self, step: sympy.Expr, variable: sympy.Symbol, turns: sympy.Expr
+    ) -> tuple[sympy.Expr, sympy.Expr] | None:
+        """The sum of a step's values before a turn, and after all of them."""
+        if not self.dependence(step):
+            if any(one.name.startswith("condition~") for one in step.free_symbols):
+                return None  # another one in every turn
+            return expanded(variable * step), expanded(turns * step)
+        others = step.free_symbols - {variable}
+        if any(variable in self.depends.get(one, ()) for one in others):
+            return None
+        sums = [sum_over_turns(step, variable, count) for count in (variable, turns)]
+        return None if sums[0] is None or sums[1] is None else (sums[0], sums[1])
+
+    def _end_turns(
+        self, before: dict[int, Contents], variable: sympy.Symbol, turns: sympy.Expr
+    ) -> None:
+        """Forget what only the last turn could name."""
+        last = {variable: turns - 1}
+        state = {}
+        for memory, old in before.items():
+            contents = self.state.get(memory, old)
+            if contents is not old:
+                contents = {
+                    path: value.xreplace(last) if isinstance(value, sympy.Expr) else value
+                    for path, value in contents.items()
+                    if not any(
+                        variable in self.dependence(part)
+                        for part in path
+                        if isinstance(part, sympy.Basic) and not part.is_Integer
+                    )
+                }
+            state[memory] = contents
+        self.state = state
 
     def _set(self, values: dict[tuple[int, tuple[Any, ...]], Any]) -> None:
         for (memory, path), value in values.items():
@@ -397,7 +474,7 @@ class Interpreter(SymbolicEvaluation):
         self._set(fixed)
         self.is_dry += 1
         with suppress(Ended):
-            self.carry_out(body)
+            self._turn(body, SourcePlace("?", 0))
         self.is_dry -= 1
         after, self.state = self.state, before
         self.events, self.tally, self.nest = kept
@@ -415,6 +492,11 @@ class Interpreter(SymbolicEvaluation):
 
     def _is_plain(self, body: Body) -> bool:
         """Whether statements only compute: no message, no directive of OpenMP, calls included."""
+        if id(body) not in self._plain:
+            self._plain[id(body)] = body, self._computes_only(body)
+        return self._plain[id(body)][1]
+
+    def _computes_only(self, body: Body) -> bool:
         called: set[str] = set()
         waiting: list[Any] = list(body)
         while waiting:
@@ -454,8 +536,27 @@ class Interpreter(SymbolicEvaluation):
         return self.carry_out(body)
 
 
+def _difference(old: Any, new: Any) -> sympy.Expr | None:
+    """By how much a number, or a pointer within its block, has grown."""
+    if isinstance(old, sympy.Expr) and isinstance(new, sympy.Expr):
+        return expanded(new - old)
+    if not isinstance(old, Pointer) or not isinstance(new, Pointer) or old[:2] != new[:2]:
+        return None
+    if old.offset is None or new.offset is None:
+        return None
+    return expanded(new.offset - old.offset)
+
+
+def _further(value: Any, by: sympy.Expr) -> Any:
+    """A number, or a pointer within its block, that has grown."""
+    if isinstance(value, Pointer):
+        assert value.offset is not None
+        return value._replace(offset=expanded(value.offset + by))
+    return expanded(value + by)
+
+
 def _turns(first: sympy.Expr, last: sympy.Expr, step: sympy.Expr) -> sympy.Expr:
-    length = sympy.expand(last - first)
+    length = expanded(last - first)
     if step in (1, -1):
-        return sympy.expand(length * step + 1)
-    return sympy.floor(sympy.expand(length / step)) + 1
+        return expanded(length * step + 1)
+    return sympy.floor(expanded(length / step)) + 1

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import sympy
 
+from popmodel.source.formula_text import expanded
 from popmodel.source.source_events import Access, Nest
 
 LINE = 64
@@ -65,11 +66,11 @@ class WorkingSet(NamedTuple):
 
     def of_thread(self, threads: sympy.Expr) -> sympy.Expr:
         """In a cache of its own."""
-        return sympy.expand(self.divided / threads + self.own + self.shared)
+        return expanded(self.divided / threads + self.own + self.shared)
 
     def in_common(self, threads: sympy.Expr) -> sympy.Expr:
         """Of a thread, in a cache that all share."""
-        return sympy.expand((self.divided + self.shared) / threads + self.own)
+        return expanded((self.divided + self.shared) / threads + self.own)
 
 
 class LoopCost(NamedTuple):
@@ -136,7 +137,7 @@ def _amount(accesses: Sequence[Access], is_store: bool) -> sympy.Expr:
 def _index(access: Access) -> sympy.Expr:
     """Which element an access is to; of several indexes, the last one that is a formula."""
     parts = [part for part in access.path if isinstance(part, sympy.Basic)]
-    return sympy.expand(parts[-1]) if parts else sympy.Integer(0)
+    return expanded(parts[-1]) if parts else sympy.Integer(0)
 
 
 def _moves(access: Access, variable: sympy.Symbol) -> bool:
@@ -158,7 +159,7 @@ def _streams(levels: Sequence[Nest], accesses: Sequence[Access]) -> list[_Access
     found: dict[tuple[str, tuple[sympy.Expr, ...]], list[Access]] = {}
     for access in accesses:
         index = _index(access)
-        steps = tuple(sympy.expand(index.subs(one, one + 1) - index) for one in variables)
+        steps = tuple(expanded(index.subs(one, one + 1) - index) for one in variables)
         if any(step.free_symbols & set(variables) for step in steps):
             steps = tuple(
                 sympy.Integer(LINE) if _moves(access, one) else sympy.Integer(0)
@@ -168,7 +169,7 @@ def _streams(levels: Sequence[Nest], accesses: Sequence[Access]) -> list[_Access
     made = []
     zero = dict.fromkeys(variables, 0)
     for (array, steps), members in found.items():
-        offsets = dict.fromkeys(sympy.expand(_index(one).subs(zero)) for one in members)
+        offsets = dict.fromkeys(expanded(_index(one).subs(zero)) for one in members)
         made.append(
             _AccessStream(
                 array,
@@ -217,14 +218,14 @@ def _groups(stream: _AccessStream, level: int) -> list[list[sympy.Expr]]:
 
 
 def _is_near(distance: sympy.Expr, steps: Sequence[sympy.Expr]) -> bool:
-    distance = sympy.expand(distance)
+    distance = expanded(distance)
     if distance.is_number:
         return bool(abs(distance) < LINE)
     for step in steps:
         if step == 0 or step.is_number:
             continue
         for turns in range(-_FARTHEST, _FARTHEST + 1):
-            rest = sympy.expand(distance - turns * step)
+            rest = expanded(distance - turns * step)
             if rest.is_number and abs(rest) < LINE:
                 return True
     return False
@@ -250,7 +251,7 @@ def _traffic(
         read += groups * moved * share  # what is written is read before
         if stream.is_written:
             written += moved * share
-    return sympy.expand(read + written), sympy.expand(written)
+    return expanded(read + written), expanded(written)
 
 
 def _turn(levels: Sequence[Nest], streams: Sequence[_AccessStream], level: int) -> WorkingSet:
@@ -261,9 +262,7 @@ def _turn(levels: Sequence[Nest], streams: Sequence[_AccessStream], level: int) 
         for group in _groups(stream, level):
             amount, turns = _length(levels, stream, level + 1), 1
             if step != 0:
-                turns += max(
-                    abs(_multiple(sympy.expand(a - b), step)) for a in group for b in group
-                )
+                turns += max(abs(_multiple(expanded(a - b), step)) for a in group for b in group)
                 if not step.is_number:
                     amount = step
             total = turns * amount * stream.size
@@ -271,12 +270,12 @@ def _turn(levels: Sequence[Nest], streams: Sequence[_AccessStream], level: int) 
                 shared += total
             else:
                 own += total
-    return WorkingSet(sympy.Integer(0), sympy.expand(own), sympy.expand(shared))
+    return WorkingSet(sympy.Integer(0), expanded(own), expanded(shared))
 
 
 def _multiple(distance: sympy.Expr, step: sympy.Expr) -> int:
     for turns in range(-_FARTHEST, _FARTHEST + 1):
-        rest = sympy.expand(distance - turns * step)
+        rest = expanded(distance - turns * step)
         if rest.is_number and abs(rest) < LINE:
             return turns
     return 0
@@ -303,9 +302,9 @@ def _everything(levels: Sequence[Nest], streams: Sequence[_AccessStream]) -> Wor
         amount = _length(levels, stream, outer)
         if not step.is_number:
             pairs = ((a, b) for a in stream.offsets for b in stream.offsets)
-            spread = max(abs(_multiple(sympy.expand(a - b), step)) for a, b in pairs)
+            spread = max(abs(_multiple(expanded(a - b), step)) for a, b in pairs)
             amount = step * (levels[outer].trip + spread)
-        amount = sympy.expand(amount * stream.size)
+        amount = expanded(amount * stream.size)
         if amount.count_ops() > sizes.get(stream.array, sympy.Integer(0)).count_ops():
             sizes[stream.array] = amount
         sizes.setdefault(stream.array, amount)

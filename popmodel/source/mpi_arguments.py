@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
+from popmodel.source.formula_text import expanded
 from popmodel.source.intermediate_form import INTEGER, Invocation
 from popmodel.source.source_events import MessageCall
 from popmodel.source.symbolic_memory import PROCESSES, RANK, LiteralText, Pointer, UnfollowedReal
@@ -176,7 +177,7 @@ class MpiCalls:
             count = exact(shape.number, "count")
             if count is None:
                 count = self.interpreter.symbol(f"count_{invocation.place.line}", invocation.place)
-            size = sympy.expand(count * self._bytes(at(shape.type), invocation))
+            size = expanded(count * self._bytes(at(shape.type), invocation))
         communicator = at(shape.communicator)
         self.interpreter.events.append(
             MessageCall(
@@ -375,7 +376,7 @@ class MpiCalls:
 
     def _derive(self, pointer: Any, size: sympy.Expr, invocation: Invocation) -> None:
         name = f"type of {invocation.place}"
-        self.types[name] = sympy.expand(size)
+        self.types[name] = expanded(size)
         self._set(pointer, LiteralText(name, "mpi"))
 
 

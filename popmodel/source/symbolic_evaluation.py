@@ -13,6 +13,7 @@ from typing import Any
 import sympy
 
 from popmodel.source import mpi_arguments
+from popmodel.source.formula_text import expanded
 from popmodel.source.intermediate_form import (
     Address,
     Assignment,
@@ -33,6 +34,7 @@ from popmodel.source.source_events import Event
 from popmodel.source.symbolic_memory import (
     LARGEST,
     THREADS,
+    Contents,
     LiteralText,
     Pointer,
     SourceParameter,
@@ -154,7 +156,8 @@ class Frame:
 
     function: SourceFunction
     variables: dict[str, int]
-    returns: list[tuple[sympy.Basic, Any]] = field(default_factory=list)
+    # Condition, value and state of returns on the way
+    returns: list[tuple[sympy.Basic, Any, dict[int, Contents]]] = field(default_factory=list)
     own: list[int] = field(default_factory=list)  # Blocks of memory that end with the call
 
 
@@ -180,6 +183,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         self.required: list[sympy.Basic] = []  # Conditions without which the program ends
         self.notes: list[str] = []
         self.unread: set[str] = set()  # Functions whose source is not here
+        self.place = SourcePlace("?", 0)  # Of the statement that is carried out
         self.is_dry = 0  # Inside of a trial of a loop's body
         self.number = 0  # Of loops and conditions so far
         self.steps = 0  # Statements that were carried out
@@ -275,6 +279,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         if self.is_dry and function.key in self.effects:
             return self._as_before(function)
         frame, before, state = Frame(function, {}), self.steps, dict(self.state)
+        value: Any = None
         for variable, argument in zip(function.parameters, arguments, strict=False):
             if variable.type.kind == "record" and isinstance(argument, Pointer):
                 frame.variables[variable.key] = argument.memory
@@ -285,17 +290,23 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         self.frames.append(frame)
         try:
             flow, value = self.carry_out(function.body)
+            if flow != "return":
+                value = UnfollowedReal()
+        except Ended:
+            if not frame.returns:
+                raise
+            condition, value, self.state = frame.returns.pop()
+            self.require(condition)
         finally:
+            for condition, other, left in reversed(frame.returns):
+                value = self.merged(condition, other, value, function.name, function.place)
+                self.state = self.merge(condition, left, self.state, function.place)
             self.frames.pop()
             self.spent[function.key] += self.steps - before
             for memory in frame.own:  # nothing points to them any more
                 self.state.pop(memory, None)
         if self.steps - before > LONG_CALL:
             self.effects[function.key] = self.changes(state)
-        if flow != "return":
-            value = UnfollowedReal()
-        for condition, other in reversed(frame.returns):
-            value = self.merged(condition, other, value, function.name, function.place)
         return value
 
     def _as_before(self, function: SourceFunction) -> Any:
@@ -389,9 +400,12 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
     def _read_in(self, pointer: Pointer, place: SourcePlace) -> None:
         memory, path = self.at(pointer, sympy.Integer(0))
         name = named(self.memories[memory].name, path)
-        symbol = sympy.Symbol(re.sub(r"\W+", "_", name).strip("_"), integer=True, positive=True)
-        self.parameters.setdefault(symbol, SourceParameter(symbol, symbol.name, place))
-        self.state[memory] = {**self.state.get(memory, {}), path: symbol}
+        symbol = sympy.Symbol(re.sub(r"\W+", "_", name).strip("_"), integer=True, nonnegative=True)
+        contents = self.state.get(memory, {})
+        before = contents.get(path)
+        default = before if isinstance(before, sympy.Integer) else None
+        self.parameters.setdefault(symbol, SourceParameter(symbol, symbol.name, place, default))
+        self.state[memory] = {**contents, path: symbol}
 
     def _mathematics(self, name: str, values: list[Any]) -> Any:
         name = name.removeprefix("std::")
@@ -549,7 +563,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             return self._exact(operator, values, type_)
         depends = frozenset().union(*map(self.dependence, values))
         if type_.kind == "int":
-            return self.symbol("whole number", SourcePlace("?", 0), depends)
+            return self.symbol("whole number", self.place, depends)
         if operator != "neg":
             self._count(operator, depends)
         return UnfollowedReal(depends)
@@ -557,25 +571,23 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
     def _exact(self, operator: str, values: list[sympy.Expr], type_: SourceType) -> sympy.Expr:
         if operator == "neg":
             return -values[0]
-        if operator == "~" or len(values) == 1:
-            return self.symbol("bits", SourcePlace("?", 0), self.dependence(values[0]))
+        if operator == "~" or len(values) != 2:  # more where the parser met an error
+            return self.symbol("bits", self.place, self.dependence(values[0]))
         a, b = values
         found: sympy.Expr
         if operator in "+-*":
             found = a + b if operator == "+" else a - b if operator == "-" else a * b
             # sums of expanded formulas are expanded
             if operator == "*" and (a.is_Add or b.is_Add) and _parts(found) < _MOST_PARTS:
-                found = sympy.expand(found)
+                found = expanded(found)
         elif operator == "/":
             if b == 0:
-                return self.symbol("division by zero", SourcePlace("?", 0))
+                return self.symbol("division by zero", self.place)
             found = a / b
             if type_.kind == "int":
                 found = _quotient(a, b)
         elif operator == "%":
-            found = (
-                sympy.Mod(a, b) if b != 0 else self.symbol("division by zero", SourcePlace("?", 0))
-            )
+            found = sympy.Mod(a, b) if b != 0 else self.symbol("division by zero", self.place)
         elif operator == "**":
             found = a**b
         elif operator == "<<" and b.is_Integer and b < 64:
@@ -587,9 +599,11 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                 {"&": int(a) & int(b), "|": int(a) | int(b), "^": int(a) ^ int(b)}[operator]
             )
         else:
-            return self.symbol("bits", SourcePlace("?", 0), self.dependence(a) | self.dependence(b))
+            return self.symbol("bits", self.place, self.dependence(a) | self.dependence(b))
+        if type_.kind == "real" and _parts(found) > _MOST_PARTS_OF_REALS:
+            return UnfollowedReal(self.dependence(found))
         if _parts(found) > _MOST_PARTS:
-            return self.symbol("long formula", SourcePlace("?", 0), self.dependence(found))
+            return self.symbol("long formula", self.place, self.dependence(found))
         return found
 
     def _moved(self, operator: str, values: list[Any]) -> Any:
@@ -597,13 +611,13 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         one, other = values
         if operator in "+-" and isinstance(one, Pointer) and isinstance(other, sympy.Expr):
             by = other if operator == "+" else -other
-            return one._replace(offset=sympy.expand((one.offset or sympy.Integer(0)) + by))
+            return one._replace(offset=expanded((one.offset or sympy.Integer(0)) + by))
         if operator == "+" and isinstance(other, Pointer) and isinstance(one, sympy.Expr):
-            return other._replace(offset=sympy.expand((other.offset or 0) + one))
+            return other._replace(offset=expanded((other.offset or 0) + one))
         if operator == "-" and isinstance(one, Pointer) and isinstance(other, Pointer):
             if (one.memory, one.path) == (other.memory, other.path) and one.offset is not None:
-                return sympy.expand(one.offset - (other.offset or 0))
-            return self.symbol("distance", SourcePlace("?", 0))
+                return expanded(one.offset - (other.offset or 0))
+            return self.symbol("distance", self.place)
         return one if isinstance(one, Pointer) else other
 
     def condition(self, expression: Expression) -> Any:
@@ -663,9 +677,10 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         place = getattr(expression, "place", None)
         if isinstance(place, SourcePlace):
             return place
-        return self.frames[-1].function.place if self.frames else SourcePlace("?", 0)
+        return self.place
 
 
+_MOST_PARTS_OF_REALS = 20
 _MOST_PARTS = 2 * LARGEST
 """A formula of so many operations has about twice as many parts: operations and what they join."""
 

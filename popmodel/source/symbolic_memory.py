@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import sympy
@@ -76,6 +77,7 @@ class SymbolicMemory:
         self.unknown: dict[
             sympy.Symbol, tuple[str, SourcePlace]
         ] = {}  # What it stands for, and where
+        self.order: dict[sympy.Symbol, int] = {}  # Of symbols for what is not known
         self.depends: dict[sympy.Symbol, frozenset[sympy.Symbol]] = {}
         self.turns: dict[sympy.Symbol, sympy.Expr] = {}  # Of loops, by their variables
         self.names: Counter[str] = Counter()  # How many symbols have a name
@@ -92,6 +94,7 @@ class SymbolicMemory:
             name = f"{name}_{self.names[name]}"
         found = sympy.Symbol(name, integer=True)
         self.unknown[found] = text, place
+        self.order[found] = len(self.order)
         self.depends[found] = depends
         return found
 
@@ -153,9 +156,11 @@ class SymbolicMemory:
     ) -> None:
         """Put a value somewhere: what may be the same place is not known any more."""
         contents = self.state[memory] = dict(self.state.get(memory, {}))
-        for other in [known for known in contents if known != path and len(known) == len(path)]:
-            is_known = _is_known(path) and _is_known(other)
-            if not is_known and all(_may_be(a, b) for a, b in zip(path, other, strict=True)):
+        is_known, length = _is_known(path), len(path)
+        for other in list(contents) if length else ():
+            if len(other) != length or other == path or (is_known and _is_known(other)):
+                continue
+            if all(_may_be(a, b) for a, b in zip(path, other, strict=True)):
                 del contents[other]
         if self.tally is not None and any(isinstance(part, sympy.Basic) for part in path):
             self._access(memory, path, type_, True, place)
@@ -194,12 +199,12 @@ class SymbolicMemory:
     ) -> dict[int, Contents]:
         """What holds after either side of a branch."""
         found = dict(first)
-        for memory in first.keys() | second.keys():
-            one, other = first.get(memory), second.get(memory)
-            if one is None or other is None:
-                found[memory] = one or other or {}  # lives on one side only
-                continue
+        for memory, other in second.items():
+            one = first.get(memory)
             if one is other:
+                continue
+            if one is None:
+                found[memory] = other  # lives on one side only
                 continue
             both = {}
             for path in one.keys() & other.keys():
@@ -237,11 +242,13 @@ class SymbolicMemory:
         return UnfollowedReal(depends)
 
 
+@lru_cache(100_000)
 def _is_known(path: tuple[Any, ...]) -> bool:
     """Whether a way has no index that is a formula."""
     return all(isinstance(part, str) or bool(part.is_Integer) for part in path)
 
 
+@lru_cache(100_000)
 def _may_be(a: Any, b: Any) -> bool:
     """Whether two parts of a way may be the same."""
     if isinstance(a, str) or isinstance(b, str):

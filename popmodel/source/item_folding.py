@@ -1,0 +1,181 @@
+"""Shortens the program of a draft to what a person reads: equal items once, small ones together.
+
+An item that stands several times in one body is written once, in a loop with its count: amounts
+stay exact, only the order of the executions is lost. Of a long program, computing below a
+hundredth of the estimated cost is joined by function, and, if that does not do, by body.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sympy
+
+from popmodel.signatures.document import Noted, TomlItem
+from popmodel.source.formula_text import expanded
+from popmodel.source.symbolic_memory import THREADS
+
+if TYPE_CHECKING:
+    from popmodel.source.draft import Draft
+
+SHORT = 40
+"""Items that compute, of a program whose small ones are not joined."""
+_SMALL = 0.01
+"""Share of the estimated cost below which an item is small."""
+_GUESS = 50
+"""What stands for a number that nobody knows, to estimate costs."""
+
+
+_LONG = 60
+"""Operations of a formula that nobody reads."""
+
+
+class WorkAmounts(NamedTuple):
+    """What an item that computes does in one execution, all iterations together."""
+
+    function: str
+    directive: str
+    iterations: sympy.Expr
+    amounts: tuple[sympy.Expr, ...]  # Per iteration: flops, loads, stores, bytes, written bytes
+    regions: int = 1  # How often threads start
+    loops: int = 1  # That were joined
+
+    def cost(self) -> float:
+        """About how much there is to do, with a guess for each number that is not known."""
+        size = self.iterations * (3 + sum(self.amounts[:3], sympy.Integer(0)))
+        return guess(size)
+
+
+def guess(value: sympy.Expr) -> float:
+    """A number of the usual size for a formula."""
+    number = value.xreplace(
+        {one: sympy.Integer(_GUESS) if one.is_integer else sympy.true for one in value.free_symbols}
+    )
+    try:
+        return max(float(number), 0.0)
+    except TypeError:
+        return 0.0
+
+
+def equal_once(items: Sequence[TomlItem], named: Callable[[], str]) -> list[TomlItem]:
+    """Items of a body, equal ones in a loop with their count where the first of them stands."""
+    keys = [_key(item) for item in items]
+    counts = Counter(keys)
+    first = dict(zip(reversed(keys), reversed(items), strict=True))
+    once: list[TomlItem] = []
+    for count, run in groupby(dict.fromkeys(keys), key=lambda key: counts[key]):
+        body = tuple(first[key] for key in run)
+        if count == 1:
+            once += body
+        else:
+            once.append(TomlItem("loop", {"name": named(), "count": count}, body))
+    return once
+
+
+def _key(item: TomlItem) -> tuple[Any, ...]:
+    """What an item does, whatever its name and place are."""
+    entries = tuple(
+        (key, repr(value.value if isinstance(value, Noted) else value))
+        for key, value in item.entries.items()
+        if key != "name"
+    )
+    return item.kind, entries, tuple(map(_key, item.body))
+
+
+def small_together(draft: Draft, program: Sequence[TomlItem]) -> list[TomlItem]:
+    """A long program with its small items joined."""
+    for by_function in (True, False):
+        costs: dict[str, float] = {}
+        _estimate(draft, program, 1.0, costs)
+        if len(costs) <= SHORT:
+            break
+        limit = _SMALL * sum(costs.values())
+        small = {name for name, cost in costs.items() if cost < limit}
+        program = _joined(draft, program, small, by_function)
+    return list(program)
+
+
+def _estimate(
+    draft: Draft, items: Iterable[TomlItem], times: float, costs: dict[str, float]
+) -> None:
+    for item in items:
+        name = item.entries.get("name", "")
+        if item.kind == "loop":
+            _estimate(draft, item.body, times * draft.counts.get(name, 1.0), costs)
+        elif name in draft.amounts:
+            costs[name] = times * draft.amounts[name].cost()
+
+
+def _joined(
+    draft: Draft, items: Sequence[TomlItem], small: set[str], by_function: bool
+) -> list[TomlItem]:
+    groups: dict[Any, list[WorkAmounts]] = {}
+    made: list[TomlItem | tuple[Any, ...]] = []
+    for item in items:
+        name = item.entries.get("name", "")
+        if item.kind == "loop":
+            body = _joined(draft, item.body, small, by_function)
+            made.append(item._replace(body=tuple(body)))
+        elif name in small and name in draft.amounts:
+            work = draft.amounts[name]
+            key = bool(work.directive), work.function if by_function else ""
+            if key not in groups:
+                made.append(key)
+            groups.setdefault(key, []).append(work)
+        else:
+            made.append(item)
+    return [
+        item if isinstance(item, TomlItem) else joined_item(draft, groups[item]) for item in made
+    ]
+
+
+def joined_item(draft: Draft, members: Sequence[WorkAmounts]) -> TomlItem:
+    """One item of several: what they do in one execution of their body, threads alike."""
+    functions = list(dict.fromkeys(work.function for work in members))
+    is_parallel = bool(members[0].directive)
+    trip = THREADS if is_parallel else sympy.Integer(1)
+    ones = sympy.Integer(1)
+    totals = [
+        sympy.Add(*(work.iterations * (*work.amounts, ones)[number] for work in members))
+        for number in range(6)
+    ]
+    is_long = max(total.count_ops() for total in totals) > _LONG
+    if is_long:
+        trip = max(members, key=WorkAmounts.cost).iterations
+        turns = guess(trip) or 1.0
+        totals = [sympy.Rational(f"{guess(total) / turns:.3g}") for total in totals]
+    else:
+        totals = [expanded(total) / trip for total in totals]
+    flops, loads, stores, moved, written, iterations = totals
+    several = f" and {len(functions) - 1} more functions" if len(functions) > 1 else ""
+    name = draft.unique(f"small loops of {functions[0]}{several}")
+    entries: dict[str, Any] = {"name": name, "trip": draft.quantity(trip)}
+    for key, value in (("flops", flops), ("loads", loads), ("stores", stores)):
+        if value != 0:
+            entries[key] = draft.quantity(value)
+    for key, value in (("bytes", moved), ("written", written)):
+        if value != 0:
+            entries[key] = dict.fromkeys(
+                ("L2", "L3", "MEM"), draft.named_set(f"{name}_{key}", value)
+            )
+    entries["instructions"] = draft.quantity(flops + loads + stores + 3 * iterations)
+    regions = sum(work.regions for work in members)
+    if is_parallel:
+        entries["constructs"] = {"parallel_for": regions}
+    draft.amounts[name] = WorkAmounts(
+        functions[0],
+        members[0].directive,
+        trip,
+        (flops, loads, stores, moved, written),
+        regions,
+        sum(work.loops for work in members),
+    )
+    loops = draft.amounts[name].loops
+    about = "loop" if loops == 1 else "loops"
+    note = f"{loops} {about} below a hundredth of the estimated cost each, without what caches hold"
+    if is_long:
+        note += "; all as multiples of the dearest one, for the formulas are long"
+    return TomlItem("parallel" if is_parallel else "serial", entries, (), (note,))
