@@ -90,6 +90,22 @@ def test_fork_join_and_barriers(tmp_path: Path) -> None:
     assert in_state(trace, SYNCHRONISING, 1) == [(50, 70)]
 
 
+def test_parallel_regions_without_records_of_their_teams(tmp_path: Path) -> None:
+    """As in archives of old versions, and of other tools."""
+    made = ArchiveMaker(tmp_path, [2])
+    parallel = made.omp(RegionRole.PARALLEL)
+    made.thread(0).enter(0, made.user("main"))
+    for thread, end in ((0, 50), (1, 45)):
+        made.thread(0, thread).enter(10, parallel)
+        made.thread(0, thread).leave(end, parallel)
+    made.thread(0).leave(60, made.user("main"))
+    trace = made.read()
+    found = parallel_regions(trace)
+    assert intervals(found.on_master, 0) == intervals(found.in_function, 0) == [(10, 50)]
+    assert intervals(found.in_function, 1) == [(10, 45)]
+    assert in_state(trace, RUNNING, 1) == [(10, 45)]
+
+
 def test_a_nested_team_is_part_of_the_region_around(tmp_path: Path) -> None:
     made = ArchiveMaker(tmp_path, [3])
     outer, inner = made.omp(RegionRole.PARALLEL), made.omp(RegionRole.PARALLEL, "inner")
