@@ -8,13 +8,12 @@ alone). The efficiencies are kept as TALP writes them: what it divides by is not
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from popmodel.base.documents import parse_json, read_text
+from popmodel.base.documents import parse_json, read_text, shown
 from popmodel.base.errors import FileError, did_you_mean
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.traces.source import HEAD, foreign_file
@@ -49,6 +48,8 @@ _WHOLE = ("Global", "Application", "MPI Execution")
 """Names of the region that is the whole program, in several releases."""
 _AGAIN = "run it again: DLB_ARGS='--talp --talp-output-file=talp.json'"
 _NS = 1e9
+_LARGEST = 1e18  # of times in ns and of counts
+_MOST = 1 << 24  # processes, CPUs or GPUs
 
 
 class TalpRegion(NamedTuple):
@@ -133,18 +134,26 @@ def _region(
         if (
             isinstance(value, bool)
             or not isinstance(value, int | float)
-            or not math.isfinite(value)
+            or not abs(value) <= _LARGEST
         ):
-            raise FileError(path, f"{name}.{key} must be a number, not {value!r}", hint=_AGAIN)
+            problem = f"{name}.{key} must be a number up to 1e18, not {shown(value)}"
+            raise FileError(path, problem, hint=_AGAIN)
         return value
+
+    def count(key: str) -> int:
+        found = number(key) or number(key, shared) or 0
+        if not 0 <= found <= _MOST:
+            problem = f"{name}.{key} must be a number from 0 to {_MOST}, not {shown(found)}"
+            raise FileError(path, problem, hint=_AGAIN)
+        return int(found)
 
     elapsed = number("elapsedTime")
     if not elapsed or elapsed < 0:
         return None
-    ranks = int(number("numMpiRanks") or number("numMpiRanks", shared) or 0)
+    ranks = count("numMpiRanks")
     processes = max(ranks, 1)
-    cpus = int(number("numCpus") or number("numCpus", shared) or processes)
-    ids = _IDS | (_DEVICE_IDS if number("numGpus") or number("numGpus", shared) else {})
+    cpus = count("numCpus")
+    ids = _IDS | (_DEVICE_IDS if count("numGpus") else {})
     metrics: dict[str, dict[str, float]] = {TALP: {}}
     for key, (family, id) in ids.items():
         if (

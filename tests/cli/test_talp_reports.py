@@ -146,7 +146,18 @@ def test_releases_before_3_5_are_read(tmp_path: Path, regions: Any) -> None:
         ({"dlbVersion": "3.5", "Application": {"Global": {"elapsedTime": 0}}}, "without a region"),
         (
             {"dlbVersion": "3.5", "Application": {"Global": {"elapsedTime": "1"}}},
-            "Global.elapsedTime must be a number, not '1'",
+            "Global.elapsedTime must be a number up to 1e18, not '1'",
+        ),
+        (
+            {"dlbVersion": "3.5", "Application": {"Global": {"elapsedTime": float("nan")}}},
+            "Global.elapsedTime must be a number up to 1e18, not nan",
+        ),
+        (
+            {
+                "dlbVersion": "3.5",
+                "Application": {"Global": {"elapsedTime": 1, "numMpiRanks": 10**9}},
+            },
+            "Global.numMpiRanks must be a number from 0 to 16777216, not 1000000000",
         ),
     ],
 )
