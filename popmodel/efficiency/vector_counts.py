@@ -21,10 +21,8 @@ from popmodel.efficiency.family import REASONS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_NAME = re.compile(
-    r"(?:\w+::)?FP_ARITH(?:_INST_RETIRED)?[:.](?P<masks>\w+(?:[:.]\w+)*?)(?:[:.]\w+=\w+)*",
-    re.IGNORECASE,
-)
+# compiled where a trace has counters
+_NAME = r"(?i:(?:\w+::)?FP_ARITH(?:_INST_RETIRED)?[:.](?P<masks>\w+(?:[:.]\w+)*?)(?:[:.]\w+=\w+)*)"
 _OF_MASK: Mapping[str, frozenset[tuple[str, int]]] = {
     "SCALAR": frozenset({("double", 1), ("single", 1)}),
     "SCALAR_DOUBLE": frozenset({("double", 1)}),
@@ -70,7 +68,7 @@ def width_of(name: str) -> int | None:
 
 def _kinds(name: str) -> frozenset[tuple[str, int]] | None:
     """Precision and elements of what a counter counts, if these are equally many for all."""
-    found = _NAME.fullmatch(name)
+    found = re.fullmatch(_NAME, name)
     if found is None:
         return None
     masks = [_OF_MASK.get(mask.upper()) for mask in re.split("[:.]", found["masks"])]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _COMMON = 0.5
 """Share of the computing at shared places, below which runs are of different programs."""
 _SHOWN = 3
-_UNNAMED = re.compile(r"\+0x[0-9a-fA-F]+$|^0x[0-9a-fA-F]+$|^(?:function|region) \d+$")
+_UNNAMED = r"\+0x[0-9a-fA-F]+$|^0x[0-9a-fA-F]+$|^(?:function|region) \d+$"
 _TELLS_NOTHING = re.compile(
     r"MPI_(?:Test|Iprobe|Probe|Mprobe|Improbe|Init|Finalize|Comm|Cart|Group|Type|Wtime)"
 )
