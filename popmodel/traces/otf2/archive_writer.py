@@ -105,6 +105,7 @@ def write_archive(path: str | os.PathLike[str], trace: Trace) -> tuple[str, ...]
             "replay it first: popmodel whatif TRACE --save-trace FILE",
         )
     library, name = find_library(), target.name.removesuffix(SUFFIX)
+    _refuse_others(target, target.parent / name)
     try:
         with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=target.parent) as folder:
             said = _Archive(trace).write(library, folder, name)
@@ -118,6 +119,21 @@ def write_archive(path: str | os.PathLike[str], trace: Trace) -> tuple[str, ...]
         hint = "choose another path with -o"
         raise FileError(target, f"cannot be written: {problem}", hint=hint) from error
     return said
+
+
+def _refuse_others(target: Path, folder: Path) -> None:
+    """The directory beside may be somebody's: only that of an archive is replaced."""
+    if not folder.exists():
+        return
+    entries = [*folder.iterdir()] if folder.is_dir() else []
+    parts = target.exists() and all(each.suffix in (".evt", ".def") for each in entries)
+    if not (folder.is_dir() and parts):
+        what = "directory" if folder.is_dir() else "file"
+        raise FileError(
+            target,
+            f"the {what} {folder} exists, and is no part of this archive",
+            hint="choose another name with -o",
+        )
 
 
 class _Archive:

@@ -103,6 +103,20 @@ def test_convert_writes_archives(tmp_path: Path, real_trace: Callable[[str], Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x", "x.def", "x.otf2"]
 
 
+@pytest.mark.parametrize("written", [False, True])
+def test_what_is_no_archive_is_never_replaced(
+    tmp_path: Path, real_trace: Callable[[str], Path], *, written: bool
+) -> None:
+    trace = popmodel.read(real_trace("is.S.4"))
+    if written:
+        write_archive(tmp_path / "x.otf2", trace)
+    (tmp_path / "x").mkdir(exist_ok=True)
+    (tmp_path / "x" / "results.txt").write_text("years of work")
+    with pytest.raises(FileError, match="exists, and is no part of this archive"):
+        popmodel.convert(trace, tmp_path / "x.otf2", force=True)
+    assert (tmp_path / "x" / "results.txt").read_text() == "years of work"
+
+
 def test_what_cannot_be_written_is_said(tmp_path: Path, real_trace: Callable[[str], Path]) -> None:
     with pytest.raises(FileError) as caught:
         write_archive(tmp_path / "no" / "x.otf2", popmodel.read(real_trace("is.S.4")))
