@@ -105,7 +105,7 @@ def write_archive(path: str | os.PathLike[str], trace: Trace) -> tuple[str, ...]
             "replay it first: popmodel whatif TRACE --save-trace FILE",
         )
     library, name = find_library(), target.name.removesuffix(SUFFIX)
-    _refuse_others(target, target.parent / name)
+    _refuse_others(target, name)
     try:
         with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=target.parent) as folder:
             said = _Archive(trace).write(library, folder, name)
@@ -121,19 +121,15 @@ def write_archive(path: str | os.PathLike[str], trace: Trace) -> tuple[str, ...]
     return said
 
 
-def _refuse_others(target: Path, folder: Path) -> None:
-    """The directory beside may be somebody's: only that of an archive is replaced."""
-    if not folder.exists():
-        return
+def _refuse_others(target: Path, name: str) -> None:
+    """What has the names of the other parts may be somebody's: only those of an archive go."""
+    folder, definitions = target.parent / name, target.parent / f"{name}.def"
     entries = [*folder.iterdir()] if folder.is_dir() else []
-    parts = target.exists() and all(each.suffix in (".evt", ".def") for each in entries)
-    if not (folder.is_dir() and parts):
-        what = "directory" if folder.is_dir() else "file"
-        raise FileError(
-            target,
-            f"the {what} {folder} exists, and is no part of this archive",
-            hint="choose another name with -o",
-        )
+    of_archive = target.exists() and all(each.suffix in (".evt", ".def") for each in entries)
+    for part, fits in ((folder, folder.is_dir()), (definitions, definitions.is_file())):
+        if part.exists() and not (of_archive and fits):
+            problem = f"{part} exists, and is no part of this archive"
+            raise FileError(target, problem, hint="choose another name with -o")
 
 
 class _Archive:

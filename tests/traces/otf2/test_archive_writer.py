@@ -115,6 +115,9 @@ def test_what_is_no_archive_is_never_replaced(
     with pytest.raises(FileError, match="exists, and is no part of this archive"):
         popmodel.convert(trace, tmp_path / "x.otf2", force=True)
     assert (tmp_path / "x" / "results.txt").read_text() == "years of work"
+    (tmp_path / "y.def").write_text("EXPORTS")
+    with pytest.raises(FileError, match=r"y\.def exists, and is no part of this archive"):
+        write_archive(tmp_path / "y.otf2", trace)
 
 
 def test_what_cannot_be_written_is_said(tmp_path: Path, real_trace: Callable[[str], Path]) -> None:
