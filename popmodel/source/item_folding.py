@@ -29,6 +29,8 @@ _GUESS = 50
 """What stands for a number that nobody knows, to estimate costs."""
 
 
+_FEW = 12
+"""Items of a body that is read as it is."""
 _LONG = 60
 """Operations of a formula that nobody reads."""
 
@@ -61,7 +63,9 @@ def guess(value: sympy.Expr) -> float:
 
 
 def equal_once(items: Sequence[TomlItem], named: Callable[[], str]) -> list[TomlItem]:
-    """Items of a body, equal ones in a loop with their count where the first of them stands."""
+    """Items of a long body, equal ones in a loop with their count where the first one stands."""
+    if len(items) <= _FEW:
+        return list(items)
     keys = [_key(item) for item in items]
     counts = Counter(keys)
     first = dict(zip(reversed(keys), reversed(items), strict=True))
