@@ -61,7 +61,7 @@ NOTICES = (
     "samples (ignored: times are those of instrumented regions)",
 )
 """Texts of what the kernel tallies, in its order."""
-_CPU_THREAD, _STREAM, _METRIC = 1, 2, 3
+_STREAM, _METRIC = 2, 3
 _ACCELERATOR = 2
 _COMM_LOCATIONS, _COMM_GROUP, _COMM_SELF, _COMM_PROCESSES = 4, 5, 6, 7
 _GLOBAL_RANKS = 1

@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Numbers of OTF2.
-(_FUNCTION, _WRAPPER, _LOOP_ROLE, _CODE, _PARALLEL) = range(1, 6)
+_FUNCTION, _WRAPPER, _PARALLEL = 1, 2, 5
 (_CRITICAL, _ATOMIC, _BARRIER, _IMPLICIT_BARRIER) = (12, 14, 15, 16)
 (_FLUSH, _ORDERED, _TASK, _TASK_CREATE, _TASK_WAIT) = (17, 18, 20, 21, 22)
-(_FILE_IO, _DATA_TRANSFER, _ARTIFICIAL, _THREAD_CREATE, _THREAD_WAIT) = (27, 30, 31, 32, 33)
-(_TASK_UNTIED, _FILE_METADATA, _KERNEL) = (34, 38, 40)
+(_FILE_IO, _ARTIFICIAL, _THREAD_CREATE, _THREAD_WAIT) = (27, 31, 32, 33)
+(_TASK_UNTIED, _FILE_METADATA) = (34, 38)
 (_USER, _COMPILER, _OPENMP, _MPI) = (1, 2, 3, 4)
 _MEASUREMENT_SYSTEM, _PTHREAD, _SAMPLING, _KOKKOS = 6, 7, 21, 24
 _HIP = 23
 _DEVICES = frozenset({5, 8, 18, 19, _HIP, 25})  # CUDA, HMPP, OpenACC, OpenCL, OpenMP target
+_OTHER_COMMUNICATION = frozenset({11, 12, 13})  # GASPI, UPC, SHMEM
 _TASKS = frozenset({_TASK, _TASK_UNTIED})
 
 # Kinds and traits of the kernel.
@@ -167,6 +168,10 @@ def _row(name: str, role: int, paradigm: int, place: int) -> _Row:
         return plain() if told is None else (PLAIN, EXPLICIT, told, 0, 0, 0)
     if paradigm in _DEVICES:
         return PLAIN, 0, codes.OTHER, DEVICE_CALLS[paradigm == _HIP], place, 0
+    if paradigm in _OTHER_COMMUNICATION:
+        return plain(codes.OTHER)
+    if paradigm == _MPI:
+        return plain()
     if role in (_FILE_IO, _FILE_METADATA):
         return plain(codes.INPUT_OUTPUT)
     if paradigm == _PTHREAD or _LOCKS.fullmatch(name):
@@ -241,7 +246,7 @@ def _mpi(name: str, calls: dict[str, int], values: dict[int, dict[int, str]]) ->
 # Metrics.
 
 
-_PAPI, _STRICT, _SYNCHRONOUS = 1, 0, 1
+_STRICT, _SYNCHRONOUS = 0, 1
 _VALUE_ABSOLUTE, _VALUE_RELATIVE, _VALUE_MASK = 1, 2, 15
 _SCOPE_LOCATION = 0
 Counters = dict[int, list[tuple[int, bool, float]]]

@@ -341,6 +341,24 @@ def test_one_sided_calls_and_files_have_their_groups(tmp_path: Path) -> None:
     assert calls.names[int(calls.name[-1])] == "MPI_Send"
 
 
+def test_time_in_other_libraries_of_communication_and_in_files_is_not_useful(
+    tmp_path: Path,
+) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    to = made.thread(0)
+    to.enter(0, made.user("main"))
+    for begin, region in (
+        (10, made.region("shmem_put", RegionRole.RMA, Paradigm.SHMEM)),
+        (30, made.region("fwrite", RegionRole.FILE_IO, Paradigm.NONE)),
+    ):
+        to.enter(begin, region)
+        to.leave(begin + 10, region)
+    to.leave(50, made.user("main"))
+    trace = made.read()
+    assert in_state(trace, RUNNING) == [(0, 10), (20, 30), (40, 50)]
+    assert in_state(trace, INPUT_OUTPUT) == [(30, 40)]
+
+
 @pytest.mark.parametrize("resolution", [10**6, 10**9, 2_095_197_216, 3 * 10**9])
 def test_times_are_in_nanoseconds_whatever_the_clock(tmp_path: Path, resolution: int) -> None:
     made = ArchiveMaker(tmp_path, [1], resolution)
