@@ -85,7 +85,9 @@ class HistoryRequest:
             runtime=float(observed.runtime),
             factors=runtime_factors(observed.aggregates(), has_mpi=observed.has_mpi),
             metrics={
-                family: found.values for family, found in families.items() if family != "scaling"
+                family: found.values
+                for family, found in families.items()
+                if family != "scaling" and (found.values or not found.family.requires)
             },
             regions=times,
             call_sites={site.name: site.time / len(teams) for site in run.call_sites},
