@@ -40,6 +40,15 @@ class PopmodelError(Exception):
         if hint:
             self.add_note(f"hint: {hint}")
 
+    def __reduce__(self) -> tuple[object, ...]:  # as it comes back from another process
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[PopmodelError], args: tuple[object, ...], state: object) -> PopmodelError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)  # type: ignore[call-overload]
+    return error
+
 
 class UsageError(PopmodelError):
     """Wrong usage: invalid or contradictory arguments."""

@@ -46,7 +46,7 @@ VERBS = tuple(verb for verbs in GROUPS.values() for verb in verbs)
 Each is a module here with a function of the same name (see `popmodel.cli.command`) or, where its
 first argument says what to do, `ACTIONS`: functions by that word, the first of which is meant where
 there is none if `DEFAULT` says so; with `EXAMPLES`, `SUMMARY` beside ACTIONS, and where they apply
-`FORMATS`, `CONDITIONS`, `LONG_TRACES`, `VERB` (a command class whose words are not read as usual),
+`FORMATS`, `CONDITIONS`, `RESOURCES`, `VERB` (a command class whose words are not read as usual),
 and `RENAMED`: options of earlier versions with what they are called now. `OF_ACTION` says any of
 these for one action.
 """

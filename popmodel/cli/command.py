@@ -119,7 +119,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     """A function as typer takes it: every parameter a text, help from the docstring.
 
     `settings` are what the verb's module says: FORMATS (names of formats), CONDITIONS (whether
-    ``--fail-if`` applies), LONG_TRACES (whether `RESOURCES` apply), from_output (from ``-o``,
+    ``--fail-if`` applies), RESOURCES (names of those below), from_output (from ``-o``,
     ``--format`` and the texts of parameters to values of parameters).
     """
     own = declared(function)
@@ -129,9 +129,9 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     }
     names: Sequence[str] = settings.get("FORMATS", formats.NAMES)
     writes = "output" not in own
-    traces = bool(settings.get("LONG_TRACES"))
+    used: Sequence[str] = settings.get("RESOURCES", ())
     extra = _common(names, writes=writes, conditions=bool(settings.get("CONDITIONS")))
-    extra |= RESOURCES if traces else {}
+    extra |= {name: _RESOURCES[name] for name in used}
 
     def command(ctx: typer.Context, **given: Any) -> None:
         from popmodel.cli.fail_if import read_conditions
@@ -161,7 +161,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
             values["arguments"] = tuple(ctx.obj)
         if "force" in defaults and "force" not in own:  # writes a file of its own
             values["force"] = force
-        with _resources(common) if traces else nullcontext():
+        with _resources(common) if used else nullcontext():
             with shown():
                 result = function(**values)
             if result is not None:
@@ -179,20 +179,36 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     return command
 
 
-RESOURCES = {
+_RESOURCES = {
     "scratch": option(
         "DIR",
         "Folder for what of long traces does not fit into memory. Default: TMPDIR, or the folder "
         "of the trace where that lies in memory.",
+    ),
+    "workers": option(
+        "N",
+        "Processes that work on several traces at once. Default: the cores that may be used.",
+    ),
+    "executor": option(
+        "mpi4py|dask://HOST:PORT|FILE",
+        "Who works instead: the ranks of mpi4py.futures, or a cluster of dask, by its address or "
+        "scheduler file.",
     ),
 }
 """Options of the verbs that read traces."""
 
 
 def _resources(common: Mapping[str, Any]) -> AbstractContextManager[Any]:
+    from popmodel.cli.options import whole_number
+    from popmodel.traces import workers
     from popmodel.traces.resources import resources
 
-    return resources(scratch=common["scratch"])
+    number, named = common.get("workers"), common.get("executor")
+    return resources(
+        scratch=common.get("scratch"),
+        workers=workers.usable_cores() if number is None else whole_number("--workers", number),
+        executor=None if named is None else workers.executor_named("--executor", named),
+    )
 
 
 def _nothing(*_: Any) -> dict[str, Any]:

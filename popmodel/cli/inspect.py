@@ -37,7 +37,7 @@ EXAMPLES = (
 )
 FORMATS = DRAWN
 CONDITIONS = True
-LONG_TRACES = True
+RESOURCES = ("scratch",)
 PARTS = ("info", "structure", "phases", "communication")
 
 

@@ -53,7 +53,7 @@ EXAMPLES = (
 )
 FORMATS = DRAWN
 CONDITIONS = True
-LONG_TRACES = True
+RESOURCES = ("scratch", "workers", "executor")
 RENAMED = {"--fail-under": "--fail-if 'METRIC < VALUE'"}
 ABOUT_MPI = ("mpi", "mpi-additive")
 """Families whose advice would mislead where there is no MPI: all loss reads as communication."""
@@ -375,13 +375,11 @@ def metrics(
     """
     from popmodel.cli.inputs import choices, path_of, several, trace_of
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.efficiency.measure import analyse
     from popmodel.efficiency.scaling import Comparable, evaluate_all, scale
     from popmodel.reports.figures import run_names
-    from popmodel.runs.checked_runs import is_checked_run, read_checked_run
-    from popmodel.structure.part_of_run import part_of_run
-    from popmodel.traces.info import as_data, marked_regions
+    from popmodel.traces import Trace
     from popmodel.traces.selection import TracePart
+    from popmodel.traces.workers import map_traces
 
     keep = None
     if history is not None:
@@ -426,28 +424,10 @@ def metrics(
         raise UsageError(f"by: unknown value {by!r}", "one of process, region")
     if by == "region" and region is not None:
         raise UsageError("one region cannot be broken down by region", "leave one of them out")
-    runs, breakdowns = [], []
-    warnings: list[list[dict[str, Any]]] = []
-    marked: list[Mapping[str, Mapping[str, Any]]] = []
-    for path, each in zip(paths, given, strict=True):
-        if is_checked_run(path):
-            if asked != TracePart() or by is not None:
-                raise UsageError(
-                    f"{path}: has sums of the whole run, no parts of it",
-                    "record a trace: popmodel trace",
-                )
-            runs.append(read_checked_run(path))
-            breakdowns.append(RuntimeBreakdown())
-            warnings.append([])
-            marked.append({})
-            continue
-        trace = trace_of(each, application=application)
-        with _named(path):
-            part = part_of_run(asked, trace)
-            runs.append(analyse(trace, part=part))
-            breakdowns.append(_broken_down(by, trace, runs[-1], part, outside_mpi))
-        warnings.append(as_data((*trace.warnings, *trace.call_warnings())))
-        marked.append(marked_regions(trace) if keep is not None else {})
+    units = [(each, application, asked, by, outside_mpi, keep is not None) for each in given]
+    read = [None if isinstance(each, Trace) else path_of(each) for each in given]
+    measured = list(map_traces(_measure, units, read))
+    runs, breakdowns, warnings, marked = map(list, zip(*measured, strict=True))
     mode: Any = None if scaling == "auto" else scaling
     comparable = [
         Comparable(name, run.observables.aggregates(outside_mpi), run.observables.absent)
@@ -495,6 +475,39 @@ def _is_report(given: TraceLike) -> bool:
     from popmodel.runs.talp_files import is_talp
 
     return is_talp(given)
+
+
+def _measure(
+    given: TraceLike,
+    application: int,
+    asked: TracePart,
+    by: By | None,
+    outside_mpi: OutsideMPI,
+    marks: bool,
+) -> tuple[MeasuredRun, RuntimeBreakdown, list[dict[str, Any]], Mapping[str, Mapping[str, Any]]]:
+    """A run, broken down, with the problems of its trace and, if asked for, its marked regions."""
+    from popmodel.cli.inputs import path_of, trace_of
+    from popmodel.efficiency.measure import analyse
+    from popmodel.runs.checked_runs import is_checked_run, read_checked_run
+    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.traces.info import as_data, marked_regions
+    from popmodel.traces.selection import TracePart
+
+    path = path_of(given)
+    if is_checked_run(path):
+        if asked != TracePart() or by is not None:
+            raise UsageError(
+                f"{path}: has sums of the whole run, no parts of it",
+                "record a trace: popmodel trace",
+            )
+        return read_checked_run(path), RuntimeBreakdown(), [], {}
+    trace = trace_of(given, application=application)
+    with _named(path):
+        part = part_of_run(asked, trace)
+        run = analyse(trace, part=part)
+        breakdown = _broken_down(by, trace, run, part, outside_mpi)
+    problems = as_data((*trace.warnings, *trace.call_warnings()))
+    return run, breakdown, problems, marked_regions(trace) if marks else {}
 
 
 def _broken_down(

@@ -35,7 +35,7 @@ EXAMPLES = (
     "popmodel report report.html --format json",
 )
 FORMATS = (formats.HTML.name, formats.JSON.name, formats.SVG.name)
-LONG_TRACES = True
+RESOURCES = ("scratch",)
 _PROFILE = "popmodel/machine/1"
 _NAMED = 3  # inputs whose names a title has
 

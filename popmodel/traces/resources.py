@@ -1,4 +1,4 @@
-"""What work on long traces may use: a scratch folder.
+"""What work on long traces may use: a scratch folder, and workers (`popmodel.traces.workers`).
 
 A long trace has columns and arrays that no memory holds. Those beyond a budget lie in files of the
 scratch folder, which have no name: nothing is left of them however a command ends. The system keeps
@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -32,7 +33,8 @@ _UNPACKED = 8  # bytes of text in one that is compressed, about
 class Resources:
     """What may be used while a `resources` block runs."""
 
-    def __init__(self, scratch: Path | None) -> None:
+    def __init__(self, scratch: Path | None, workers: int, executor: str | Executor | None) -> None:
+        self.workers, self.executor = workers, executor
         self._asked = scratch
         self._folder: Path | None = None
         self._before: object = None
@@ -104,7 +106,12 @@ def memory_error(path: str | os.PathLike[str]) -> FileError:
 
 
 @contextmanager
-def resources(*, scratch: str | os.PathLike[str] | None = None) -> Iterator[Resources]:
+def resources(
+    *,
+    scratch: str | os.PathLike[str] | None = None,
+    workers: int = 1,
+    executor: Executor | str | None = None,
+) -> Iterator[Resources]:
     """Say what work on large traces may use.
 
     Parameters
@@ -112,11 +119,17 @@ def resources(*, scratch: str | os.PathLike[str] | None = None) -> Iterator[Reso
     scratch : path, optional
         Folder for what does not fit into memory. Default: ``$TMPDIR``, unless it lies in memory
         itself (tmpfs), else the folder of the trace, else that of the cache.
+    workers : int
+        Processes of this machine that work on several traces at once.
+    executor : concurrent.futures.Executor or str, optional
+        Who works instead: any executor, ``"mpi4py"`` (``mpi4py.futures``), ``"dask://HOST:PORT"``
+        or the scheduler file of dask. Results do not depend on it.
 
     Raises
     ------
     UsageError
-        If the folder does not exist, cannot be written or lies in memory.
+        If the folder does not exist, cannot be written or lies in memory, or there is not even
+        one worker.
 
     Examples
     --------
@@ -124,7 +137,10 @@ def resources(*, scratch: str | os.PathLike[str] | None = None) -> Iterator[Reso
     >>> with popmodel.resources():
     ...     run = popmodel.metrics("examples/traces/stencil3d.2x2.prv.gz")
     """
-    given = Resources(None if scratch is None else _usable(Path(scratch)))
+    if workers < 1:
+        raise UsageError(f"workers={workers}: must be at least 1", "try workers=4")
+    folder = None if scratch is None else _usable(Path(scratch))
+    given = Resources(folder, workers, executor)
     token = _CURRENT.set(given)
     try:
         yield given
