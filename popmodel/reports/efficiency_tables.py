@@ -177,7 +177,9 @@ def _of_one_run(run: Run, name: str, advised: Sequence[str]) -> list[Section]:
         return [*sections, *((tree,) for tree in trees), reasons.section()]
     rest = ", ".join(family.id for family in families[1:])
     more = (NoteBlock(f"also, with --all: {rest}"),) if rest else ()
-    return [*sections, (trees[0],), reasons.section(), more]
+    reasons = Reasons()  # of this tree alone
+    tree = next(_trees(families[0], [run], heads(["%"]), reasons, views=False))
+    return [*sections, (tree,), reasons.section(), more]
 
 
 def _few(document: Document, names: Sequence[str], number: int) -> tuple[int, ...]:

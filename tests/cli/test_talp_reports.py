@@ -52,6 +52,30 @@ def test_efficiencies_are_those_that_talp_writes() -> None:
     assert found["parallel_efficiency"] == 0.75
 
 
+def test_efficiencies_of_devices_are_there_where_the_run_has_any(tmp_path: Path) -> None:
+    document = json.loads(REPORT.read_text())
+    of_devices = {
+        "deviceOffloadEfficiency": 0.95,
+        "gpuParallelEfficiency": 0.3,
+        "gpuLoadBalance": 0.8,
+        "gpuCommunicationEfficiency": 0.7,
+        "gpuOrchestrationEfficiency": 0.54,
+    }
+    document["Application"]["Global"] |= of_devices
+    assert "gpu-talp" not in read(written(tmp_path, document)).to_dict()["runs"][0]["metrics"]
+    document["Application"]["Global"]["numGpus"] = 2
+    found = read(written(tmp_path, document))
+    assert found.to_dict()["runs"][0]["metrics"]["gpu-talp"] == {
+        "device_offload_efficiency": 0.95,
+        "device_parallel_efficiency": 0.3,
+        "device_load_balance": 0.8,
+        "device_communication_efficiency": 0.7,
+        "device_orchestration_efficiency": 0.54,
+    }
+    assert "also, with --all: gpu-talp" in str(found)
+    assert "[1]" not in str(found)  # a reason of what is not shown
+
+
 def test_every_metric_of_the_family_is_known_in_reports() -> None:
     assert read_talp(REPORT).regions[0].metrics[TALP].keys() == load_families()[TALP].metrics.keys()
 
