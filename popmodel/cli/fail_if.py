@@ -43,7 +43,7 @@ def _condition(text: str) -> FailCondition:
 def expect_known(condition: FailCondition, result: Result) -> None:
     """Refuse an id that a result has not, and a limit that no fraction reaches."""
     sign = "<" if condition.below else ">"
-    if condition.is_change:
+    if _is_change(condition, result):
         result.changes(condition.id)
         return
     where = f"--fail-if '{condition.id} {sign} {condition.limit:g}'"
@@ -73,7 +73,7 @@ def check(conditions: Sequence[FailCondition], result: Result) -> None:
     met: list[str] = []
     unknown: dict[str, list[str]] = {}  # by reason, which several values can share
     for condition in conditions:
-        if condition.is_change:
+        if _is_change(condition, result):
             met += _changed(condition, result)
             continue
         for value in result.find(condition.id):
@@ -95,6 +95,13 @@ def check(conditions: Sequence[FailCondition], result: Result) -> None:
             f"--fail-if cannot be checked: no value for {told}",
             "leave the condition out or analyse runs that have the value",
         )
+
+
+def _is_change(condition: FailCondition, result: Result) -> bool:
+    """Whether a limit is a change against earlier runs: elsewhere it is a number with a sign."""
+    from popmodel.reports.result import Result as Plain
+
+    return condition.is_change and type(result).changes is not Plain.changes
 
 
 def _changed(condition: FailCondition, result: Result) -> list[str]:
