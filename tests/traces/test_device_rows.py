@@ -201,7 +201,7 @@ def test_every_verb_takes_a_trace_with_devices(tmp_path: Path) -> None:
     assert [device["kernels"] for device in info["devices"]] == [24, 24]
     note = "waits for devices are computing of the host: they last as long as they did"
     assert json.dumps(popmodel.whatif(trace).to_dict()).count(note) == 1
-    for name in ("x.perfetto.json", "x.ti", "x.goal", "runs.csv"):
+    for name in ("x.perfetto.json", "x.ti", "x.goal", "runs.csv", "x.svg"):
         popmodel.convert(trace, tmp_path / name)
     events = json.loads((tmp_path / "x.perfetto.json").read_text())["traceEvents"]
     slices = [event for event in events if event.get("cat") == "device"]
