@@ -280,8 +280,6 @@ def _archived(found: Converted, trace: Trace) -> Converted:
     from popmodel.traces.otf2.archive_writer import write_archive
 
     notes = write_archive(found.path, trace)
-    if trace.devices.names:
-        notes = (*notes, "streams of devices are not written")
     counts = {**found.counts, "threads": trace.locations, "messages": len(trace.messages.size)}
     return replace(found, counts=counts, notes=notes)
 
