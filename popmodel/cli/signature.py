@@ -478,7 +478,14 @@ def signature(
         raise UsageError(f"scaling: unknown value {scaling!r}", hint)
     part = TracePart.of(window, region, from_start, foa)
     # what the signature comes from, and the runs that it is fitted to
-    runs = [*given.traces, *given.tables] if given.sources or given.signatures else given.tables
+    runs = [*given.traces, *given.tables] if given.signatures else given.tables
+    if given.sources and machine is not None:
+        runs = [*given.traces, *given.tables]
+    elif given.sources and len(given.traces) > 1:
+        raise UsageError(
+            f"signature from: {len(given.traces)} traces beside source files",
+            "name one to take numbers from; with --machine the signature is fitted to all",
+        )
     if cflags and not given.sources:
         raise UsageError("--cflags: no source file is given", "leave it out")
     if name is not None and given.signatures:
@@ -499,7 +506,8 @@ def signature(
     if given.signatures:
         (found,) = given.signatures
     elif given.sources:
-        found = _from_source(given.sources, name, shlex.split(cflags))
+        options = shlex.split(cflags)
+        found = _from_source(given.sources, name, options, given.traces[:1], application, flop_rate)
     else:
         values = settings or {}
         found = _from_traces(given.traces, name, values, scaling, part, application, flop_rate)
@@ -634,11 +642,27 @@ def _from_traces(
     return FoundSignature(learnt.name, learnt.text, files, ("traces",), facts, learnt=learnt)
 
 
-def _from_source(paths: Sequence[str], name: str | None, options: Sequence[str]) -> FoundSignature:
+def _from_source(
+    paths: Sequence[str],
+    name: str | None,
+    options: Sequence[str],
+    traces: Sequence[TraceLike],
+    application: int,
+    flop_rate: float | None,
+) -> FoundSignature:
+    from popmodel.cli.inputs import trace_of
+    from popmodel.cli.measured_runs import named
     from popmodel.source import signature_of_source
+    from popmodel.traces import Trace
 
     called = name or Path(paths[0]).stem
-    text, draft = signature_of_source(paths, called, options)
+    trace, files = None, list(paths)
+    if traces:
+        given, path, _ = named(traces[0])
+        run = given if isinstance(given, Trace) else path
+        trace = trace_of(run, application=application, flop_rate=flop_rate)
+        files.append(trace.path)
+    text, draft = signature_of_source(paths, called, options, trace)
     unknown = [
         {"name": key, "source": what, "place": str(place)}
         for key, (what, place) in draft.open.items()
@@ -659,12 +683,13 @@ def _from_source(paths: Sequence[str], name: str | None, options: Sequence[str])
     facts = {
         "values": values,
         "fidelity": [],
-        "caveats": [],
-        "notes": list(draft.notes),
+        "caveats": list(draft.findings[:-1]),
+        "notes": draft.notes[max(len(draft.findings) - 1, 0) :],
         "unknown": unknown,
         "source": {"files": list(paths), "items": dict(kinds)},
     }
-    return FoundSignature(called, text, tuple(paths), ("source",), facts)
+    origins = ("source", "traces") if traces else ("source",)
+    return FoundSignature(called, text, tuple(files), origins, facts)
 
 
 def _all_items(items: Iterable[TomlItem]) -> Iterable[TomlItem]:

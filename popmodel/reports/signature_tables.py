@@ -180,7 +180,9 @@ def _of_source(document: Document) -> list[Section]:
     items = [plural(number, _ITEMS[kind]) for kind, number in known["items"].items()]
     unknown = plural(len(document["unknown"]), "value") if document["unknown"] else "nothing"
     name = document["path"] or document["application"]
-    verdict = f"{name}: {unknown} is left open by the source; nothing here was measured"
+    is_joined = "traces" in document["origins"]
+    measured = "numbers from the trace where noted" if is_joined else "nothing here was measured"
+    verdict = f"{name}: {unknown} left open by the source; {measured}"
     given = ", ".join(files) if len(files) <= _SHOWN else plural(len(files), "source file")
     facts = (("from", given), ("program", ", ".join(items) or "nothing that takes time"))
     return [(NoteBlock(verdict, Role.VERDICT),), (Facts(facts),)]

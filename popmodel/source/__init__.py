@@ -5,7 +5,7 @@ A front end (`c_family`, `fortran_family`) turns files into one intermediate for
 (`symbolic_memory`, `symbolic_evaluation`, `interpreter`, and `mpi_arguments` for calls of MPI), and
 notes loops, messages and OpenMP (`source_events`). `loop_costs` counts what an iteration does,
 `draft` writes all that as items of a signature, with ``"?"`` for what nobody can know, and
-`item_folding` shortens them to what a person reads.
+`item_folding` shortens them to what a person reads. `trace_join` takes numbers from a traced run.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from popmodel.base.errors import FileError, UsageError
 from popmodel.source import c_family, fortran_family
 from popmodel.source.draft import Draft
 from popmodel.source.intermediate_form import SourceProgram
 from popmodel.source.interpreter import Interpreter
+
+if TYPE_CHECKING:
+    from popmodel.traces import Trace
 
 
 def is_source(path: str) -> bool:
@@ -27,7 +31,10 @@ def is_source(path: str) -> bool:
 
 
 def signature_of_source(
-    paths: Sequence[str | os.PathLike[str]], name: str, options: Sequence[str] = ()
+    paths: Sequence[str | os.PathLike[str]],
+    name: str,
+    options: Sequence[str] = (),
+    trace: Trace | None = None,
 ) -> tuple[str, Draft]:
     """Find what a program does in its source.
 
@@ -39,6 +46,8 @@ def signature_of_source(
         Of the application.
     options : sequence of str
         Of the compiler, such as ``-Iinclude`` and ``-DUSE_MPI``.
+    trace : Trace, optional
+        Of a run, for numbers that the source does not say; it is checked against the source.
 
     Returns
     -------
@@ -81,10 +90,13 @@ def signature_of_source(
     interpreter = Interpreter(program)
     interpreter.run()
     draft = Draft(interpreter, name)
-    text = draft.text()
-    draft.notes[:0] = program.problems[:_SHOWN]
+    text = draft.text(trace)
+    first = len(draft.findings)
+    draft.notes[first:first] = program.problems[:_SHOWN]
     if len(program.problems) > _SHOWN:
-        draft.notes.insert(_SHOWN, f"{len(program.problems) - _SHOWN} more errors in the source")
+        draft.notes.insert(
+            first + _SHOWN, f"{len(program.problems) - _SHOWN} more errors in the source"
+        )
     return text, draft
 
 

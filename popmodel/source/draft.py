@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
@@ -34,6 +34,10 @@ from popmodel.source.source_events import (
     Work,
 )
 from popmodel.source.symbolic_memory import PROCESSES, RANK
+from popmodel.source.trace_join import join
+
+if TYPE_CHECKING:
+    from popmodel.traces import Trace
 
 _NAMED = 8
 """Functions without a source that a note names."""
@@ -46,6 +50,7 @@ _DEEPEST = 6
 """Loops inside of each other whose variables are followed."""
 
 
+_NOTHING = "Nothing here was measured."
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _AT_PLACE = re.compile(r"(\S+:\d+): (.*)")
 _MOST_NOTES = 40
@@ -81,10 +86,12 @@ class Draft:
         self._quotients = self._exact_quotients()
         self.program: list[TomlItem] = []
         self.given: dict[str, Any] = {}  # Parameters
+        self.measured: dict[sympy.Symbol, tuple[Any, str]] = {}  # By a trace, with their places
+        self.findings: list[str] = []  # What a trace contradicts
         self.open: dict[str, tuple[str, SourcePlace]] = {}  # What is not known, by name
 
-    def text(self) -> str:
-        """The signature as TOML."""
+    def text(self, trace: Trace | None = None) -> str:
+        """The signature as TOML, with numbers of a traced run where the source says none."""
         self._find_blocks()
         if unread := sorted(self.interpreter.unread):
             more = f" and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
@@ -92,14 +99,17 @@ class Draft:
         self._plain.clear()  # now that the blocks are known
         program = small_together(self, self._items(self.interpreter.events, ()))
         self.program = program
+        if trace is not None:
+            self.measured, self.findings = join(self, trace)
         for when, places in self.conditions.items():
             self.note(f"{_several(places)}: taken as done always; the source does it {when}")
-        self.notes = _by_text(self.notes)
+        self.notes = [*self.findings, *_by_text(self.notes)]
         self._drop_unused(program)
         tables = self._tables()
         head = [
             f"What {self.name} does, by its source code: counts and formulas are of the source, "
-            "times come from the machine. Nothing here was measured.",
+            "times come from the machine. "
+            + ("Numbers of one run stand where that is said." if trace else _NOTHING),
             *self.notes,
         ]
         return text_of(head, tables, program)
@@ -366,15 +376,26 @@ class Draft:
             if one.symbol in self.used or any(
                 one.symbol in block.cells.free_symbols for block in self.blocks.values()
             ):
-                value = "?" if one.default is None else formula(one.default)
-                parameters[names[one.symbol]] = Noted(value, f"{one.place}")
+                if one.symbol in self.measured:
+                    number, call = self.measured[one.symbol]
+                    value, origin = formula(number), f"from the trace, {call}"
+                else:
+                    value = "?" if one.default is None else formula(one.default)
+                    origin = str(one.place)
+                parameters[names[one.symbol]] = Noted(value, origin)
         self.given = parameters
         self.open = {
             symbol.name: interpreter.unknown[symbol]
             for symbol in sorted(self.used & interpreter.unknown.keys(), key=str)
+            if symbol not in self.measured
         }
         constants = {
             name: Noted("?", f"{place}: {what}") for name, (what, place) in self.open.items()
+        }
+        constants |= {
+            symbol.name: Noted(formula(number), f"from the trace, {call}")
+            for symbol, (number, call) in self.measured.items()
+            if symbol in self.used and symbol in interpreter.unknown
         }
         limits: dict[str, Any] = {}
         known = set(interpreter.parameters) | {PROCESSES}

@@ -1,0 +1,74 @@
+"""A traced run gives the numbers that the source does not say, and is checked against the rest."""
+
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas
+import pytest
+
+from popmodel.source import signature_of_source, trace_join
+
+PROGRAM = """#include <mpi.h>
+int size_of_part(void); int is_done(void);
+double a[99];
+int main(int argc, char **argv) {
+int part = size_of_part(), P;
+MPI_Comm_size(MPI_COMM_WORLD, &P);
+MPI_Bcast(a, part, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+while (!is_done()) {
+MPI_Allreduce(MPI_IN_PLACE, a, 2 * part, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+MPI_Barrier(MPI_COMM_WORLD);
+}
+MPI_Bcast(a, P, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+return 0; }
+"""
+ROWS = [
+    ("MPI_Bcast", 7, 1, 80),
+    ("MPI_Allreduce", 9, 25, 160),
+    ("MPI_Barrier", 10, 25, None),
+    ("MPI_Bcast", 12, 1, 32),
+]
+
+
+def joined(
+    rows: list[tuple[str, int, int, int | None]], tmp_path: Path, patch: pytest.MonkeyPatch
+) -> tuple[dict[str, Any], list[str]]:
+    table = pandas.DataFrame(
+        {
+            "kind": kind,
+            "place": f"app.c:{line}",
+            "executions_max": executions,
+            **dict.fromkeys(("size_min", "size_median", "size_max"), size),
+        }
+        for kind, line, executions, size in rows
+    )
+    patch.setattr(trace_join, "sites_of", lambda _: table)
+    path = tmp_path / "app.c"
+    path.write_text(PROGRAM)
+    trace: Any = SimpleNamespace(processes=4)
+    text, draft = signature_of_source([path], "app", (), trace)
+    return tomllib.loads(text), draft.findings
+
+
+def test_sizes_and_turns_that_only_a_run_knows_come_from_the_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document, findings = joined(ROWS, tmp_path, monkeypatch)
+    assert sorted(document["constants"].values()) == [10, 25]
+    assert len(findings) == 1
+    assert "of 7 counts and sizes of calls in the trace 5 agree" in findings[0]
+
+
+def test_what_the_trace_contradicts_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = [*ROWS[:1], ("MPI_Allreduce", 9, 25, 336), ROWS[2], ("MPI_Bcast", 12, 3, 32)]
+    other = [*wrong, ("MPI_Reduce", 11, 4, 8)]
+    _, findings = joined(other, tmp_path, monkeypatch)
+    assert findings[:3] == [
+        "app.c:9: MPI_Allreduce: the source says 160 B in each call, the trace 336, 2.1 times that",
+        "app.c:12: MPI_Bcast: the source says 1 calls by a process, the trace 3, 3 times that",
+        "app.c:11: MPI_Reduce: the source says 0 calls by a process, the trace 4",
+    ]
