@@ -337,8 +337,11 @@ static void tell_end(const char *reason, uint64_t time)
 
 void process_each(void (*what)(struct thread *))
 {
+    if (!process_try_lock())
+        return;
     for (struct thread *t = threads; t; t = t->following)
         what(t);
+    process_unlock();
 }
 
 bool process_has_thread(pid_t id)
@@ -356,6 +359,11 @@ void process_end(const char *reason)
     struct thread *here = this_thread;
     this_thread = NULL;
     ended = true;
+    if (here && here->summary) {
+        put(here, now(), END, 0, 0, 0, 0);
+        settle(here);
+    }
+    summary_end();
     /* exit() may be called by a signal's handler that interrupted one who holds the lock. */
     if (!process_try_lock())
         return;
@@ -364,11 +372,8 @@ void process_end(const char *reason)
         /* There is always room for END; more of it cannot be made here. */
         if (here && put_rest && here->end - here->next >= REST)
             put_rest(here, time);
-        if (here) {
+        if (here)
             put(here, time, END, 0, 0, 0, 0);
-            settle(here);
-        }
-        summary_end();
         for (struct thread *t = threads; t; t = t->following) {
             buffer_close(t);
             usage_tell(t);

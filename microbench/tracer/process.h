@@ -46,7 +46,7 @@ void buffer_close(struct thread *);
 /* Creates a thread's file and maps its begin; NULL if that fails. */
 void *map_first(struct thread *, size_t size);
 
-/* Of the threads that record; one that begins meanwhile may be left out. */
+/* Of the threads that record. */
 void process_each(void (*)(struct thread *));
 bool process_has_thread(pid_t id);
 

@@ -406,7 +406,7 @@ def _print_lines(command: TracedCommand, system: str) -> None:
         program=shell.plain(program, "the name of the program"),
         job=_JOBS[system],
         command=line,
-        words=shell.join(command.words),
+        words=shell.join(command.words if command.is_launcher else ("srun", *command.words)),
     )
     write_out(text)
     remark(f"all nodes must see the tracer: {library.path}")
