@@ -40,6 +40,8 @@ BATCH = 1 << 15
 """Events that are read at a time."""
 HELD = 1 << 26
 """Bytes of columns that are kept in memory; longer ones go to temporary files."""
+LARGEST_TIME = 1 << 62
+"""Nanoseconds of all threads together that sums can hold."""
 MANY, ROWS = 1 << 20, 1 << 21
 """From so many events on there is room for so many messages at once."""
 PIECE = 1 << 21
@@ -140,6 +142,9 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
     if shift:
         _move(tables, messages, devices, shift)
     end = reader.last_time - shift
+    if end * (len(tables["events"]["offsets"]) - 1) > LARGEST_TIME:
+        span = format_time(end / _NS)
+        raise TraceError(anchor, f"its times span {span}: they are damaged", hint=_DAMAGED)
     process_offsets = offsets_of(np.array([len(each.locations) for each in processes], np.int64))
     records = ArchiveRecords(
         States(**tables["states"]),

@@ -371,6 +371,14 @@ def test_times_are_in_nanoseconds_whatever_the_clock(tmp_path: Path, resolution:
     assert np.abs(np.array([*calls.entry, *calls.exit]) - np.array(exact)[[0, 2, 1, 3]]).max() <= 1
 
 
+def test_times_that_no_run_takes_are_damage(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1, 1])
+    made.call(0, "MPI_Barrier", 0, 1 << 62)
+    made.call(1, "MPI_Barrier", 0, 1 << 62)
+    with pytest.raises(popmodel.PopmodelError, match=r"its times span .*: they are damaged"):
+        made.read()
+
+
 def test_clocks_are_corrected_between_the_offsets_that_are_told(tmp_path: Path) -> None:
     made = ArchiveMaker(tmp_path, [1, 1])
     made.clock_offset(1, 0, 100)
