@@ -7,6 +7,7 @@ that number; one without any is checked, and what does not agree is a finding.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from popmodel.source.draft import Draft
     from popmodel.traces import Trace
 
+_AT_LINE = re.compile(r":\d+$")
+_LINES = 5
+"""Lines of a call: a trace may name a later one than that where it begins."""
 _EQUAL = 0.005
 """Relative difference of numbers that agree."""
 
@@ -72,6 +76,9 @@ def _findings(
             agreeing += 1
         else:
             times = f", {line.number / said:.3g} times that" if said and line.number else ""
+            if line.formula == 0:
+                yield f"{line.place}: made {line.number:g} times, of which the draft says nothing"
+                continue
             yield (
                 f"{line.place}: the source says {said:g} {line.what}, the trace "
                 f"{line.number:g}{times}"
@@ -90,11 +97,21 @@ def _lines(draft: Draft, trace: Trace) -> Iterator[MeasuredLine]:
     table = table[table["kind"].str.startswith("MPI_") & (table["place"] != "")]
     for (kind, place), rows in table.groupby(["kind", "place"], sort=False):
         assert isinstance(kind, str) and isinstance(place, str)
+        if not _AT_LINE.search(place):
+            continue  # an address
         where = f"{place}: {kind}"
-        of_source = calls.get((kind.lower(), place))
+        file, _, line = place.rpartition(":")
+        of_source = next(
+            (
+                calls[kind.lower(), begin]
+                for begin in (f"{file}:{int(line) - number}" for number in range(_LINES))
+                if (kind.lower(), begin) in calls
+            ),
+            None,
+        )
         executions = float(rows["executions_max"].max())
         if of_source is None:
-            if any(str(other).partition(":")[0] == place.partition(":")[0] for _, other in calls):
+            if any(other.rpartition(":")[0] == file for _, other in calls):
                 none = sympy.Integer(0)
                 yield MeasuredLine(none, executions, "calls by a process", where)
             continue
