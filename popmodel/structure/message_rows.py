@@ -63,6 +63,17 @@ class Unlisted(Exception):
     """Why calls cannot be listed."""
 
 
+def _numbered_columns(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for each column, equal where the columns are."""
+    if len(rows) <= rows.shape[1]:
+        return alike(*rows)[1]
+    # Few executions on many processes: to go through them process by process takes far longer.
+    numbers: dict[bytes, int] = {}
+    return np.array(
+        [numbers.setdefault(column.tobytes(), len(numbers)) for column in rows.T], np.int64
+    )
+
+
 class PlaceTable:
     """Events of a structure by place, execution and sequence, and the calls in them as lists.
 
@@ -88,7 +99,7 @@ class PlaceTable:
             here = np.full((len(events.offsets) - 1, passes), _NONE, np.int64)
             here[sequence[rows], structure.execution[rows]] = rows
             self.event.append(here)
-            self.same.append(alike(*np.where(here >= 0, token[here], _NONE))[1])
+            self.same.append(_numbered_columns(np.where(here >= 0, token[here], _NONE)))
         self.needs_tags = _overtakes(program)
 
     def rows(

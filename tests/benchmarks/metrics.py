@@ -68,12 +68,11 @@ class Row(NamedTuple):
     operations: int
 
 
-def block(processes: int) -> list[list[str]]:
-    """Lines of some steps; times begin with ``@`` for what is put before them."""
-    return [
-        [line for rank in range(processes) for line in _step(step, rank, processes)]
-        for step in range(STEPS)
-    ]
+def lines_of(step: int, processes: int) -> tuple[bytes, int]:
+    """Text of a step, in which times begin with ``@`` for what is put before; and its calls."""
+    lines = [line for rank in range(processes) for line in _step(step, rank, processes)]
+    calls = sum(":50000001:0:" in line or ":50000002:0:" in line for line in lines)
+    return "".join(f"{line}\n" for line in lines).encode(), calls
 
 
 def _step(step: int, rank: int, processes: int) -> list[str]:
@@ -123,18 +122,14 @@ def write(target: Path, processes: int, size: int) -> int:
     tasks = ",".join(["1:1"] * processes)
     ranks = ":".join(str(rank + 1) for rank in range(processes))
     header = f"#Paraver (01/01/2024 at 12:00):{'9' * 12}_ns:1({processes}):1:{processes}({tasks}),1"
-    steps = [
-        (
-            "".join(f"{line}\n" for line in lines).encode(),
-            sum(":50000001:0:" in line or ":50000002:0:" in line for line in lines),
-        )
-        for lines in block(processes)
-    ]
+    steps: dict[int, tuple[bytes, int]] = {}
     calls = 0
     with target.open("wb") as file:
         file.write(f"{header}\nc:1:1:{processes}:{ranks}\n".encode())
         step = 0
-        while file.tell() < size:
+        while not step or file.tell() < size:
+            if step < STEPS:
+                steps[step] = lines_of(step, processes)
             text, more = steps[step % STEPS]
             file.write(text.replace(b"@", b"%d" % (step // STEPS)))
             calls += more
