@@ -655,7 +655,12 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         value = self.value(expression)
         if isinstance(value, sympy.Expr):
             if value.is_Piecewise and all(part.is_Integer for part, _ in value.args):
-                return sympy.Or(*(test for part, test in value.args[:-1] if part != 0))
+                holds, others = sympy.false, sympy.true
+                for part, test in value.args:
+                    if part != 0:
+                        holds = sympy.Or(holds, sympy.And(others, test))
+                    others = sympy.And(others, sympy.Not(test))
+                return holds
             return sympy.Ne(value, 0)
         if isinstance(value, (Pointer, LiteralText)):
             return sympy.true

@@ -114,3 +114,17 @@ def test_what_holds_after_an_early_return_or_break_is_of_both_ways(tmp_path: Pat
     assert text is not None
     size = tomllib.loads(text)["program"][-1]["collective"]["bytes"]
     assert [eval(size, {"n": n}) for n in (1, 3, 4, 9)] == [16, 16, 8, 8]
+
+
+@pytest.mark.parametrize(("first", "then"), [(0, 1), (1, 0), (0, 0), (2, 1)])
+def test_a_flag_that_a_branch_has_set_decides_later(first: int, then: int, tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(
+        START + f"int f = {first}; if (n > 3) {{ f = {then}; }} int g = 8; if (f) g = 16;\n"
+        "MPI_Bcast(a, g, MPI_BYTE, 0, MPI_COMM_WORLD); return 0; }\n"
+    )
+    text = popmodel.signature(path).text
+    assert text is not None
+    size = str(tomllib.loads(text)["program"][-1]["collective"]["bytes"])
+    for n in (1, 9):
+        assert eval(size, {"n": n}) == (16 if (then if n > 3 else first) else 8)
