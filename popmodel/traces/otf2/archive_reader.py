@@ -42,6 +42,8 @@ HELD = 1 << 26
 """Bytes of columns that are kept in memory; longer ones go to temporary files."""
 LARGEST_TIME = 1 << 62
 """Nanoseconds of all threads together that sums can hold."""
+EXPANSION = 32
+"""Events that a byte of a file can hold, which may be compressed."""
 MANY, ROWS = 1 << 20, 1 << 21
 """From so many events on there is room for so many messages at once."""
 PIECE = 1 << 21
@@ -421,7 +423,12 @@ def _tables(
     for process, (_, threads) in enumerate(processes):
         for thread in threads:
             reader.open(thread, process, thread == threads[0])
+            read, most = 0, _most_events(anchor, thread)
             while reader.read(BATCH):
+                read += BATCH
+                if read > most:
+                    problem = f"location {thread} has more records than its file can hold"
+                    raise TraceError(anchor, problem, hint=_DAMAGED)
                 if reader.held > limit:
                     _spill(reader, anchor, files, opened)
             rows.append(reader.rows())
@@ -439,6 +446,15 @@ def _tables(
     where, value = reader.patches()
     tables["events"]["value"][where] = value
     return tables
+
+
+def _most_events(anchor: Path, location: int) -> int:
+    """Events that a file can hold, if it is there: damage can make the library read for ever."""
+    try:
+        size = (anchor.with_suffix("") / f"{location}.evt").stat().st_size
+    except OSError:
+        return 1 << 62
+    return EXPANSION * size
 
 
 def _spill(
