@@ -39,7 +39,7 @@ class Step:
 def documents() -> list[Path]:
     """Every document that may hold console blocks."""
     return [
-        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "EXTENDING.md")),
+        *(ROOT / name for name in ("README.md", ".github/CONTRIBUTING.md", ".github/EXTENDING.md")),
         *sorted((ROOT / "popmodel" / "docs").glob("*.md")),
         *sorted((ROOT / "examples").rglob("README.md")),
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import popmodel
 
 PACKAGE = Path(popmodel.__file__).parent
-PAGE = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
+PAGE = (PACKAGE.parent / ".github" / "CONTRIBUTING.md").read_text()
 
 
 def test_every_file_it_names_is_there() -> None:
