@@ -47,47 +47,6 @@ def test_a_timeline_that_has_no_replay_says_so(tmp_path: Path) -> None:
     assert written.notes == ("no ideal replay: no MPI calls",)
 
 
-@pytest.mark.parametrize(
-    ("given", "options", "problem", "hint"),
-    [
-        (
-            ("cg.S.2.prv.gz", "comd.4.prv.gz"),
-            (),
-            "-o x.perfetto.json: one trace makes a timeline, not 2",
-            "name one, or write a table of runs: .csv, .json, .jsonl",
-        ),
-        (
-            ("cg.S.2.prv.gz",),
-            ("--flop-rate", "1Gf"),
-            "a flop rate is for programs of simulators: a timeline holds measured times",
-            "leave out --flop-rate",
-        ),
-        (
-            ("smpi/jac2048.4.ti.txt.gz",),
-            (),
-            "has no measured times, only what processes compute and call",
-            "popmodel whatif simulates the run on a network",
-        ),
-    ],
-)
-def test_what_makes_no_timeline_is_said(
-    popmodel: Call,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    given: tuple[str, ...],
-    options: tuple[str, ...],
-    problem: str,
-    hint: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    traces = [str(DATA / name) for name in given]
-    status, out, err = popmodel("convert", *traces, "-o", "x.perfetto.json", *options)
-    assert (status != 0, out) == (True, "")
-    assert err.splitlines()[-2].endswith(problem)
-    assert err.splitlines()[-1] == f"hint: {hint}"
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("suffix", ["ti.txt.gz", "goal"])
 def test_a_replay_of_it_is_the_replay_of_the_trace(
     popmodel: Call, tmp_path: Path, suffix: str
@@ -116,26 +75,6 @@ def test_contents_and_metrics_of_it(popmodel: Call, tmp_path: Path) -> None:
         f"popmodel: error: {path}: has no measured times, only what processes compute and call\n"
         "hint: popmodel whatif simulates the run on a network\n",
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "problem", "hint"),
-    [
-        (
-            ("-o", "x.ti", "--flop-rate", "fast"),
-            "--flop-rate: 'fast' is not a flop rate",
-            "give a number with flop/s, Mflop/s, Gflop/s or Gf, for example 1Gflop/s",
-        ),
-        (
-            ("-o", "x.ti", "--flop-rate", "0"),
-            "--flop-rate: '0': a flop rate must be above 0",
-            "give a number with flop/s, Mflop/s, Gflop/s or Gf, for example 1Gflop/s",
-        ),
-    ],
-)
-def test_wrong_usage(popmodel: Call, options: tuple[str, ...], problem: str, hint: str) -> None:
-    answer = popmodel("convert", str(DATA / "cg.S.2.prv.gz"), *options)
-    assert answer == (2, "", f"popmodel: error: {problem}\nhint: {hint}\n")
 
 
 def test_a_file_that_is_there_stays(popmodel: Call, tmp_path: Path) -> None:

@@ -67,35 +67,6 @@ def test_a_part_of_a_trace_is_a_run(popmodel: Call, tmp_path: Path) -> None:
     assert goal.read_text().splitlines()[1].startswith("2,2,0.1,")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem", "hint"),
-    [
-        (("T", "T", "-o", "x.goal"), "-o x.goal: one trace makes a program, not 2", "name one, or"),
-        (
-            ("T", "-o", "x.xyz"),
-            "x.xyz: cannot tell the format from the suffix",
-            ".jsonl for tables",
-        ),
-        (("T", "-o", "x.csv", "--flop-rate", "1Gf"), "a flop rate is for programs of", "leave out"),
-        (("runs.csv", "-o", "x.csv", "--from-start"), "can be taken of traces, not of tables", ""),
-        (("T:N=0", "-o", "x.csv"), "N must be above 0, not 0", ""),
-        (("T:N=big", "-o", "x.csv"), "N=big: must be a number", "try N=4096"),
-        (("T:N=1", "runs.csv", "-o", "x.csv", "--region", "nowhere"), "nowhere", ""),
-    ],
-)
-def test_wrong_usage(
-    popmodel: Call, table: str, arguments: tuple[str, ...], problem: str, hint: str
-) -> None:
-    named = [
-        table if one == "runs.csv" else HYBRID + one[1:] if one[0] == "T" else one
-        for one in arguments
-    ]
-    status, out, err = popmodel("convert", *named)
-    assert (status in (1, 2), out) == (True, "")
-    assert problem in err
-    assert hint in err
-
-
 def test_a_table_that_is_there_stays(popmodel: Call, tmp_path: Path, table: str) -> None:
     goal = tmp_path / "x.json"
     goal.write_text("mine")

@@ -66,17 +66,6 @@ def test_several_words_are_one_name(popmodel: Call) -> None:
     assert popmodel("docs", "expected", "loss")[1].startswith("expected loss (")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "near"),
-    [("trces", "traces"), ("load_balanc", "load_balance"), ("memory.bsut", "memory.bsat")],
-)
-def test_a_misspelt_name_is_answered_by_near_ones(wanted: str, near: str, popmodel: Call) -> None:
-    status, out, err = popmodel("docs", wanted)
-    assert (status, out) == (2, "")
-    assert err.startswith(f"popmodel: error: unknown name '{wanted}'\nhint: did you mean ")
-    assert near in err
-
-
 def test_the_document_of_a_name_is_a_table_as_well() -> None:
     table = package.docs("load_balance").to_dataframe()
     assert list(table["family"]) == ["mpi", "mpi-additive"]

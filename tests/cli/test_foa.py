@@ -118,43 +118,6 @@ def test_runs_are_validated_in_iterations(steps: str, popmodel: Call) -> None:
     assert all_ == pytest.approx(0.22)
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("3", "--foa 3: must be auto, BEGIN:END or iterations=A:B"),
-        ("often", "--foa often: must be auto, BEGIN:END or iterations=A:B"),
-        ("steps=1:2", "--foa steps=1:2: must be auto, BEGIN:END or iterations=A:B"),
-        (":", "--foa :: needs a start or an end"),
-        ("2s:1s", "--foa 2s:1s: must end after it begins"),
-        ("1 parsec:2s", "--foa 1 parsec:2s: '1 parsec': 'parsec' is not a unit of time"),
-        ("iterations=", "--foa iterations=: iterations must be whole numbers from 1, as A:B"),
-        ("iterations=0:3", "--foa iterations=0:3: iterations must be whole numbers from 1"),
-        ("1s..2s", "--foa 1s..2s: a range is written A:B\nhint: try --foa 1s:2s\n"),
-        (
-            "iterations=1..2",
-            "--foa iterations=1..2: a range is written A:B\nhint: try --foa iterations=1:2\n",
-        ),
-        ("iterations=3:2", "--foa iterations=3:2: the last iteration is before the first"),
-        ("iterations=9:12", "steps.prv: no iteration 12: the run has 10 iterations"),
-        ("5s:6s", "steps.prv: the window 5 s to 6 s is outside the trace"),
-    ],
-)
-def test_what_is_no_focus(steps: str, popmodel: Call, text: str, problem: str) -> None:
-    status, out, err = popmodel("metrics", steps, "--foa", text)
-    assert (status, out) == (2, "")
-    assert err.startswith(f"popmodel: error: {problem}")
-
-
-@pytest.mark.parametrize("other", [("--window", "1s:2s"), ("--from-start",)])
-@pytest.mark.parametrize("verb", ["metrics", "whatif", "inspect"])
-def test_a_focus_contradicts_other_parts(
-    steps: str, popmodel: Call, verb: str, other: tuple[str, ...]
-) -> None:
-    status, _, err = popmodel(verb, steps, "--foa", "auto", *other)
-    assert status == 2
-    assert err.startswith(f"popmodel: error: --foa cannot be combined with {other[0]}\n")
-
-
 @pytest.mark.parametrize("foa", ["auto", "iterations=1:2"])
 def test_a_run_without_iterations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popmodel: Call, foa: str

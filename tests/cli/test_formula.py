@@ -66,30 +66,6 @@ def test_a_constant_has_neither_symbols_nor_effects(popmodel: Call) -> None:
     assert "symbols" not in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ("--formula", "runtme"),
-            "--formula: unknown metric 'runtme'\nhint: did you mean runtime?",
-        ),
-        (
-            ("--formula", "runtime", "--family", "mpi"),
-            "--formula and --family cannot be combined\nhint: write --formula FAMILY.METRIC",
-        ),
-        (
-            ("--formula", "runtime", "--reference", "1x1"),
-            "--formula and --reference cannot be combined\n"
-            "hint: a formula describes one run: leave one of them out",
-        ),
-    ],
-)
-def test_wrong_requests_are_refused(
-    arguments: tuple[str, ...], message: str, popmodel: Call
-) -> None:
-    assert popmodel(*RUN, *arguments) == (2, "", f"popmodel: error: {message}\n")
-
-
 @pytest.mark.parametrize("width", [30, 40, 60, 80])
 def test_an_equation_is_broken_before_operators(width: int) -> None:
     text = "aa + bb*(sqrt(c_p**2 + d**2)*q(P) + 1)/T - 24*n0*n1*n2*w/(T*b_8)"

@@ -139,28 +139,3 @@ def test_a_profile_of_noise_alone_fails_the_check(popmodel: Call) -> None:
 def test_findings_are_a_condition(popmodel: Call) -> None:
     assert popmodel("machine", "check", "a.json", "--fail-if", "findings > 1")[0] == 3
     assert popmodel("machine", "show", "a.json", "--fail-if", "memory.b1 < 1e10")[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "machine: no action given\nhint: choose one of measure, show, compare, check"),
-        (["shw"], "machine: unknown action 'shw'\nhint: did you mean show?"),
-        (["compare", "a.json"], "missing argument 'B'\nhint: see popmodel machine compare --help"),
-        (
-            ["show", "a.json", "b.json"],
-            "got unexpected extra argument(s) (b.json)\nhint: see popmodel machine show --help",
-        ),
-        (
-            ["check", "sandybridge"],
-            "no machine 'sandybridge': neither a file nor a preset\n"
-            "hint: did you mean sandybridge-fdr?",
-        ),
-        (
-            ["check", "a.json", "--launcher", "mpirun"],
-            "--launcher: is of this machine, not of a profile\nhint: leave one of them out",
-        ),
-    ],
-)
-def test_wrong_usage(popmodel: Call, arguments: list[str], message: str) -> None:
-    assert popmodel("machine", *arguments) == (2, "", f"popmodel: error: {message}\n")

@@ -97,15 +97,6 @@ def test_json(found: Callable[..., None], popmodel: Call) -> None:
     assert document["provenance"]["command"] == "popmodel machine check --format json"
 
 
-def test_a_launcher_that_is_none(popmodel: Call) -> None:
-    status, out, err = popmodel("machine", "check", "--launcher", "no-such-launcher")
-    assert (status, out) == (2, "")
-    assert err == (
-        "popmodel: error: --launcher no-such-launcher: program no-such-launcher not found\n"
-        'hint: try --launcher "mpirun --bind-to core"\n'
-    )
-
-
 def test_this_machine(popmodel: Call) -> None:
     status, out, _ = popmodel("machine", "check", "--format", "json")
     document = json.loads(out)

@@ -254,17 +254,6 @@ def test_samples_beside_a_damaged_plan_can_be_collected(popmodel: Call) -> None:
     assert load("m.json")["core"]
 
 
-@pytest.mark.usefixtures("machine")
-def test_directories_without_samples_are_refused(popmodel: Call) -> None:
-    Path("empty").mkdir()
-    for name, problem in (("empty", "contains no samples (*.jsonl)"), ("no", "is not a directory")):
-        assert popmodel("machine", "measure", "--samples", name)[::2] == (
-            1,
-            f"popmodel: error: {name}: {problem}\n"
-            "hint: give the directory of the samples, such as machine.samples\n",
-        )
-
-
 # -- failures
 
 

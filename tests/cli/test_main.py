@@ -28,40 +28,24 @@ def test_the_version_is_that_of_the_package(popmodel: Call) -> None:
     assert version("popmodel-hpc") == package.__version__
 
 
-def test_without_a_verb_the_help_is_shown_as_wrong_usage(popmodel: Call) -> None:
-    status, out, err = popmodel()
-    assert (status, out) == (2, "")
-    assert err.startswith("Usage: popmodel [OPTIONS] COMMAND ...\n")
-    for verb in app.VERBS:
-        assert f"\n  {verb}" in err
-
-
-@pytest.mark.parametrize("verb", app.VERBS)
-def test_every_verb_explains_itself_with_an_example(verb: str, popmodel: Call) -> None:
-    status, out, err = popmodel(verb, "--help")
-    assert (status, err) == (0, "")
-    assert out.startswith(f"Usage: popmodel {verb} ")
-    assert f"\n    popmodel {verb}" in out.partition("Examples:")[2]
-    # The help ends with the examples, one line each, and each is a call of this verb.
-    examples = out.partition("Examples:\n")[2].splitlines()
-    assert all(line.startswith(f"    popmodel {verb}") for line in examples)
-
-
-@pytest.mark.parametrize("verb", [[], *([verb] for verb in app.VERBS)])
-def test_the_help_has_a_short_option(verb: list[str], popmodel: Call) -> None:
-    assert popmodel(*verb, "-h") == popmodel(*verb, "--help")
-    assert popmodel(*verb, "-h")[1].startswith("Usage: popmodel")
-
-
-@pytest.mark.parametrize("width", [40, 60, 80])
-@pytest.mark.parametrize("verb", [[], *([verb] for verb in app.VERBS)])
-def test_the_help_fits_the_terminal(
-    verb: list[str], width: int, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+def test_the_help_of_every_verb_has_examples_and_fits_the_terminal(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    out = popmodel(*verb, "--help")[1]
-    assert max(len(line) for line in out.splitlines()) <= width
-    assert "..." not in out.partition("Commands:")[2]
+    for verb in ([], *([verb] for verb in app.VERBS)):
+        shown = popmodel(*verb, "--help")
+        assert popmodel(*verb, "-h") == shown
+        assert shown[0] == 0
+        assert shown[1].startswith(" ".join(["Usage: popmodel", *verb]))
+        # The help ends with the examples, and each is a call of this verb.
+        examples = shown[1].partition("Examples:\n")[2].replace(" \\\n", " ").splitlines()
+        assert not verb or examples
+        assert all(line.startswith(f"    popmodel {verb[0]}") for line in examples), verb
+        for width in (40, 60, 80):
+            monkeypatch.setenv("COLUMNS", str(width))
+            out = popmodel(*verb, "--help")[1]
+            assert max(len(line) for line in out.splitlines()) <= width, verb
+            assert "..." not in out.partition("Commands:")[2]
+        monkeypatch.delenv("COLUMNS")
 
 
 def test_wrong_usage_without_a_hint_of_its_own_leads_to_the_help(
@@ -76,48 +60,6 @@ def test_wrong_usage_without_a_hint_of_its_own_leads_to_the_help(
         "",
         "popmodel: error: this is not possible\nhint: see popmodel docs --help\n",
     )
-
-
-def test_a_misspelt_verb_is_answered_by_the_right_one(popmodel: Call) -> None:
-    assert popmodel("metric") == (
-        2,
-        "",
-        "popmodel: error: unknown command 'metric'\nhint: did you mean metrics?\n",
-    )
-    assert popmodel("xyzzy") == (
-        2,
-        "",
-        f"popmodel: error: unknown command 'xyzzy'\nhint: commands: {', '.join(app.VERBS)}\n",
-    )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--nonsense"], "no such option: --nonsense"),
-        (["inspect"], "missing argument 'TRACE'"),
-        (["metrics"], "missing argument 'TRACE'"),
-        (["inspect", "a.prv", "b.prv"], "got unexpected extra argument"),
-        (["inspect", "a.prv", "-o"], "option '-o' requires an argument"),
-    ],
-)
-def test_wrong_usage_is_one_line_and_a_hint(
-    arguments: list[str], message: str, popmodel: Call
-) -> None:
-    verb = f"popmodel {arguments[0]}" if arguments[0] in app.VERBS else "popmodel"
-    status, out, err = popmodel(*arguments)
-    assert (status, out) == (2, "")
-    first, second = err.splitlines()
-    assert first.startswith(f"popmodel: error: {message}")
-    assert second == f"hint: see {verb} --help"
-
-
-def test_a_missing_trace_is_one_line_and_status_1(popmodel: Call, tmp_path: Path) -> None:
-    status, out, err = popmodel("inspect", str(tmp_path / "absent.prv"))
-    assert (status, out) == (1, "")
-    assert err.startswith(f"popmodel: error: {tmp_path}/absent.prv: ")
-    assert "Traceback" not in err
-    assert len(err.splitlines()) <= 2
 
 
 def test_messages_stay_on_their_line_and_cannot_steer_the_terminal(popmodel: Call) -> None:
@@ -236,34 +178,6 @@ def test_a_threshold_is_checked_in_a_pipe_that_closes_early(trace: str) -> None:
     )
     assert finished.returncode == 3
     assert len(finished.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["predict", "--procs", "4", "--procs", "8"], "--procs is given twice\nhint: leave one"),
-        (["predict", "--procs=4", "--procs=4"], "--procs is given twice\nhint: leave one"),
-        (
-            ["predict", *3 * ["--cores", "8"]],
-            "--cores is given 3 times\nhint: separate values by commas: --cores N,N",
-        ),
-        (["inspect", "x.prv", "-o", "a.md", "--output", "b.md"], "--output is given twice\nhint: "),
-        (
-            ["whatif", "x.prv", "--latency", "1us", "--latency", "2us"],
-            "--latency is given twice\nhint: separate values by commas: --latency TIME,TIME\n",
-        ),
-        (
-            ["trace", "--max-size", "1GiB", "--max-size", "2GiB", "--", "./app"],
-            "--max-size is given twice\nhint: leave one",
-        ),
-    ],
-)
-def test_an_option_that_is_given_twice_is_refused(
-    words: list[str], message: str, popmodel: Call
-) -> None:
-    status, out, err = popmodel(*words)
-    assert (status, out) == (2, "")
-    assert err.startswith(f"popmodel: error: {message}")
 
 
 def test_options_of_a_traced_command_are_its_own(popmodel: Call) -> None:

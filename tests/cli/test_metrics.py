@@ -226,54 +226,6 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ["--family", "mpi-aditive"],
-            "family: unknown family 'mpi-aditive'\nhint: did you mean mpi-additive?",
-        ),
-        (
-            ["--family", "x"],
-            f"family: unknown family 'x'\nhint: families: all, {', '.join(load_families())}",
-        ),
-        (["--scaling", "week"], "--scaling: unknown value 'week'\nhint: did you mean weak?"),
-        (
-            ["--outside-mpi", "no"],
-            "--outside-mpi: unknown value 'no'\nhint: choose one of everywhere, not-in-mpi",
-        ),
-        (
-            ["--reference", "3"],
-            "reference 3: no such run\nhint: the only run is two",
-        ),
-        (
-            ["--fail-if", "load_balance=0.8"],
-            "--fail-if load_balance=0.8: is no condition\nhint: write ID < NUMBER or ID > NUMBER "
-            "in quotes, such as 'parallel_efficiency < 0.8'",
-        ),
-        (
-            ["--fail-if", "load_balance < good"],
-            "--fail-if load_balance < good: must be a number, not 'good'\nhint: write ID < NUMBER "
-            "or ID > NUMBER in quotes, such as 'parallel_efficiency < 0.8'",
-        ),
-        (
-            ["--fail-if", "load_balnce < 0.8"],
-            "--fail-if 'load_balnce < 0.8': unknown value 'load_balnce'\n"
-            "hint: did you mean load_balance?",
-        ),
-        (
-            ["--fail-under", "load_balance=0.8"],
-            "no such option: --fail-under (Possible options: --fail-if, --family)\n"
-            "hint: now --fail-if 'METRIC < VALUE'",
-        ),
-    ],
-)
-def test_wrong_options_are_refused_before_the_work(
-    options: list[str], message: str, trace: str, popmodel: Call
-) -> None:
-    assert popmodel("metrics", trace, *options) == (2, "", f"popmodel: error: {message}\n")
-
-
-@pytest.mark.parametrize(
     ("owner", "function", "good"),
     [
         (measure, "analyse", 1),

@@ -168,24 +168,6 @@ def test_absolute_and_relative_limits_stand_beside_each_other(
     assert "parallel_efficiency of slow0 is" in err
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--fail-if", "runtime > +5 %"), "a limit with a sign is a change against earlier runs"),
-        (("--label", "x"), "--label: needs earlier runs"),
-        (("--badge", "x.svg"), "--badge: needs earlier runs"),
-        (("--history", "p.jsonl", "--by", "process"), "--by cannot be combined with --history"),
-    ],
-)
-def test_what_needs_a_history_says_so(
-    words: tuple[str, ...], message: str, base: list[str], popmodel: Call
-) -> None:
-    status, out, err = popmodel("metrics", base[0], *words)
-    assert (status, out) == (2, "")
-    assert message in err
-    assert "\nhint: " in err
-
-
 def test_a_damaged_line_is_one_line_with_its_number(
     history: str, slow: list[str], popmodel: Call
 ) -> None:

@@ -146,32 +146,6 @@ def test_a_part_is_summarised(steps: str, popmodel: Call) -> None:
     }
 
 
-@pytest.mark.parametrize("verb", ["inspect", "metrics", "whatif"])
-@pytest.mark.parametrize(
-    ("options", "status", "problem"),
-    [
-        (["--window", "5s:6s"], 2, "steps.prv: the window 5 s to 6 s is outside the trace"),
-        (["--window", "5s"], 2, "--window 5s: must be BEGIN:END"),
-        (["--window", "1:2", "--from-start"], 2, "--from-start cannot be combined with --window"),
-        (["--region", "stop"], 2, "steps.prv: no region 'stop'"),
-    ],
-)
-def test_parts_that_are_not_there(
-    steps: str, popmodel: Call, verb: str, options: list[str], status: int, problem: str
-) -> None:
-    found, out, err = popmodel(verb, steps, *options)
-    assert (found, out) == (status, "")
-    assert err.startswith(f"popmodel: error: {problem}\n")
-
-
-def test_a_part_of_a_table_of_runtimes(steps: str, popmodel: Call) -> None:
-    assert steps
-    Path("runs.csv").write_text("processes,threads,runtime\n2,1,0.1\n")
-    status, _, err = popmodel("validate", "stencil3d", "runs.csv", "--window", "1:2")
-    assert status == 2
-    assert err.startswith("popmodel: error: a window, a region or the whole run can be")
-
-
 def test_processes_one_by_one(steps: str, popmodel: Call) -> None:
     out = popmodel("metrics", steps, "--region", "step", "--by", "process")[1]
     lines = out.splitlines()
@@ -288,30 +262,6 @@ def test_tables_fit_the_screen(
     monkeypatch.setenv("COLUMNS", width)
     out = popmodel("metrics", steps, "--by", by)[1]
     assert max(map(len, out.splitlines())) <= int(width)
-
-
-@pytest.mark.parametrize(
-    ("options", "problem", "hint"),
-    [
-        (
-            ["--by", "region", "--region", "step"],
-            "one region cannot be broken down by region",
-            "leave one of them out",
-        ),
-        (
-            ["--by", "region", "--window", "0:2ms"],
-            "steps.prv: no regions marked by the user",
-            "mark regions in the program (popmodel.h: popmodel_begin, popmodel_end)",
-        ),
-        (["--by", "rank"], "--by: unknown value 'rank'", "choose one of process, region"),
-    ],
-)
-def test_tables_that_are_not_possible(
-    steps: str, popmodel: Call, options: list[str], problem: str, hint: str
-) -> None:
-    status, out, err = popmodel("metrics", steps, *options)
-    assert (status, out) == (2, "")
-    assert err == f"popmodel: error: {problem}\nhint: {hint}\n"
 
 
 def test_windows_in_python_are_seconds_or_texts(steps: str) -> None:

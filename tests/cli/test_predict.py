@@ -123,51 +123,6 @@ def test_conditions(popmodel: Call) -> None:
     assert "no value for mpi.global_efficiency (processes have several threads" in err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--threads", "4"], "--procs is missing\nhint: try --procs 16 --threads 4 for a run, or "),
-        (["--procs", "4,8"], "--procs: must be one number, not '4,8'\nhint: try --cores 4,8\n"),
-        (["--procs", "4", "--cores", "8"], "--procs and --cores cannot be combined\nhint: leave"),
-        (["--cores", "8", "--threads", "2"], "--threads is about one run\nhint: say --procs, not"),
-        (["--procs", "4", "--what-if", "clock=2"], "--what-if: is about splits\nhint: say --cores"),
-        (["--procs", "4", "--window", "1:2"], "--window: there are no measured runs\nhint: leave"),
-        (["--procs", "4", "cannon", "stencil3d"], "2 signatures are given\nhint: predict one at a"),
-        ([*RUN[1:], "--nodes", "two"], "--nodes: must be a whole number, at least 1, not 'two'\n"),
-        (
-            [*RUN[1:], "--nodes", "3"],
-            "16 x 4 is not possible: a node has room for 4 processes of 4 threads, 3 nodes "
-            "would need 6\nhint: possible: 12 x 4 (processes x threads), or --nodes 4",
-        ),
-        ([*RUN[1:], "--set", "=4"], "--set =4: value missing\nhint: write NAME=VALUE"),
-        (
-            [*RUN[1:], "--set", "N=64,steps=10"],
-            "--set N=64,steps=10: must be a number, not '64,steps=10'\n"
-            "hint: give the option once for each NAME=VALUE",
-        ),
-        ([*RUN[1:], "--set", "N=inf"], "--set N=inf: must be a number, not 'inf'\nhint: try"),
-        ([*RUN[1:], "--set", "N=4", "--set", "N=5"], "--set N=5: N is set twice\nhint: leave one"),
-        ([*RUN[1:], "--family", "tulp"], "family: unknown family 'tulp'\nhint: did you mean talp?"),
-        ([*RUN[1:], "--reference", "0x4"], "--reference 0x4: '0x4' must be PROCESSESxTHREADS\n"),
-        ([*RUN[1:], "--reference", "1x1,N=big"], "--reference N=big: must be a number, not 'big'"),
-        (
-            [*RUN[1:], "--reference", "1x32"],
-            "reference: 1 x 32 is not possible: a node has 16 cores, fewer than 32 threads\n"
-            "hint: possible: 1 x 16 (processes x threads)",
-        ),
-        (["--procs", "4", "--imbalance", "persistent"], "--imbalance persistent: value missing\n"),
-        (["--procs", "4", "--imbalance", "persistant=1"], "--imbalance persistant=1: unknown name"),
-        (["--procs", "4", "--imbalance", "transient=-1"], "--imbalance transient=-1: must be a nu"),
-        (["--procs", "4", "-o", "x.pdf"], "-o x.pdf: cannot tell the format from the suffix\n"),
-    ],
-)
-def test_wrong_options_are_refused(arguments: list[str], message: str, popmodel: Call) -> None:
-    status, out, err = popmodel("predict", *arguments)
-    assert (status, out) == (2, "")
-    assert err.startswith(f"popmodel: error: {message}")
-    assert "\nhint: " in err
-
-
 def test_launch_lines_fit_and_mean_the_same() -> None:
     command = "A=1 B=2 \\\nsrun -N 4 -n 16 -c 4 --ntasks-per-node=4 --cpu-bind=cores ./app"
     lines = command_lines(command, 40)
@@ -256,15 +211,3 @@ def test_the_imbalance_can_be_set(popmodel: Call) -> None:
     assert screen.startswith("stencil3d (bundled)  N=512 steps=100 transient_cv=0.02")
     formula = json.loads(popmodel(*words, "--formula", "runtime", "--imbalance", "persistent=0")[1])
     assert formula["application"]["imbalance"] == {"persistent_cv": 0.0}
-
-
-def test_a_picture_of_one_run_is_refused_before_anything_is_read(
-    popmodel: Call, tmp_path: Path
-) -> None:
-    picture = tmp_path / "x.svg"
-    for words in (("-o", str(picture)), ("--format", "svg")):
-        status, out, err = popmodel("predict", "no_such.toml", "--procs", "4", *words)
-        assert (status, out) == (2, "")
-        assert "a single run has no picture" in err
-        assert "hint: say --cores" in err
-    assert not picture.exists()

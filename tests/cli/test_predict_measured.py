@@ -184,37 +184,13 @@ def test_runtimes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popmodel
     )[2]  # fmt: skip
 
 
-def test_problems_of_several_sizes_are_refused(
+def test_problems_of_several_sizes_are_one_law_of_weak_scaling(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popmodel: Call
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("processes,threads,runtime,N\n4,1,10,64\n8,1,10.5,128\n")
-    status, _, err = popmodel("predict", "t.csv", "--procs", "32")
-    assert status == 2
-    assert "runs of different problems: N is 64, 128" in err
-    assert "--scaling weak" in err
     found = document(popmodel, "t.csv", "--procs", "32", "--scaling", "weak")
     assert found["runtime"]["value"] == pytest.approx(11, rel=0.3)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "--procs, --cores or --efficiency is missing"),
-        (("--procs", "8", "--threads", "x"), "--threads: must be a whole number"),
-        (("--procs", "8", "--scaling", "big"), "--scaling: unknown value 'big'"),
-        (("--procs", "8", "--family", "talp"), "family 'talp' is not projected from these runs"),
-        (("--procs", "32", "--threads", "4"), "32 x 4: no run has 4 threads per process"),
-        (("--cores", "7", "--machine", "x"), "--machine: needs a signature"),
-        (("--procs", "8", "--set", "N=1"), "--set: needs a signature"),
-        (("--procs", "8", "--bind", "none"), "--bind: needs a signature"),
-    ],
-)
-def test_wrong_usage(words: tuple[str, ...], said: str, table: str, popmodel: Call) -> None:
-    status, out, err = popmodel("predict", table, *words)
-    assert (status, out) == (2, "")
-    assert said in err
-    assert "hint:" in err
 
 
 def test_in_python(table: str) -> None:

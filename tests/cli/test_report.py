@@ -28,15 +28,6 @@ def test_a_report_is_written_and_its_results_are_taken_out_again(
     assert found["documents"][0]["runs"] == own["runs"]
 
 
-@pytest.mark.parametrize("words", [(), ("-o", "-")])
-def test_a_report_goes_nowhere_unasked(words: tuple[str, ...], popmodel: Call, trace: str) -> None:
-    assert popmodel("report", trace, *words) == (
-        2,
-        "",
-        "popmodel: error: -o is missing: the file to write\nhint: try -o report.html\n",
-    )
-
-
 def test_a_report_is_not_overwritten(popmodel: Call, trace: str) -> None:
     Path("report.html").write_text("mine")
     status, _, err = popmodel("report", trace, "-o", "report.html")
@@ -45,26 +36,6 @@ def test_a_report_is_not_overwritten(popmodel: Call, trace: str) -> None:
         "popmodel: error: -o report.html: the file exists",
     )
     assert Path("report.html").read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("metrics", "two.prv"),
-        ("whatif", "two.prv"),
-        ("whatif", "two.prv", "--network", "ideal"),
-        ("inspect", "two.prv"),
-        ("predict", "--procs", "4"),
-        ("predict", "--cores", "4"),
-    ],
-    ids=lambda words: words[0],
-)
-def test_results_are_pages_too(words: tuple[str, ...], popmodel: Call, trace: str) -> None:
-    assert trace == "two.prv"
-    assert popmodel(*words, "-o", "x.html")[0] == 0
-    held = json.loads(popmodel("report", "x.html", "--format", "json")[1])
-    kind = "splits" if "--cores" in words else words[0]
-    assert held["documents"][0]["schema"] == f"popmodel/{kind}/1"
 
 
 def test_splits_of_a_signature_stand_beside_a_trace(popmodel: Call, trace: str) -> None:
@@ -95,18 +66,3 @@ def test_a_timeline_is_drawn_without_the_page(popmodel: Call, trace: str) -> Non
     status, _, err = popmodel("report", trace, "-o", "timeline.svg")
     assert (status, err) == (0, "")
     assert "<svg" in Path("timeline.svg").read_text()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("two.prv", "two.prv", "-o", "x.svg"), "a timeline is of one trace, not 2"),
-        (("two.prv", "--cores", "4", "-o", "x.svg"), "cores: a picture is of traces alone"),
-    ],
-)
-def test_a_picture_that_there_is_not_is_told(
-    words: tuple[str, ...], message: str, popmodel: Call, trace: str
-) -> None:
-    assert trace == "two.prv"
-    status, _, err = popmodel("report", *words)
-    assert (status, err.splitlines()[0]) == (2, f"popmodel: error: {message}")

@@ -111,13 +111,6 @@ def test_merging_names_the_trace_after_the_directory(
         assert "openmp.prv.gz" in out
 
 
-def test_a_directory_without_records_cannot_be_merged(popmodel: Call, tmp_path: Path) -> None:
-    status, _, err = popmodel("trace", "merge", str(tmp_path), "-o", str(tmp_path / "x.prv"))
-    assert status == 1
-    assert err.startswith(f"popmodel: error: {tmp_path}: contains no raw files")
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.long
 def test_a_program_may_be_called_merge(
     programs: dict[str, Path], traced: Traced, tmp_path: Path

@@ -361,29 +361,6 @@ def test_what_does_not_go_with_a_saved_prediction_is_told(
         assert words in err
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ('{"params": {"p": 2, "cells": 8}, "value": 1.0}\n' * 2, ""),
-        (
-            '{"params": {"p": 2, "cells": 8}, "value": 1.0}\n'
-            '{"params": {"p": 2, "cells": 9}, "value": 1.0}\n',
-            "cells differs between its runs (8, 9), and is not a parameter",
-        ),
-        ('{"params": {"p": 2}, "value": NaN}\n', "runs.jsonl:1: value must be"),
-        ('{"params": {"p": 2}, "value": 0}\n', "runs.jsonl:1: runtime must be a number of seconds"),
-    ],
-)
-def test_runs_that_do_not_serve_are_refused_in_a_line(
-    popmodel: Call, tmp_path: Path, content: str, words: str
-) -> None:
-    path = tmp_path / "runs.jsonl"
-    path.write_text(content)
-    status, out, err = popmodel("validate", "stencil3d", str(path))
-    assert (status, words in err) == (1 if words else 0, True)
-    assert bool(out) is not bool(words)
-
-
 # -- from measured runs
 
 
@@ -407,13 +384,6 @@ def test_a_trace_is_what_to_predict_from() -> None:
     assert found["summary"]["runtime"]["rows"] == 0
 
 
-def test_what_needs_a_signature_does_not_go_with_runs(popmodel: Call, runs: str) -> None:
-    status, _, err = popmodel("validate", TRACE, runs, *SMALL)
-    assert status == 2
-    assert "need a signature" in err
-    assert "popmodel signature from" in err
-
-
 def test_runs_of_another_problem_are_not_what_runs_tell_of(tmp_path: Path) -> None:
     paths = []
     for number in (64, 128):
@@ -421,15 +391,3 @@ def test_runs_of_another_problem_are_not_what_runs_tell_of(tmp_path: Path) -> No
         paths[-1].write_text(f"N,processes,threads,runtime\n{number},2,2,0.{number}\n")
     with pytest.raises(PopmodelError, match="N is 128, and the runs to predict from have another"):
         document(str(paths[1]), application=str(paths[0]))
-
-
-def test_a_profile_is_no_input(popmodel: Call, runs: str) -> None:
-    profile = "examples/profiles/two-core-vm.json"
-    for words in (("validate", profile, runs), ("predict", profile, "--procs", "4")):
-        status, out, err = popmodel(*words)
-        assert (status, out) == (2, "")
-        assert f"{profile}: is a machine profile" in err
-        assert f"hint: try --machine {profile}" in err
-    status, _, err = popmodel("predict", "sandybridge-fdr", "--procs", "4")
-    assert status == 2
-    assert "hint: try --machine sandybridge-fdr" in err

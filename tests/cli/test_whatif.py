@@ -322,36 +322,6 @@ def test_links_between_nodes_of_a_run_on_one_node_are_named(popmodel: Call) -> N
     assert "on one node, so" not in within
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (("--links", "1:"), "--links: must be a whole number of at least 0, or OUT:IN, not '1:'"),
-        (("--buses", "-1"), "--buses: must be a whole number of at least 0, not '-1'"),
-        (("--links-within", "1.5"), "--links-within: must be a whole number of at least 0"),
-        (("--sharing", "fair"), "sharing: no network has anything to share"),
-        (
-            ("--links", "1", "--topology", "tests/data/fat_tree.toml"),
-            "a topology has its own links",
-        ),
-        (("--latency", "1us,,5us"), "--latency '1us,,5us': a value is empty"),
-        (("--cpu-factor", "nan"), "--cpu-factor: must be above 0 and finite, not 'nan'"),
-        (("--network", "idel"), "--network: unknown network 'idel'\nhint: did you mean ideal?"),
-        (("--rank-speed", "4=2"), "speed of rank 4: there are 4 ranks, from 0 to 3"),
-        (("--rank-speed", "4"), "--rank-speed: '4' is no speed"),
-        (("--region-speed", "2"), "'2' is no speed of a region"),
-        (
-            ("--network", "alpha-beta", "--mapping", "block:2"),
-            "mapping block:2: changes nothing on alpha-beta",
-        ),
-        ((*MACHINE, "--latency", "1us"), "latency: already set by the machine profile"),
-    ],
-)
-def test_wrong_options_are_refused(given: tuple[str, ...], message: str, popmodel: Call) -> None:
-    status, out, err = popmodel("whatif", PURE, *given)
-    assert (status, out) == (2, "")
-    assert message in err
-
-
 # Machines, placements and speeds.
 
 
@@ -483,36 +453,17 @@ def test_a_signature_has_sensitivities(ring: Path) -> None:
     assert found.sensitivity.by_latency == 5
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({}, "how many processes?"),
+def test_what_only_traces_have_is_refused(ring: Path) -> None:
+    of_traces: tuple[tuple[dict[str, Any], str], ...] = (
+        ({}, r"how many processes\?"),
         ({"procs": 4, "window": "1s:2s"}, "window: a signature has no trace to take it from"),
         ({"procs": 4, "flop_rate": 1e9}, "flop rate: a signature has no trace to take it from"),
         ({"procs": 4, "save_trace": "x.prv"}, "save trace: a signature has no trace to take"),
-        (
-            {"procs": 4, "network": "ideal", "against": "measured"},
-            "no measured times to compare with",
-        ),
-    ],
-)
-def test_what_only_traces_have_is_refused(
-    ring: Path, more: dict[str, object], message: str
-) -> None:
-    with pytest.raises(UsageError, match=message.replace("?", r"\?")):
-        package.whatif(ring, **more)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [(("--procs", "4"), "--procs"), (("--threads", "2"), "--threads"), (("--set", "N=2"), "--set")],
-)
-def test_what_only_signatures_have_is_refused_for_a_trace(
-    options: tuple[str, str], named: str, popmodel: Call
-) -> None:
-    status, _, err = popmodel("whatif", PURE, *options)
-    assert status == 2
-    assert f"{named} is for signatures; this is a trace, which is replayed as it is" in err
+        ({"procs": 4, "network": "ideal", "against": "measured"}, "no measured times to compare"),
+    )
+    for more, message in of_traces:
+        with pytest.raises(UsageError, match=message):
+            package.whatif(ring, **more)
 
 
 # Replays that stop.
@@ -629,13 +580,3 @@ def test_an_existing_trace_is_kept(trace: str, tmp_path: Path, popmodel: Call) -
     assert status == 2
     assert "use --force to overwrite it" in err
     assert popmodel(*words, "--force")[0] == 0
-
-
-def test_what_cannot_be_a_trace_is_refused(trace: str, tmp_path: Path, popmodel: Call) -> None:
-    output = tmp_path / "replayed.prv"
-    words = ("--latency", "1us,2us", "--save-trace", str(output))
-    status, _, err = popmodel("whatif", trace, *words)
-    assert (status, "one replay makes a trace, not 2 replays" in err) == (2, True)
-    assert not output.exists()
-    with pytest.raises(UsageError, match=r"must end in \.prv or \.prv\.gz"):
-        package.whatif(trace, "ideal", save_trace=tmp_path / "replayed.trace")

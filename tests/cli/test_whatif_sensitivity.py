@@ -183,27 +183,6 @@ def test_the_network_is_that_of_a_scenario(
     assert found["network"] == run["network"]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            ("--algorithm", "allreduce=ring", "--algorithm", "allreduce=recursive_doubling"),
-            "one network at a time, not 2",
-        ),
-        (("--machine", "sandybridge-fdr", "--network", "ideal"), "one network at a time, not 2"),
-        (("--metrics",), "metrics: there is no scenario"),
-        (("--against", "first"), "against: there is no scenario"),
-        (("--mapping", "block:1"), "mapping block:1: changes nothing on alpha-beta"),
-        (("--machine", "sandybridge-fdr", "--send-overhead", "1us"), "send overhead: already set"),
-    ],
-)
-def test_what_makes_no_single_network_is_refused(
-    given: tuple[str, ...], message: str, popmodel: Call, trace: str
-) -> None:
-    status, _, err = popmodel("whatif", trace, *given, "--sensitivity")
-    assert (status, message in err) == (2, True), err
-
-
 def test_the_critical_path_is_written_into_the_trace(
     trace: str, popmodel: Call, tmp_path: Path
 ) -> None:

@@ -43,32 +43,6 @@ def run_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "run.prv"
 
 
-def test_a_folder_in_which_nothing_can_be_written_is_told_before_the_work(
-    writing: Writing, popmodel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    verb, option, name = writing
-    assert popmodel(*verb, "missing.prv", option, f"no/{name}") == (
-        1,
-        "",
-        f"popmodel: error: no/{name}: cannot be written: no such file or directory\n"
-        f"hint: choose another path with {option}\n",
-    )
-
-
-def test_a_folder_that_is_a_file_is_told_before_the_work(
-    writing: Writing, popmodel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("file").write_text("")
-    verb, option, name = writing
-    status, _, err = popmodel(*verb, "missing.prv", option, f"file/{name}")
-    assert (status, err.splitlines()[0]) == (
-        1,
-        f"popmodel: error: file/{name}: cannot be written: not a directory",
-    )
-
-
 @pytest.mark.long(after=1)
 def test_a_full_disk_leaves_the_old_file_and_no_other(
     writing: Writing, run_: str, shell: Shell
