@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import contended as oracle
-from oracle import dim
 from oracle.drawn import networks, programs, renumbered
 
 from popmodel.base.errors import ReplayError, UsageError
@@ -57,8 +56,14 @@ HAND_MADE = {
 }
 
 
+def hand_made(name: str, folder: Path) -> Program:
+    path = folder / "case.dim"
+    path.write_text(CASES[name]["dim"])
+    return from_trace(read(path))
+
+
 @pytest.mark.parametrize("name", HAND_MADE)
-def test_a_hand_made_case_of_dimemas(name: str) -> None:
+def test_a_hand_made_case_of_dimemas(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     network = PRESETS["dimemas"].with_(
         latency=case["net"]["lat"],
@@ -66,12 +71,12 @@ def test_a_hand_made_case_of_dimemas(name: str) -> None:
         eager_threshold=math.inf,
         **HAND_MADE[name],
     )
-    found = replay(apart(dim.read(case["dim"])), network)
+    found = replay(apart(hand_made(name, tmp_path)), network)
     assert found.end.tolist() == pytest.approx(case["ends"], abs=1e-9)
     assert found.runtime == pytest.approx(case["runtime"], abs=1e-9)
 
 
-def test_the_hand_made_case_of_dimemas_inside_a_node() -> None:
+def test_the_hand_made_case_of_dimemas_inside_a_node(tmp_path: Path) -> None:
     case = CASES["intra_node"]
     network = PRESETS["dimemas"].with_(
         latency=case["net"]["ilat"],
@@ -79,7 +84,7 @@ def test_the_hand_made_case_of_dimemas_inside_a_node() -> None:
         eager_threshold=math.inf,
         links_within=1,
     )
-    found = replay(dim.read(case["dim"]), network)
+    found = replay(hand_made("intra_node", tmp_path), network)
     assert found.end.tolist() == pytest.approx(case["ends"], abs=1e-9)
 
 

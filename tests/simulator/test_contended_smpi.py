@@ -10,8 +10,11 @@ import pytest
 from oracle import smpi
 
 from popmodel.network.point_to_point import Routes
+from popmodel.simulator import from_trace
 from popmodel.simulator.costs import Charges, core
+from popmodel.simulator.expand_collectives import lay_out
 from popmodel.simulator.replayer import carry
+from popmodel.traces import read
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
 ROWS = json.loads((DATA / "contended.json").read_text())
@@ -35,7 +38,8 @@ def up_and_down(nodes: int, bandwidth: float) -> Routes:
 @pytest.mark.long(after=8)
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r['app']}-{r['network']}-{r['collectives']}")
 def test_every_rank_ends_when_smpi_says(row: dict) -> None:
-    program = smpi.read(DATA / f"{row['app']}.ti.txt.gz", row["collectives"] == "rdb")
+    trace = read(DATA / f"{row['app']}.ti.txt.gz", flop_rate=smpi.FLOPS)
+    program = lay_out(from_trace(trace), recursive_doubling=row["collectives"] == "rdb").program
     latency, bandwidth = NETWORKS[row["network"]]
     messages, processes = program.messages, program.processes
     size = (messages.size + smpi.HEADER).astype(np.float64)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from oracle import dim
 from oracle.script import Script
 
 from popmodel.network.network import PRESETS, Network
@@ -50,13 +49,14 @@ def network(
 
 
 @pytest.mark.parametrize("name", sorted(set(CASES) - NOT_MODELLED - CONTENDED))
-def test_hand_made_case(name: str) -> None:
+def test_hand_made_case(name: str, tmp_path: Path) -> None:
     case = CASES[name]
+    (tmp_path / "case.dim").write_text(case["dim"])
     net = case["net"]
     limit = math.inf if "-F" in case["opts"] else 32 * 1024
-    execution = replay(
-        dim.read(case["dim"]), network(net["lat"], net["bw"], limit, net.get("coll", 1))
-    )
+    program = from_trace(read(tmp_path / "case.dim"))
+    assert program.notes == ()
+    execution = replay(program, network(net["lat"], net["bw"], limit, net.get("coll", 1)))
     if name not in BLOCKED_SENDERS:
         assert execution.end.tolist() == pytest.approx(case["ends"], abs=1e-9)
     assert execution.runtime == pytest.approx(case["runtime"], abs=1e-9)

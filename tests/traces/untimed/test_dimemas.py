@@ -1,20 +1,15 @@
-"""Programs of Dimemas."""
+"""Programs of Dimemas; that they say what Dimemas says is in tests/simulator/test_dimemas.py."""
 
 from __future__ import annotations
 
-import gzip
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from oracle import dim
 
 from popmodel.base.errors import TraceError, UsageError
 from popmodel.simulator import from_trace
 from popmodel.traces import read
 
-CASES = json.loads((Path(__file__).parents[2] / "data" / "dimemas_micro.json").read_text())
 HINT = "give a .dim file as prv2dim writes it, with one thread in each task"
 HEADER = '#DIMEMAS:"x":1,0000000:2(1,1),1,0,0'
 ALL = "d:1:1:2:0:1"
@@ -24,25 +19,6 @@ def written(folder: Path, *lines: str) -> Path:
     path = folder / "x.dim"
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_programs_are_those_of_the_plain_reader(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "case.dim.gz"
-    path.write_bytes(gzip.compress(CASES[name]["dim"].encode()))
-    found, expected = from_trace(read(path)), dim.read(CASES[name]["dim"])
-    assert found.offsets.tolist() == expected.offsets.tolist()
-    assert found.kind.tolist() == expected.kind.tolist()
-    assert found.burst == pytest.approx(expected.burst, rel=1e-13, abs=1e-4)
-    assert found.tail == pytest.approx(expected.tail, rel=1e-13, abs=1e-4)
-    for column in ("sender", "receiver", "size", "tag"):
-        assert sorted(getattr(found.messages, column)) == sorted(getattr(expected.messages, column))
-    for column in ("kind", "members", "root", "sent", "received", "root_sent"):
-        assert np.array_equal(
-            getattr(found.collectives, column), getattr(expected.collectives, column)
-        ), column
-    assert found.uneven.sent.tolist() == expected.uneven.sent.tolist()
-    assert found.notes == ()
 
 
 def test_messages_may_leave_out_the_thread_of_the_partner_and_events_are_counted(

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import gzip
-import json
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import smpi as oracle
 
 import popmodel
 from popmodel.base.errors import TraceError, UsageError
 from popmodel.efficiency.measure import analyse
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import Op
 from popmodel.traces import Trace, read
 from popmodel.traces.info import info
 from popmodel.traces.selection import focused
 from popmodel.traces.untimed.smpi import read as read_smpi
 
 DATA = Path(__file__).parents[2] / "data" / "smpi"
-ROWS = json.loads((DATA / "reference.json").read_text())
-APPS = sorted({row["app"] for row in ROWS})
 HINT = (
     "give one file with the actions of all processes, or the file that lists one for each, as "
     "smpirun -trace-ti writes them"
 )
-
-
-@cache
-def program_of(app: str) -> Program:
-    return from_trace(read(DATA / f"{app}.ti.txt.gz"))
 
 
 def written(folder: Path, *lines: str) -> Path:
@@ -187,40 +177,6 @@ def test_without_datatypes_amounts_are_bytes_or_doubles(tmp_path: Path) -> None:
     for init, unit in (("init", 1), ("init 0", 8)):
         path = written(tmp_path, f"0 {init}", "0 send 1 0 10", "1 init", "1 recv 0 0 10")
         assert calls_of(read(path), 0)[0][4] == 10 * unit
-
-
-@pytest.mark.parametrize("app", APPS)
-def test_computing_is_that_of_smpi(app: str) -> None:
-    program = program_of(app)
-    expected = oracle.read(DATA / f"{app}.ti.txt.gz", recursive_doubling=False)
-    assert program.compute() == pytest.approx(expected.compute(), rel=1e-13)
-    assert program.notes == ()
-
-
-@pytest.mark.parametrize("app", APPS)
-def test_messages_are_those_of_the_plain_reader(app: str) -> None:
-    """Which has collectives as messages, with tags of their own."""
-    program = program_of(app)
-    messages = program.messages
-    columns = (messages.sender, messages.receiver, messages.size)
-    sent = sorted(zip(*(column.tolist() for column in columns), strict=True))
-    lines = oracle.gzip.decompress((DATA / f"{app}.ti.txt.gz").read_bytes()).decode().splitlines()
-    expected = []
-    for rank, action, *rest in map(str.split, lines):
-        if action in ("send", "isend"):
-            expected.append((int(rank), int(rest[0]), int(float(rest[2])) * oracle.BYTES[rest[3]]))
-    assert sent == sorted(expected)
-    waits = np.count_nonzero((program.kind == Op.WAIT_RECEIVE) | (program.kind == Op.RECEIVE))
-    assert waits == len(expected)
-
-
-@pytest.mark.parametrize("row", [row for row in ROWS if row["network"] == "net1us_10G_flat"],
-                         ids=lambda row: f"{row['app']}-{row['collectives']}")  # fmt: skip
-def test_runtimes_are_near_those_of_smpi(row: dict) -> None:
-    """Only near: SMPI's collectives, eager sends and headers of messages are others."""
-    program = program_of(row["app"])
-    network = PRESETS["ideal"].with_(latency=1e-6, bandwidth=10e9, eager_threshold=65536)
-    assert replay(program, network).runtime == pytest.approx(row["runtime"], rel=0.01)
 
 
 def test_the_whole_run_is_taken_and_nothing_is_measured() -> None:
