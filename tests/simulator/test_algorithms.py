@@ -220,18 +220,6 @@ def test_bursts_of_collectives_of_one_member_move_on() -> None:
     assert replay(program.build(), ideal).end.tolist() == [3.5, 3.0]
 
 
-def test_a_nonblocking_collective_exchanges_in_its_wait() -> None:
-    program = ProgramBuilder(2)
-    c = program.collective("allreduce", 8, 8)
-    for p, (before, between) in enumerate([(1, 5), (4, 1)]):
-        program.compute(p, before)
-        program.do(p, Op.ARRIVE, c)
-        program.compute(p, between)
-        program.do(p, Op.WAIT_COLLECTIVE, c)
-    ideal = PRESETS["ideal"].with_(collectives="algorithm", eager_threshold=0)
-    assert replay(program.build(), ideal).end.tolist() == [6, 6]
-
-
 def test_roots_are_ranks_of_their_communicator() -> None:
     program = ProgramBuilder(4)
     odd = program.communicator([3, 1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +19,6 @@ from popmodel.simulator.program import NONE_UNEVEN, Op, Program, ProgramBuilder,
 
 IDEAL = PRESETS["ideal"]
 # 1 us and 1 B/ns, everything eager.
-SIMPLE = PRESETS["alpha-beta"].with_(latency=1e-6, bandwidth=1e9, eager_threshold=math.inf)
 
 
 def one_message(size: int, send_at: float, receive_at: float) -> ProgramBuilder:
@@ -33,28 +31,6 @@ def one_message(size: int, send_at: float, receive_at: float) -> ProgramBuilder:
     return program
 
 
-def test_an_eager_message_arrives_after_latency_and_size() -> None:
-    end = replay(one_message(1000, 0.1, 0.0).build(), SIMPLE).end
-    assert end == pytest.approx([0.1, 0.1 + 2e-6], abs=1e-15)
-
-
-def test_a_late_receiver_finds_an_eager_message() -> None:
-    end = replay(one_message(1000, 0.1, 0.5).build(), SIMPLE).end
-    assert end == pytest.approx([0.1, 0.5], abs=1e-15)
-
-
-def test_a_rendezvous_starts_when_both_are_ready_and_both_end_with_it() -> None:
-    network = SIMPLE.with_(eager_threshold=1000)
-    end = replay(one_message(1000, 0.1, 0.5).build(), network).end
-    assert end == pytest.approx([0.5 + 2e-6] * 2, abs=1e-15)
-
-
-def test_the_eager_threshold_is_the_first_size_that_waits() -> None:
-    network = IDEAL.with_(eager_threshold=1000)
-    assert replay(one_message(999, 0.1, 0.5).build(), network).end[0] == 0.1
-    assert replay(one_message(1000, 0.1, 0.5).build(), network).end[0] == 0.5
-
-
 def test_a_message_to_oneself_takes_no_time() -> None:
     program = ProgramBuilder(1)
     m = program.message(0, 0, 10**6)
@@ -62,12 +38,6 @@ def test_a_message_to_oneself_takes_no_time() -> None:
     program.do(0, Op.SEND, m)
     program.do(0, Op.WAIT_RECEIVE, m)
     assert replay(program.build(), PRESETS["dimemas"]).runtime == 0
-
-
-def test_a_faster_cpu_shortens_bursts_only() -> None:
-    network = SIMPLE.with_(cpu_factor=2)
-    end = replay(one_message(1000, 0.1, 0.0).build(), network).end
-    assert end == pytest.approx([0.05, 0.05 + 2e-6], abs=1e-15)
 
 
 def collective_ends(kind: str, reading: str) -> list[float]:
@@ -101,17 +71,6 @@ def collective_ends(kind: str, reading: str) -> list[float]:
 )
 def test_who_waits_for_whom_in_a_collective(kind: str, reading: str, ends: list[float]) -> None:
     assert collective_ends(kind, reading) == ends
-
-
-def test_a_nonblocking_collective_overlaps_with_computing() -> None:
-    program = ProgramBuilder(2)
-    c = program.collective("allreduce", 8, 8)
-    for p, (before, between) in enumerate([(1, 5), (4, 1)]):
-        program.compute(p, before)
-        program.do(p, Op.ARRIVE, c)
-        program.compute(p, between)
-        program.do(p, Op.WAIT_COLLECTIVE, c)
-    assert replay(program.build(), IDEAL).end.tolist() == [6, 5]
 
 
 def test_a_deadlock_names_ranks_operations_and_partners() -> None:
@@ -228,16 +187,6 @@ def test_no_process_ends_before_its_own_work(program: Program, network) -> None:
         return
     assert (execution.end >= execution.compute - 1e-12).all()
     assert execution.compute == pytest.approx(program.compute() / network.cpu_factor / 1e9)
-
-
-def test_bursts_sum_by_process() -> None:
-    program = ProgramBuilder(2)
-    c = program.collective("barrier")
-    program.compute(0, 1.0)
-    program.do(0, Op.COLLECTIVE, c)
-    program.compute(0, 2.0)
-    program.do(1, Op.COLLECTIVE, c)
-    assert np.array_equal(program.build().compute(), [3e9, 0.0])
 
 
 @pytest.mark.parametrize(

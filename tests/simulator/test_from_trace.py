@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracle.programs import operations, send_and_receive
+from oracle.programs import operations
 from oracle.script import Script
 
 from popmodel.base.errors import ReplayError
@@ -25,15 +25,6 @@ EAGER = IDEAL.with_(eager_threshold=float("inf"))
 def ends(script: Script, folder: Path, network=IDEAL) -> list[int]:
     script.end()
     return [round(t * 1e9) for t in replay(from_trace(script.read(folder)), network).end]
-
-
-def test_time_inside_mpi_is_discarded(tmp_path: Path) -> None:
-    script = Script(2)
-    for p in range(2):
-        script.compute(p, 100 * (p + 1))
-        script.collective(p, "Barrier", length=5000)
-        script.compute(p, 30)
-    assert ends(script, tmp_path) == [230, 230]
 
 
 def test_calls_without_effect_on_others_take_no_time(tmp_path: Path) -> None:
@@ -98,14 +89,6 @@ def test_a_process_ends_with_its_application_end_event(tmp_path: Path) -> None:
     assert replay(program, IDEAL).end.tolist() == [100e-9]
 
 
-def test_without_such_an_event_it_ends_with_its_last_record(tmp_path: Path) -> None:
-    script = Script(2)
-    script.compute(0, 100)
-    script.compute(1, 40)
-    program = from_trace(script.read(tmp_path))
-    assert replay(program, IDEAL).end.tolist() == [100e-9, 40e-9]
-
-
 def test_init_is_a_barrier_at_its_exit(tmp_path: Path) -> None:
     script = Script(2)
     for p in range(2):
@@ -113,22 +96,6 @@ def test_init_is_a_barrier_at_its_exit(tmp_path: Path) -> None:
         script.call(p, "Init", 1000)
         script.compute(p, 10)
     assert ends(script, tmp_path) == [210, 210]
-
-
-def test_a_receive_waits_for_its_message(tmp_path: Path) -> None:
-    script = Script(2)
-    send_and_receive(script)
-    assert ends(script, tmp_path) == [500, 500]
-
-
-def test_a_large_blocking_send_waits_for_its_receive(tmp_path: Path) -> None:
-    script = Script(2)
-    script.compute(0, 100)
-    sent = script.call(0, "Send", 900)
-    script.compute(1, 700)
-    received = script.call(1, "Recv")
-    script.message(sent, received, received, 32 * 1024)
-    assert ends(script, tmp_path) == [700, 700]
 
 
 def test_a_buffered_send_never_waits(tmp_path: Path) -> None:

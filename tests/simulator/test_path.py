@@ -110,20 +110,6 @@ def test_a_deadlock_has_no_path() -> None:
         Replayer(program.build()).path(PRESETS["ideal"])
 
 
-def test_moments_are_when_operations_begin_and_end() -> None:
-    program = ProgramBuilder(2)
-    m = program.message(0, 1, 1000)
-    program.compute(0, 5e-6)
-    program.do(0, Op.SEND, m)
-    program.compute(1, 1e-6)
-    program.do(1, Op.RECEIVE, m)
-    program.compute(1, 2e-6)
-    moments = Replayer(program.build()).moments(Network(latency=1e-6, bandwidth=1e9))
-    assert moments.begin == pytest.approx([5000, 1000])
-    assert moments.end == pytest.approx([5000, 7000])
-    assert moments.last == pytest.approx([5000, 9000])
-
-
 @given(programs(), st.lists(networks(), max_size=19))
 def test_many_networks_at_once_give_what_each_gives_alone(
     program: Program, several: list[Network]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -559,41 +558,3 @@ def test_long_archives_are_read_through_temporary_files(
         wanted, found = (vars(getattr(trace.records, table)) for trace in (held, spilled))
         for name, column in wanted.items():
             assert np.array_equal(column, found[name]), (table, name)
-
-
-def test_a_hybrid_archive_goes_through_every_command(tmp_path: Path) -> None:
-    made = ArchiveMaker(tmp_path, [2, 2], resolution=10**6)
-    parallel, team = made.omp(RegionRole.PARALLEL), made.comm([0, 1])
-    for rank in (0, 1):
-        made.call(rank, "MPI_Init", 0, 10)
-        for step in range(12):
-            at = 1000 * step + 100
-            fork_join(made, rank, parallel, team, at, at + 500 + 50 * rank)
-            made.call(
-                *(rank, "MPI_Allreduce", at + 550, at + 600),
-                ("mpi_collective_begin", at + 550),
-                (
-                    *("mpi_collective_end", at + 599, CollectiveOp.ALLREDUCE, made.world),
-                    *(0xFFFFFFFF, 16, 16),
-                ),
-            )
-        made.call(rank, "MPI_Finalize", 12_500, 12_600)
-    trace = made.read()
-    assert popmodel.metrics(trace).runs
-    assert popmodel.whatif(trace)
-    assert popmodel.inspect(trace)["iterations"] == 12
-    assert popmodel.convert(trace, tmp_path / "x.ti")
-    assert popmodel.report(trace)
-
-
-def fork_join(
-    made: ArchiveMaker, rank: int, parallel: Any, team: Any, begin: int, end: int
-) -> None:
-    made.thread(rank).thread_fork(begin, Paradigm.OPENMP, 2)
-    for thread in (0, 1):
-        to = made.thread(rank, thread)
-        to.thread_team_begin(begin, team)
-        to.enter(begin, parallel)
-        to.leave(end, parallel)
-        to.thread_team_end(end, team)
-    made.thread(rank).thread_join(end, Paradigm.OPENMP)

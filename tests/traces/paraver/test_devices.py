@@ -111,20 +111,12 @@ def test_rows_without_names_are_known_by_their_events(
     assert found.locations == 2 - is_device
 
 
-def test_devices_are_named_first(tmp_path: Path) -> None:
-    path = tmp_path / "x.prv"
-    run([1, 1], [2, 2]).write(path)
-    devices = "(device of process 1, device of process 2)"
-    sentence = f"4 rows are streams of 2 devices {devices}, not threads"
-    found = popmodel.inspect(path).to_dict()
-    for part in ("info", "structure", "phases", "communication"):
-        assert found[part]["caveats"][0] == sentence, part
-    assert sentence in json.dumps(popmodel.whatif(path).to_dict())
-    assert sentence in json.dumps(popmodel.whatif(path, network="ideal").to_dict())
-    assert popmodel.metrics(str(path)).to_dict()["runs"][0]["caveats"][0] == sentence
-    assert sentence in popmodel.signature(str(path)).to_dict()["notes"][0]
-    target = tmp_path / "x.ti"
-    assert popmodel.convert(str(path), target).caveats[0] == sentence
+def test_replays_signatures_and_converted_files_name_the_devices(tmp_path: Path) -> None:
+    trace = of(tmp_path, run([1, 1], [2, 2]))
+    sentence = "4 rows are streams of 2 devices (device of process 1, device of process 2)"
+    assert sentence in json.dumps(popmodel.whatif(trace).to_dict())
+    assert popmodel.signature(trace).to_dict()["notes"][0].startswith(sentence)
+    assert popmodel.convert(trace, tmp_path / "x.ti").caveats[0].startswith(sentence)
 
 
 def test_a_process_of_devices_only(tmp_path: Path) -> None:
