@@ -88,6 +88,7 @@ def legend(shown: Any) -> list[str]:
     return [text for text in entries.all_inner_texts() if text]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_bars_the_way_with_all_tables_open(
     scheme: str, file: Path, open_page: Open
@@ -121,6 +122,7 @@ def test_with_shift_they_go_to_the_next_messages(file: Path, open_page: Open) ->
     assert told(shown).startswith("rank 3 to rank 0")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("width", [1280, 400])
 def test_the_pointer_tells_what_is_in_a_cell(width: int, file: Path, open_page: Open) -> None:
     shown = open_page(file, "communication.run=0", width=width)

@@ -37,6 +37,7 @@ def test_a_page_has_no_barriers(width: int, scheme: str, whole_page: Path, open_
     assert found.violations_count == 0, found.generate_report()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_page_has_the_colours_of_a_wide_one(
     scheme: str, whole_page: Path, open_page: Open
@@ -58,7 +59,8 @@ COLOURS = """() => [...document.querySelectorAll("body *")].map(one => {
 """Of every element what axe compares."""
 
 
-@pytest.mark.parametrize("width", [1280, 400, 320])
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("width", [320, 400, 1280])
 def test_a_page_is_never_wider_than_the_screen(
     width: int, whole_page: Path, open_page: Open
 ) -> None:
@@ -113,23 +115,16 @@ def test_the_results_can_be_saved_from_the_page(run_page: Path, open_page: Open)
     assert saved == json.loads(held(run_page.read_text()) or "")
 
 
-@pytest.mark.parametrize(
-    ("call", "seconds"),
-    [
-        ("time", [0.0, 1.5e-9, 9.9996e-4, 0.0123, 61.5, 86400.0, 3e7, -2e-6]),
-        ("bandwidth", [1e9, 123456.0]),
-    ],
-)
-def test_quantities_are_written_as_the_terminal_does(
-    call: str, seconds: list[float], run_page: Path, open_page: Open
-) -> None:
+def test_quantities_are_written_as_the_terminal_does(run_page: Path, open_page: Open) -> None:
     from popmodel.base.units import format_bandwidth, format_time
 
-    written = {"time": format_time, "bandwidth": format_bandwidth}[call]
-    found = open_page(run_page).evaluate(
-        f"values => values.map(one => popmodel.{call}(one))", seconds
-    )
-    assert found == [written(one) for one in seconds]
+    page = open_page(run_page)
+    for call, write, values in (
+        ("time", format_time, [0.0, 1.5e-9, 9.9996e-4, 0.0123, 61.5, 86400.0, 3e7, -2e-6]),
+        ("bandwidth", format_bandwidth, [1e9, 123456.0]),
+    ):
+        found = page.evaluate(f"values => values.map(one => popmodel.{call}(one))", values)
+        assert found == [write(one) for one in values], call
 
 
 def test_a_page_prints_without_controls(run_page: Path, open_page: Open, tmp_path: Path) -> None:
@@ -144,6 +139,7 @@ def test_results_of_functions_are_inputs_too() -> None:
     assert [one["schema"] for one in made["documents"]] == ["popmodel/splits/1"]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", ["run_page", "whole_page"])
 def test_the_first_view_is_the_picture(
     name: str, request: pytest.FixtureRequest, open_page: Open

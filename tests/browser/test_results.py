@@ -49,6 +49,7 @@ def test_splits_without_scripts_are_all_there(splits_page: Path, plain: Any) -> 
         assert sum(split in name for name in names) == 1
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_splits_have_no_barriers(
     scheme: str, width: int, splits_page: Path, open_page: Open
@@ -68,6 +69,7 @@ def history_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory, popmodel.metrics(trace, history=path, label="now"))
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_a_history_has_its_labels_and_no_barriers(
     scheme: str, width: int, history_page: Path, open_page: Open

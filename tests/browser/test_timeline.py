@@ -25,6 +25,7 @@ from .timelines import (
 )
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_kind_of_the_legend_is_drawn(scheme: str, timeline_page: Timeline) -> None:
     page = timeline_page(scheme=scheme)

@@ -19,6 +19,7 @@ from .timelines import (
 )
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("what", ["messages", "path"])
 def test_messages_and_the_critical_path_are_drawn_on_demand(
     what: str, timeline_page: Timeline

@@ -48,6 +48,7 @@ def test_the_layout_is_in_the_document(shown: Call) -> None:
     assert loose == {**spread, "bind": "none"}
 
 
+@pytest.mark.long
 def test_close_is_the_default(popmodel: Call) -> None:
     runtimes = [predicted(popmodel, *RUN, *more)["runtime"] for more in ((), ("--bind", "close"))]
     assert runtimes[0] == runtimes[1]
@@ -71,6 +72,7 @@ def test_all_splits_are_placed_so(shown: Call) -> None:
     assert ", threads spread " in " ".join(shown(*words)[1].split())
 
 
+@pytest.mark.long
 def test_measured_runs_are_compared_with_runs_that_nothing_binds(
     popmodel: Call, tmp_path: Path
 ) -> None:
@@ -88,6 +90,7 @@ def test_an_unknown_binding_is_refused() -> None:
     assert caught.value.hint == "choices: close, spread, none"
 
 
+@pytest.mark.long
 def test_formulas_are_those_of_the_layout(shown: Call) -> None:
     words = (*ONE, "--formula", "runtime", "--all")
     assert "memory bandwidth of 4 active cores of a domain" in shown(*words)[1]

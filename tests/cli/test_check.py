@@ -105,6 +105,7 @@ def test_nothing_is_left_behind(check: Checked, program: Path, tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["check.json"]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("condition", "status"), [("runtime > 0", 3), ("runtime < 0", 0)])
 def test_a_condition_sets_the_status(
     condition: str, status: int, check: Checked, program: Path

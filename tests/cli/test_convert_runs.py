@@ -10,7 +10,6 @@ import pandas
 import pytest
 
 import popmodel as package
-from popmodel.base.errors import UsageError
 
 DATA = Path(__file__).parent.parent / "data"
 HYBRID = str(DATA / "bt-mz.S.2x2.prv.gz")
@@ -65,16 +64,6 @@ def test_a_part_of_a_trace_is_a_run(popmodel: Call, tmp_path: Path) -> None:
     goal = tmp_path / "runs.csv"
     assert popmodel("convert", HYBRID, "-o", str(goal), "--window", "0:100ms")[0] == 0
     assert goal.read_text().splitlines()[1].startswith("2,2,0.1,")
-
-
-def test_a_table_that_is_there_stays(popmodel: Call, tmp_path: Path, table: str) -> None:
-    goal = tmp_path / "x.json"
-    goal.write_text("mine")
-    assert popmodel("convert", table, "-o", str(goal))[0] == 2
-    assert goal.read_text() == "mine"
-    assert package.convert(table, goal, force=True).path == str(goal)
-    with pytest.raises(UsageError, match="no measured run given"):
-        package.convert([], tmp_path / "none.csv")
 
 
 def test_traces_become_a_table_of_sites(popmodel: Call, tmp_path: Path, table: str) -> None:

@@ -198,7 +198,7 @@ def test_predictions_with_profiles(
     check(capsys, *words, "--format", dice.choice(["json", "table"]))
 
 
-@often(100)
+@often(20)
 @damaged
 def test_profiles_of_which_a_part_is_measured_anew(tmp_path: Path, dice: random.Random) -> None:
     path = tmp_path / "m.json"
@@ -291,7 +291,7 @@ def some_lines(text: str, dice: random.Random) -> str:
     return "\n".join(lines) + dice.choice(["\n", "\n", ""])
 
 
-@often(40)
+@often(20)
 @damaged
 def test_samples(
     measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], dice: random.Random
@@ -307,7 +307,7 @@ def test_samples(
     check(capsys, "machine", "measure", "--samples", str(folder), "-o", "-")
 
 
-@often(100)
+@often(20)
 @damaged
 def test_plans(measured: Path, tmp_path: Path, dice: random.Random) -> None:
     table = json.loads((measured / "plan.json").read_text())
@@ -350,7 +350,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run.write(tmp_path_factory.mktemp("traced") / "raw")
 
 
-@often(60)
+@often(20)
 @damaged
 def test_descriptions_of_traced_processes(
     traced: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], dice: random.Random

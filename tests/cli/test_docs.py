@@ -80,16 +80,17 @@ NAMES_OF_ALL = sorted(
 )
 
 
-@pytest.mark.parametrize("width", [50, 80])
-def test_screens_of_names_fit(width: int) -> None:
+def test_screens_of_names_fit() -> None:
     for name in ["", *NAMES_OF_ALL]:
         found = package.docs(name)
         if "page" in found.found:
             continue
-        lines = render(found._stamped(), found.views, Style(width)).splitlines()
-        longest_word = max(map(len, " ".join(lines).split()))
-        assert max(map(len, lines)) <= max(width, longest_word + 12), name
-        assert len(lines) <= 25 or width < 80, name
+        document = found._stamped()
+        for width in (50, 80):
+            lines = render(document, found.views, Style(width)).splitlines()
+            longest_word = max(map(len, " ".join(lines).split()))
+            assert max(map(len, lines)) <= max(width, longest_word + 12), name
+            assert len(lines) <= 25 or width < 80, name
 
 
 def test_a_pipe_gets_plain_text(popmodel: Call) -> None:
@@ -121,9 +122,10 @@ def test_a_long_page_goes_through_the_pager_of_the_user(tmp_path: Path) -> None:
     assert int(shown) == len(seen.read_text().splitlines())
 
 
-@pytest.mark.parametrize("pager", ["", "no-such-pager"])
-def test_without_a_pager_the_page_is_printed(pager: str) -> None:
-    assert "POPMODEL_CACHE_DIR" in on_a_terminal(PAGER=pager)
+@pytest.mark.long
+def test_without_a_pager_the_page_is_printed() -> None:
+    for pager in ("", "no-such-pager"):
+        assert "POPMODEL_CACHE_DIR" in on_a_terminal(PAGER=pager)
 
 
 def test_colours_are_left_out_where_nobody_wants_them() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -68,18 +69,15 @@ def test_a_name_becomes_one_word_or_is_refused(name: str) -> None:
         assert shlex.split(command)[-1] == f"./{name}"
 
 
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("name", ["a\nrm -rf ~", "a\x1b[2Jb", "a\u202eb"])
-@pytest.mark.parametrize("verb", [("predict", "--procs", "2"), ("predict", "--cores", "2")])
-def test_predictions_refuse_such_a_name(
-    tmp_path: Path, popmodel: Call, verb: tuple[str, ...], name: str, format: str
-) -> None:
-    app = signature(tmp_path / "app.toml", name)
-    status, out, said = popmodel(verb[0], str(app), *verb[1:], "--format", format)
-    assert (status, out) == (1, "")
-    assert said.startswith(f"popmodel: error: {app}:3: name contains an invisible character")
-    assert len(said.splitlines()) == 2
-    assert said.replace("\n", "").isprintable()
+def test_predictions_refuse_such_a_name(tmp_path: Path, popmodel: Call) -> None:
+    names = ("a\nrm -rf ~", "a\x1b[2Jb", "a\u202eb")
+    for size, name, format in product(("--procs", "--cores"), names, FORMATS):
+        app = signature(tmp_path / "app.toml", name)
+        status, out, said = popmodel("predict", str(app), size, "2", "--format", format)
+        assert (status, out) == (1, ""), (size, name, format)
+        assert said.startswith(f"popmodel: error: {app}:3: name contains an invisible character")
+        assert len(said.splitlines()) == 2
+        assert said.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("format", ["table", "markdown", "csv"])

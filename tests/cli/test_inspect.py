@@ -359,19 +359,6 @@ def test_each_process_is_cut_at_its_own_iterations(
     assert sends["calls"] == 3 * 2 * 3 * 3  # iterations, ways, blocks, links between processes
 
 
-def test_a_run_without_counters_says_so(steps: str, popmodel: Call) -> None:
-    out = screen(popmodel, steps, "--show", "phases")
-    assert "no hardware counters tell whether" in out
-    assert "IPC" not in out.partition("->")[0]
-
-
-def test_a_balanced_run_says_what_else_costs(tmp_path: Path, popmodel: Call) -> None:
-    done = run(programs.jacobi((8,), steps=200, per_cell=1e-5), transient=0.1, seed=1)
-    out = screen(popmodel, str(done.write(tmp_path / "even.prv")))
-    assert "processes compute equally long" in out
-    assert "that costs serialisation, not load balance" in out
-
-
 def test_one_process_has_no_load_balance(tmp_path: Path, popmodel: Call) -> None:
     trace = str(run(programs.jacobi((1,), steps=10)).write(tmp_path / "one.prv"))
     assert "a single process has no load balance" in screen(popmodel, trace)

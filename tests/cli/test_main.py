@@ -16,7 +16,7 @@ from patience import GENEROUS, measuring
 
 import popmodel as package
 from popmodel.base.errors import UsageError
-from popmodel.cli import app, main
+from popmodel.cli import app
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -224,10 +224,6 @@ def test_file_names_may_hold_any_bytes(trace: str, shell: Shell) -> None:
         assert (finished.returncode, finished.stderr.count("error")) == (0, 0)
 
 
-def test_modules_are_run_like_the_program(trace: str, shell: Shell) -> None:
-    assert shell("inspect", trace).stdout.startswith("two.prv ")
-
-
 def _cpu(command: list[str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, capture_output=True)
@@ -258,24 +254,25 @@ MODEL = ("popmodel.machines", "popmodel.model")
 OTHER_ACTIONS = ("popmodel.machines.profile_comparison", "popmodel.reports.machine_diff")
 
 
+@pytest.mark.long(after=5)
 @pytest.mark.parametrize(
     ("arguments", "unwanted"),
     [
         (["--help"], HEAVY),
+        (["inspect", "two.prv"], (*BESIDE_NUMPY[1:], "popmodel.machines", "popmodel.model")),
+        (["metrics", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
+        (["predict", "--procs", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "pandas")),
+        (["docs", "load_balance"], (*HEAVY, "popmodel.model.kinds")),
         (["metrics", "--help"], HEAVY),
         (
             ["inspect", "two.prv", "--show", "info"],
             (*BESIDE_NUMPY, "popmodel.machines", "popmodel.model"),
         ),
-        (["inspect", "two.prv"], (*BESIDE_NUMPY[1:], "popmodel.machines", "popmodel.model")),
-        (["metrics", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
         (["whatif", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
         (["whatif", "two.prv", "--network", "ideal"], (*BESIDE_NUMPY, "popmodel.model")),
         (["machine", "show"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
         (["machine", "check"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
-        (["predict", "--procs", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "pandas")),
         (["predict", "--cores", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "email")),
-        (["docs", "load_balance"], (*HEAVY, "popmodel.model.kinds")),
         (["docs", "expected loss"], (*HEAVY, "popmodel.model.kinds")),
         (["docs", "memory.bsat"], (*HEAVY, "popmodel.model.kinds")),
         (["docs", "parallel.trip"], ("sympy", "scipy", "pandas", "pydantic")),
@@ -293,32 +290,3 @@ def test_only_what_is_needed_is_loaded(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
     )
     assert finished.stderr == "[]0\n"
-
-
-def test_public_names_are_loaded_on_use() -> None:
-    code = "import sys, popmodel; assert 'numpy' not in sys.modules; popmodel.read; dir(popmodel)"
-    subprocess.run([sys.executable, "-c", code], check=True)
-    for name in package.__all__:
-        assert getattr(package, name) is not None
-        assert name in dir(package)
-    with pytest.raises(AttributeError, match="module 'popmodel' has no attribute 'nonsense'"):
-        _ = package.nonsense
-
-
-def test_main_uses_the_arguments_of_the_process(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["popmodel", "--version"])
-    assert main() == 0
-    assert capsys.readouterr().out.startswith("popmodel ")
-
-
-def test_a_shell_can_complete_verbs(shell: Shell) -> None:
-    finished = shell(
-        env={
-            "_POPMODEL_COMPLETE": "complete_bash",
-            "COMP_WORDS": "popmodel met",
-            "COMP_CWORD": "1",
-        }
-    )
-    assert "metrics" in finished.stdout

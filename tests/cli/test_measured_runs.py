@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel import predict
-from popmodel.base.errors import FileError, UsageError
+from popmodel.base.errors import FileError
 from popmodel.cli.measured_runs import read_runs
 from popmodel.traces import read
 from popmodel.traces.selection import TracePart
@@ -67,27 +66,3 @@ def test_traces_of_different_programs_are_refused() -> None:
     other = DATA / "is.S.4.prv.gz"
     with pytest.raises(FileError, match=r"is\.S\.4\.prv\.gz: not the program of .*bt-mz"):
         read_runs([HYBRID, other])
-
-
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ("M=3", "M is not a parameter of the application (N, steps)"),
-        ("N=0", "N must be above 0, not 0"),
-        ("N=big", "N=big: must be a number"),
-    ],
-)
-def test_what_is_said_of_a_trace_must_be_its_parameters(said: str, words: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        read_runs(f"{HYBRID}:{said}", ["N", "steps"])
-    assert words in caught.value.message
-
-
-def test_no_run_is_wrong_usage() -> None:
-    with pytest.raises(UsageError, match="no measured run given"):
-        read_runs([])
-
-
-def test_a_projection_of_different_programs_says_so_and_has_no_figures() -> None:
-    with pytest.raises(FileError, match=r"is\.S\.4\.prv\.gz: not the program of .*bt-mz"):
-        predict([HYBRID, DATA / "is.S.4.prv.gz"], procs=8)

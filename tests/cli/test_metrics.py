@@ -152,27 +152,6 @@ def test_csv_is_tidy(runs: list[str], popmodel: Call) -> None:
     assert "no hardware counter" in absent["absent"]
 
 
-def test_families_are_chosen(trace: str, popmodel: Call) -> None:
-    _, out, _ = popmodel("metrics", trace, "--family", "talp,mpi-additive", "--all")
-    assert "MPI + OpenMP (TALP)" in out
-    assert "MPI (additive)" in out
-    assert "MPI (multiplicative)" not in out
-    assert "also, with --all: mpi-additive" in popmodel("metrics", trace, "--family", "all")[1]
-    chosen = popmodel("metrics", trace, "--family", "talp", "--format", "json")[1]
-    assert list(json.loads(chosen)["runs"][0]["metrics"]) == ["talp", "scaling"]
-
-
-def test_the_second_reading_of_a_family_has_its_heading(trace: str, popmodel: Call) -> None:
-    lines = popmodel("metrics", trace, "--family", "hybrid-multiplicative", "--all")[1].splitlines()
-    begin = lines.index("Hybrid parallel efficiency = Hybrid load balance x Hybrid")
-    assert lines[begin + 1 : begin + 5] == [
-        "communication efficiency",
-        "                                          %",
-        "Hybrid parallel efficiency             77.8",
-        " Hybrid load balance                   87.5",
-    ]
-
-
 def test_the_reference_is_chosen_by_number_name_or_path(runs: list[str], popmodel: Call) -> None:
     for wanted in ("2", "four", "four.prv"):
         out = popmodel("metrics", *runs, "--reference", wanted, "--format", "json")[1]
@@ -211,20 +190,6 @@ def test_the_reading_of_outside_mpi_is_chosen(popmodel: Call) -> None:
     assert metric == [pytest.approx(0.865, abs=1e-3), pytest.approx(0.920, abs=1e-3)]
 
 
-def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) -> None:
-    label = (
-        "time outside MPI: all time outside MPI calls (not-in-mpi); affects "
-        "hybrid-multiplicative only"
-    )
-    for form in ("table", "markdown"):
-        usual = popmodel("metrics", trace, "--format", form)[1]
-        other = popmodel("metrics", trace, "--outside-mpi", "not-in-mpi", "--format", form)[1]
-        assert label not in " ".join(usual.split())
-        assert " ".join(other.split()).count(label) == 1
-    out = popmodel("metrics", trace, "--outside-mpi", "not-in-mpi", "--format", "csv")[1]
-    assert {row["outside_mpi"] for row in csv.DictReader(io.StringIO(out))} == {"not-in-mpi"}
-
-
 @pytest.mark.parametrize(
     ("owner", "function", "good"),
     [
@@ -254,19 +219,6 @@ def test_an_error_in_one_of_several_runs_names_its_trace(
         "",
         "popmodel: error: four.prv: the clock ran backwards\nhint: measure again\n",
     )
-
-
-def test_json_has_the_advice_of_the_screen(popmodel: Call) -> None:
-    document = json.loads(popmodel("metrics", BT_MZ_TRACE, "--format", "json")[1])
-    advice = document["advice"]
-    assert advice["good"] == 0.95
-    assert advice["verdict"].startswith("Parallel efficiency is 20.5 %")
-    assert advice["steepest_fall"] is None
-    first, second = advice["causes"]
-    assert (first["run"], first["family"]) == ("bt-mz.S.2x2", "hybrid-additive")
-    assert first["metric"] == "process_transfer_efficiency"
-    assert first["cost"] == pytest.approx(1 - first["value"])
-    assert second["why"].startswith("z_solve_ causes 26 % of the loss in parallel regions")
 
 
 def test_the_steepest_fall_of_a_series_is_named_below_its_scaling(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import subprocess
 from collections.abc import Callable
@@ -55,16 +53,6 @@ def test_the_screen_says_what_the_document_says(shown: Call) -> None:
     assert [path.rpartition(".")[2] for path in paths] == ["toml", "json"]
 
 
-def test_the_first_of_other_families_is_on_the_screen(shown: Call) -> None:
-    words = (*RUN, "--family", "talp,mpi")
-    assert "MPI + OpenMP (TALP)" in (screen := shown(*words)[1])
-    assert "additive" not in screen and "MPI (multiplicative)" not in screen
-    whole = shown(*words, "--all")[1]
-    # A process is its master to the families of MPI alone: they have no scaling of all threads.
-    (row,) = [line for line in whole.splitlines() if line.startswith("Global efficiency ")]
-    assert f"\n{row.split()[-1][1:]} processes have several threads: " in whole
-
-
 def test_the_reference_of_scaling_can_be_chosen(shown: Call) -> None:
     chosen = json.loads(shown(*RUN, "--reference", "16x1,N=256", "--format", "json")[1])
     assert (chosen["reference"]["processes"], chosen["reference"]["threads"]) == (16, 1)
@@ -102,13 +90,6 @@ def test_a_run_can_be_spread_over_more_nodes(popmodel: Call) -> None:
     lines = popmodel(*RUN, "--cores-per-node", "8")[1].splitlines()
     assert "place    8 nodes x 2 processes x 4 cores, grid 2x2x4" in lines
     assert any(line.startswith("srun -N 8 -n 16 -c 8 --ntasks-per-node=2 ") for line in lines)
-
-
-def test_csv_has_what_is_absent(shown: Call) -> None:
-    rows = list(csv.DictReader(io.StringIO(shown(*RUN, "--format", "csv")[1])))
-    values = {(row["family"], row["metric"]): row for row in rows}
-    assert float(values["", "runtime"]["value"]) > 0
-    assert values["mpi", "global_efficiency"]["absent"].startswith("processes have several ")
 
 
 def test_conditions(popmodel: Call) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -126,21 +124,6 @@ def test_screens_fit_their_terminal(
     for size in ("--procs", "--cores"):
         lines = shown("predict", table, size, "32")[1].splitlines()
         assert max(map(len, lines)) <= width
-
-
-def test_families_on_the_screen(table: str, shown: Call) -> None:
-    out = shown("predict", table, "--procs", "32", "--family", "mpi-additive")[1]
-    assert "MPI (additive)" in out
-    assert "MPI (multiplicative)" not in out
-    everything = shown("predict", table, "--procs", "32", "--family", "all", "--all")[1]
-    assert "MPI (additive)" in everything and "MPI (multiplicative)" in everything
-
-
-def test_csv_has_a_line_for_each_metric(table: str, shown: Call) -> None:
-    out = shown("predict", table, "--procs", "32", "--format", "csv")[1]
-    rows = list(csv.DictReader(io.StringIO(out)))
-    assert {row["metric"] for row in rows} >= {"runtime", "speedup", "load_balance"}
-    assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in rows)
 
 
 def test_a_law_that_is_asked_for(table: str, popmodel: Call) -> None:

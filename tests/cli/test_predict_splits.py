@@ -177,6 +177,7 @@ def test_the_largest_number_of_cores_that_keeps_an_efficiency(
     assert "; the machine has no more cores " in all_of_it
 
 
+@pytest.mark.long
 def test_splits_that_are_too_large_for_a_replay_are_not_compared_with_replays(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,11 +223,7 @@ def test_equally_good_splits_do_not_stand_out_and_the_simplest_is_recommended(
     assert " uncertainty law" not in out
 
 
-def test_the_only_possible_split_is_told(popmodel: Call) -> None:
-    words = ("cannon", "--cores", "7", "--set", "N=512", "--max-memory", "1GiB")
-    assert "best of 7 cores: 1 x 7, the only split that is possible " in told(popmodel, *words)
-
-
+@pytest.mark.long
 def test_one_core_keeps(popmodel: Call, few_nodes: str, tmp_path: Path) -> None:
     (tmp_path / "wave.toml").write_text(WAVE)
     words = (str(tmp_path / "wave.toml"), "--machine", few_nodes, "--efficiency", "0.99")

@@ -28,16 +28,6 @@ def test_a_report_is_written_and_its_results_are_taken_out_again(
     assert found["documents"][0]["runs"] == own["runs"]
 
 
-def test_a_report_is_not_overwritten(popmodel: Call, trace: str) -> None:
-    Path("report.html").write_text("mine")
-    status, _, err = popmodel("report", trace, "-o", "report.html")
-    assert (status, err.splitlines()[0]) == (
-        2,
-        "popmodel: error: -o report.html: the file exists",
-    )
-    assert Path("report.html").read_text() == "mine"
-
-
 def test_splits_of_a_signature_stand_beside_a_trace(popmodel: Call, trace: str) -> None:
     signature = str(
         Path(__file__).parent.parent.parent / "popmodel/model/signature/bundled/stencil3d.toml"

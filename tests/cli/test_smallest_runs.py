@@ -10,6 +10,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,6 @@ Call = Callable[..., tuple[int, str, str]]
 FORMATS = ("table", "json", "csv", "markdown")
 SPLITS = [(1, 1), (1, 2), (2, 1)]
 SMALL = ("--set", "N=64")
-
-formats = pytest.mark.parametrize("form", FORMATS)
-splits = pytest.mark.parametrize(("processes", "threads"), SPLITS, ids=["1x1", "1x2", "2x1"])
 
 
 def check(popmodel: Call, words: Sequence[str], form: str) -> None:
@@ -46,92 +44,65 @@ def check(popmodel: Call, words: Sequence[str], form: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the traces of all tests are."""
-    return tmp_path_factory.mktemp("traces")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], str]:
+    """A run of each size: a barrier where there are processes, a region where there are threads."""
+    folder = tmp_path_factory.mktemp("traces")
+    made = {}
+    for processes, threads in SPLITS:
+        path = folder / f"{processes}x{threads}.prv"
+        made[processes, threads] = str(path)
+        if processes > 1:
+            write_trace(path, [8, 6], runtime=9)
+            continue
+        writer = TraceWriter([threads])
+        writer.state(0, 0, 0, 10 * MS, 1)
+        if threads > 1:
+            for thread in range(threads):
+                writer.event(0, thread, 4 * MS, [(60000001, 1)] * (thread == 0) + [(60000018, 1)])
+                writer.event(0, thread, 8 * MS, [(60000018, 0)] + [(60000001, 0)] * (thread == 0))
+            writer.state(0, 1, 4 * MS, 7 * MS, 1)
+        writer.write(path)
+    return made
 
 
-@pytest.fixture
-def traced(folder: Path, processes: int, threads: int) -> str:
-    """A run of that size: a barrier where there are processes, a region where there are threads."""
-    path = folder / f"{processes}x{threads}.prv"
-    if path.exists():
-        return str(path)
-    if processes > 1:
-        return str(write_trace(path, [8, 6], runtime=9))
-    writer = TraceWriter([threads])
-    writer.state(0, 0, 0, 10 * MS, 1)
-    if threads > 1:
-        for thread in range(threads):
-            writer.event(0, thread, 4 * MS, [(60000001, 1)] * (thread == 0) + [(60000018, 1)])
-            writer.event(0, thread, 8 * MS, [(60000018, 0)] + [(60000001, 0)] * (thread == 0))
-        writer.state(0, 1, 4 * MS, 7 * MS, 1)
-    writer.write(path)
-    return str(path)
+OF_TRACES = (
+    ("inspect",),
+    ("metrics", "--family", "all"),
+    ("whatif",),
+    ("whatif", "--latency", "0,1us"),
+    ("validate", "stencil3d", *SMALL, "--family", "all"),
+)
 
 
-@formats
-@splits
-def test_predict(processes: int, threads: int, form: str, shown: Call) -> None:
-    split = ("--procs", str(processes), "--threads", str(threads))
-    check(shown, ("predict", *split, *SMALL, "--family", "all", "--reference", "1x1"), form)
+@pytest.mark.parametrize("words", OF_TRACES, ids=" ".join)
+def test_results_of_a_trace(
+    words: tuple[str, ...], traces: dict[tuple[int, int], str], shown: Call
+) -> None:
+    verb = 2 if words[0] == "validate" else 1
+    for trace, form in product(traces.values(), FORMATS):
+        check(shown, (*words[:verb], trace, *words[verb:]), form)
 
 
-@pytest.mark.parametrize("form", ["table", "json", "markdown"])
-@splits
-def test_predict_formula(processes: int, threads: int, form: str, shown: Call) -> None:
-    words = ("predict", "--procs", str(processes), "--threads", str(threads), *SMALL)
+def test_results_of_a_signature(shown: Call) -> None:
     metric = "hybrid-additive.process_transfer_efficiency"
-    status, out, err = shown(*words, "--formula", metric, "--format", form)
-    assert (status, err) == (0, "")
-    assert not re.search(r"\bnan\b", out, re.IGNORECASE)
-
-
-@formats
-def test_sweep(form: str, shown: Call) -> None:
-    check(shown, ("predict", "--cores", "1", *SMALL), form)
-
-
-@formats
-def test_signature_check(form: str, popmodel: Call) -> None:
-    check(popmodel, ("signature", "check", "stencil3d", *SMALL), form)
-
-
-@formats
-@splits
-def test_inspect(traced: str, form: str, popmodel: Call) -> None:
-    check(popmodel, ("inspect", traced), form)
-
-
-@formats
-@splits
-def test_metrics(traced: str, form: str, popmodel: Call) -> None:
-    check(popmodel, ("metrics", traced, "--family", "all"), form)
-
-
-@formats
-@splits
-def test_replay(traced: str, form: str, popmodel: Call) -> None:
-    check(popmodel, ("whatif", traced, "--latency", "0,1us"), form)
-
-
-@formats
-@splits
-def test_validate(traced: str, form: str, shown: Call) -> None:
-    check(shown, ("validate", "stencil3d", traced, *SMALL, "--family", "all"), form)
-
-
-@pytest.mark.long(after=20)
-@formats
-@splits
-@pytest.mark.parametrize("verb", ["whatif"])
-def test_what_shows_a_run(verb: str, traced: str, form: str, popmodel: Call) -> None:
-    check(popmodel, (verb, traced), form)
+    for form in FORMATS:
+        for processes, threads in SPLITS:
+            words = ("predict", "--procs", str(processes), "--threads", str(threads), *SMALL)
+            check(shown, (*words, "--family", "all", "--reference", "1x1"), form)
+            if form != "csv":
+                status, out, err = shown(*words, "--formula", metric, "--format", form)
+                assert (status, err) == (0, "")
+                assert not re.search(r"\bnan\b", out, re.IGNORECASE)
+        check(shown, ("predict", "--cores", "1", *SMALL), form)
+        check(shown, ("signature", "check", "stencil3d", *SMALL), form)
 
 
 @needs_matplotlib
-@splits
-def test_report_and_convert(traced: str, popmodel: Call, tmp_path: Path) -> None:
+@pytest.mark.parametrize("split", SPLITS, ids="{0[0]}x{0[1]}".format)
+def test_report_and_convert(
+    split: tuple[int, int], traces: dict[tuple[int, int], str], popmodel: Call, tmp_path: Path
+) -> None:
+    traced = traces[split]
     for verb, name in (
         ("report", "report.html"),
         ("convert", "run.perfetto.json"),

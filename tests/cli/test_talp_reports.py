@@ -80,13 +80,6 @@ def test_every_metric_of_the_family_is_known_in_reports() -> None:
     assert read_talp(REPORT).regions[0].metrics[TALP].keys() == load_families()[TALP].metrics.keys()
 
 
-def test_a_screen_says_that_nothing_is_replayed_or_advised() -> None:
-    said = " ".join(str(read(REPORT)).split())
-    assert "No advice: reports of TALP say how much is lost, and not where." in said
-    assert "as TALP 3.5.1 writes them, in two decimals" in said
-    assert "nothing is replayed" in said
-
-
 def test_reports_stand_beside_the_same_family_of_traces() -> None:
     found = read(TRACE, REPORT)
     alone = popmodel.metrics(TRACE)

@@ -30,12 +30,6 @@ def test_of_a_trace(popmodel: Call, verb: str) -> None:
         assert where < words.index("Parallel efficiency 12.2 Load balance")
 
 
-def test_of_the_communication_of_a_trace(popmodel: Call) -> None:
-    status, out, _ = popmodel("inspect", ONE_SIDED, "--show", "communication")
-    assert status == 0
-    assert "not modelled, assumed to take no time: " in " ".join(out.split())
-
-
 @pytest.mark.long
 def test_of_its_signature(popmodel: Call, tmp_path: Path) -> None:
     made = tmp_path / "mix.toml"

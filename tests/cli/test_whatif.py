@@ -314,14 +314,6 @@ def test_a_topology_from_a_file(popmodel: Call) -> None:
     assert "tests/data/fat_tree.toml" in json.dumps(found["provenance"])
 
 
-def test_links_between_nodes_of_a_run_on_one_node_are_named(popmodel: Call) -> None:
-    out = " ".join(popmodel("whatif", PURE, "--links", "1")[1].split())
-    assert "all ranks are on one node, so that no message takes a link between nodes" in out
-    within = popmodel("whatif", PURE, "--bandwidth", "1GB/s", "--links-within", "1")[1]
-    assert "links within 1" in " ".join(within.split())
-    assert "on one node, so" not in within
-
-
 # Machines, placements and speeds.
 
 

@@ -103,6 +103,7 @@ def test_a_narrow_screen_is_kept(
     assert max(map(len, out.splitlines())) <= 40
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "program",
     [
