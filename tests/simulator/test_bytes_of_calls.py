@@ -125,7 +125,7 @@ def test_dimemas_charges_what_is_recorded(
     assert spent == pytest.approx([factor * alone] * len(others))
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("forms", FORMS_ONLY, ids=lambda forms: forms[0][0])
 def test_equal_parts_are_the_plain_form_in_signatures_predictions_and_screens(
     forms: list[tuple[str, str, str]], tmp_path: Path

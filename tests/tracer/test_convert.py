@@ -292,19 +292,6 @@ def test_any_records_become_states_that_tile(rows) -> None:
 # Events of one's own ------------------------------------------------------------------------------
 
 
-def test_regions_inside_each_other_come_back_to_the_outer_one() -> None:
-    _, events, row = convert(
-        (100, RecordKind.USER_BEGIN, 0, 1),
-        (200, RecordKind.USER_BEGIN, 0, 2),
-        (300, RecordKind.USER_END, 0, 2),
-        (400, RecordKind.USER_END, 0, 1),
-        step=1,
-    )
-    values = [(time, value) for time, _, value in events]
-    assert values == [(100, 1), (200, 2), (300, 0), (300, 1), (400, 0)]
-    assert counts(row) == {}
-
-
 @pytest.mark.parametrize("step", [0, 1, 3])
 def test_of_regions_that_cross_the_inner_one_begins_again_where_the_outer_one_ends(
     step: int,

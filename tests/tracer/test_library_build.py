@@ -82,6 +82,7 @@ def test_the_library_brings_no_mpi_with_it(mpi: Mpi) -> None:
     assert loads(found.path)
 
 
+@pytest.mark.long
 def test_without_mpi_there_is_a_library_for_openmp(folder: Path) -> None:
     path = build_tracer(find_compiler(), None)
     assert loads(path)

@@ -461,14 +461,6 @@ def test_a_duplicate_made_by_group_has_its_members_from_who_is_there() -> None:
         assert [1, 2] in [ranks.tolist() for ranks in trace.communicators.values()]
 
 
-def test_the_progress_is_told(tmp_path: Path) -> None:
-    raw = Plan(2).finish().write(tmp_path / "raw")
-    told: list[float] = []
-    merge(raw, tmp_path / "x.prv", progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == 1.0
-
-
 def test_waiting_constructs_are_states_and_their_bodies_are_not() -> None:
     run = Run(0)
     process = run.process(begin=0)

@@ -60,18 +60,6 @@ def joined(made: Matcher, spool: Spool) -> list[tuple[int, int, int, int, int]]:
     return sorted((r[1], r[2], r[3], r[4], r[5]) for r in rows)
 
 
-def test_the_order_of_posting_counts_and_not_that_of_completion() -> None:
-    with matcher() as (made, spool):
-        made.sent(0, sent((10, 1, 7, 100), (20, 1, 7, 200)))
-        made.end_process(0)
-        made.received(posted((1, 5), (2, 6)), received((2, 0, 7, 50, 200), (1, 0, 7, 60, 100)))
-        made.end_process(1)
-        assert joined(made, spool) == [(10, 5, 60, 100, 7), (20, 6, 50, 200, 7)]
-        assert not +made.counts
-        assert made.messages == 2
-        assert made.bytes == 300
-
-
 def test_receives_from_anybody_belong_to_whom_they_came_from() -> None:
     with matcher() as (made, spool):
         for rank in (0, 2):
@@ -80,19 +68,6 @@ def test_receives_from_anybody_belong_to_whom_they_came_from() -> None:
         made.received(posted((1, 5), (2, 6)), received((1, 2, 7, 50, 2), (2, 0, 7, 51, 0)))
         made.end_process(1)
         assert joined(made, spool) == [(10, 6, 51, 0, 7), (12, 5, 50, 2, 7)]
-
-
-def test_tags_and_communicators_are_apart() -> None:
-    with matcher() as (made, spool):
-        made.sent(0, sent((10, 1, 7, 1), (11, 1, 8, 2)))
-        made.sent(0, sent((12, 1, 7, 3), communicator=2))
-        made.end_process(0)
-        made.received(posted((1, 1), (2, 2), (3, 3)), received((2, 0, 8, 50, 2)))
-        made.received(posted(), received((1, 0, 7, 60, 3), communicator=2))
-        made.received(posted(), received((3, 0, 7, 70, 1)))
-        made.end_process(1)
-        assert joined(made, spool) == [(10, 3, 70, 1, 7), (11, 2, 50, 2, 8), (12, 1, 60, 3, 7)]
-        assert not +made.counts
 
 
 def test_threads_that_send_to_one_partner_take_turns_by_time() -> None:

@@ -57,17 +57,6 @@ def change_record(path: Path, row: int, **fields: int) -> None:
     change(path, 64 + 32 * row, record.tobytes())
 
 
-def test_processes_and_threads_are_found(folder: Path) -> None:
-    found = raw.read(folder)[0]
-    assert [process.rank for process in found.processes] == [0, 1]
-    assert [thread.number for thread in found.processes[0].threads] == [0]
-    assert found.size == 2
-    assert found.missing == ()
-    assert found.warnings == ()
-    meta = found.processes[1].meta
-    assert (meta.host, meta.library, meta.reason) == ("node1", "Some MPI", "exit")
-
-
 @pytest.mark.parametrize("padding", [1, 1000])
 def test_room_that_was_never_filled_is_passed_over(tmp_path: Path, padding: int) -> None:
     run = Plan(2).finish()
@@ -168,26 +157,17 @@ def test_other_files_are_passed_over(folder: Path) -> None:
     }
 
 
-def test_an_empty_directory_is_told(tmp_path: Path) -> None:
-    error = refused(tmp_path)
-    assert error.message == f"{tmp_path}: contains no raw files of popmodel trace"
-    assert "MPI_Init" in str(error.hint)
-
-
-def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
-    where = tmp_path / "no"
-    assert refused(where).message == f"{where}: directory not found"
-
-
-def test_a_file_is_no_directory(tmp_path: Path) -> None:
-    where = tmp_path / "file"
-    where.write_text("")
-    assert refused(where).message == f"{where}: is a file, not a directory"
-
-
-def test_only_processes_without_records_are_told(folder: Path) -> None:
-    for path in folder.glob("*.raw"):
-        path.unlink()
+def test_directories_without_records_are_told(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    for name, problem in (
+        ("empty", "contains no raw files of popmodel trace"),
+        ("absent", "directory not found"),
+        ("file", "is a file, not a directory"),
+    ):
+        assert refused(tmp_path / name).message == f"{tmp_path / name}: {problem}"
+    for path in folder.iterdir():  # as on a full disk
+        path.write_bytes(b"")
     assert refused(folder).message == f"{folder}: contains no records of any process"
 
 
@@ -298,12 +278,6 @@ def test_a_disk_without_room_for_one_process_keeps_the_others(folder: Path) -> N
     assert warnings["threads without records (dropped; disk full?)"] == 1
     assert warnings["processes without records (dropped)"] == 1
     assert raw.read(folder)[0].missing == (0,)
-
-
-def test_a_disk_without_any_room_is_told(folder: Path) -> None:
-    for path in folder.iterdir():
-        path.write_bytes(b"")
-    assert refused(folder).message == f"{folder}: contains no records of any process"
 
 
 def test_processes_of_another_mpi_than_their_launcher_are_told(tmp_path: Path) -> None:

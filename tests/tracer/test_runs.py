@@ -71,12 +71,6 @@ def test_a_rank_that_is_missing_is_not_taken_from_the_next_run(tmp_path: Path) -
     assert [raw.missing for raw in runs] == [(1,), ()]
 
 
-def test_programs_alone_one_after_the_other(tmp_path: Path) -> None:
-    started(tmp_path, 1, 5 * S, 100)
-    started(tmp_path, 1, 15 * S, 200)
-    assert pids(read(tmp_path)) == [[100], [200]]
-
-
 def test_spawned_processes_are_a_run_of_their_own(tmp_path: Path) -> None:
     started(tmp_path, 1, 5 * S, 100, job="x@1", notes=(SPAWNED,))
     started(tmp_path, 1, 5 * S + 10, 200, job="x@2", spawned=1)

@@ -58,7 +58,7 @@ def test_long_arrays_lie_in_files_without_a_name(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("every_trace_is_long")
 def test_results_are_those_in_memory(tmp_path: Path) -> None:
-    path = DATA / "smpi" / "cgA.4.ti.txt.gz"
+    path = DATA / "smpi" / "jac2048.4.ti.txt.gz"
     with popmodel.resources(scratch=tmp_path):
         there = popmodel.whatif(path, flop_rate=1e9).to_dict()
     assert there == popmodel.whatif(path, flop_rate=1e9).to_dict()

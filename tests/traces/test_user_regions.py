@@ -91,23 +91,6 @@ def test_a_region_that_begins_at_the_time_at_which_it_ended_is_another(tmp_path:
     }
 
 
-def test_a_region_inside_a_region_as_extrae_writes_it(tmp_path: Path) -> None:
-    """Each one ends with a zero of its own."""
-    trace = traced(tmp_path, (0, 10, 1), (0, 20, 2), (0, 30, 0), (0, 40, 2), (0, 45, 0), (0, 60, 0))
-    assert spans(user_regions(trace)) == {
-        "inner": [(0, 20, 30), (0, 40, 45)],
-        "outer": [(0, 10, 60)],
-    }
-
-
-def test_a_region_inside_itself_counts_once(tmp_path: Path) -> None:
-    events = [(0, 10 * (i + 1), value) for i, value in enumerate((1, 1, 2, 0, 0, 0))]
-    assert spans(user_regions(traced(tmp_path, *events))) == {
-        "inner": [(0, 30, 40)],
-        "outer": [(0, 10, 60)],
-    }
-
-
 def test_ends_without_a_begin_and_regions_that_never_end(tmp_path: Path) -> None:
     trace = traced(tmp_path, (0, 5, 0), (0, 6, 0), (0, 10, 1), (0, 20, 2), (0, 30, 0))
     assert spans(user_regions(trace)) == {"inner": [(0, 20, 30)], "outer": [(0, 10, END)]}

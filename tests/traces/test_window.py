@@ -48,19 +48,6 @@ def readings(trace: Trace) -> list[tuple[int, int]]:
     return list(zip(found.time.tolist(), found.value.tolist(), strict=True))
 
 
-def test_states_are_clipped(tmp_path: Path) -> None:
-    writer = TraceWriter([1, 1], duration=END)
-    for process in (0, 1):
-        for begin in range(0, END, 20):
-            writer.state(process, 0, begin, begin + 20, begin)
-    trace = traced(tmp_path, writer).window(30, 60)
-    assert (trace.begin, trace.end, trace.duration) == (30, 60, 30)
-    assert trace.states.offsets.tolist() == [0, 2, 4]
-    assert trace.states.begin.tolist() == [30, 40] * 2
-    assert trace.states.end.tolist() == [40, 60] * 2
-    assert trace.states.state.tolist() == [20, 40] * 2
-
-
 def test_what_goes_on_over_an_edge_is_clipped(tmp_path: Path) -> None:
     writer = TraceWriter([1, 1], duration=END)
     writer.event(0, 0, 5, [(PARALLEL, 2), (FUNCTION, 7), (USER, 3)])
@@ -109,16 +96,6 @@ def test_counters_are_divided_at_both_edges(tmp_path: Path) -> None:
     assert readings(trace.window(40, 50)) == [(40, 300), (50, 20)]
     assert readings(trace.window(0, 10)) == [(10, 7)]
     assert readings(trace.window(71, 90)) == []
-
-
-def test_messages_with_a_time_inside_are_kept(tmp_path: Path) -> None:
-    writer = TraceWriter([1, 1], duration=END)
-    spans = [(0, 10), (0, 30), (35, 40), (59, 80), (60, 80), (61, 80), (0, 80)]
-    for number, (send, receive) in enumerate(spans):
-        writer.message((0, 0), (1, 0), (send, send), (receive, receive), number)
-    kept = traced(tmp_path, writer).window(30, 60).messages
-    assert sorted(kept.size.tolist()) == [1, 2, 3, 4]
-    assert kept.offsets.tolist() == [0, 4, 4]
 
 
 def test_windows_that_make_no_sense(tmp_path: Path) -> None:

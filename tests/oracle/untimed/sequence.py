@@ -116,7 +116,7 @@ def trace_of(
     ranks: Sequence[int] | None = None,
 ) -> Trace:
     """Return the trace of some processes."""
-    count, nothing = len(processes), np.empty(0, np.int64)
+    count = len(processes)
     rank_of = np.arange(count) if ranks is None else np.array(ranks, np.int64)
     names = tuple(sorted({call.name for each in processes for call in each.calls}))
     number = {name: index for index, name in enumerate(names)}
@@ -133,7 +133,7 @@ def trace_of(
         name=name,
         names=names,
         group=(CallGroup.POINT_TO_POINT,) * len(names),
-        collectives=CollectiveArguments(nothing, nothing, nothing, nothing, nothing != 0, {}),
+        collectives=CollectiveArguments.none(),
         partner=partner.astype(np.int32),
         tag=np.ascontiguousarray(tag),
         bytes=np.ascontiguousarray(size),

@@ -191,11 +191,6 @@ def test_a_file_that_ends_inside_a_record_is_called_truncated() -> None:
         assert found == ("error", 3, "the file ends in the middle of a record"), kept
 
 
-def test_a_complete_last_record_needs_no_line_end() -> None:
-    found = compiled(b"1:1:1:1:1:0:1:1\n1:1:1:1:1:1:5:1", ONE)
-    assert found[1][0] == [(0, 1, 1), (1, 5, 1)]
-
-
 def test_values_keep_all_64_bits() -> None:
     text = (
         b"2:1:1:1:1:5:4294967295:18446744073709551615:7:-9223372036854775808:8:72057594037927936\n"
