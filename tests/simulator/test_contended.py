@@ -368,11 +368,6 @@ def test_a_link_serves_n_messages_one_after_the_other(flows: int) -> None:
     assert found.end[-1] == pytest.approx(1e-6 + flows * 1e-3, rel=1e-12)
 
 
-def test_latency_does_not_hold_a_link() -> None:
-    slow = ONE_EACH.with_(latency=1.0)
-    assert replay(all_to(2, 2, 10**6), slow).runtime == pytest.approx(1.002, rel=1e-12)
-
-
 def test_links_inside_a_node_are_those_of_each_process() -> None:
     program = replace(all_to(2, 2, 10**6), nodes=np.zeros(3, np.int32))
     within = SIMPLE.with_(links_within=1)
@@ -423,18 +418,6 @@ def test_buses_limit_the_messages_between_nodes() -> None:
         assert replay(program.build(), one.with_(sharing=sharing)).runtime == pytest.approx(
             2.001e-3, rel=1e-12
         )
-
-
-def test_a_deadlock_on_shared_links_is_named() -> None:
-    program = ProgramBuilder(2, range(2))
-    there, back = program.message(0, 1, 64, tag=7), program.message(1, 0, 64, tag=8)
-    for p, first, second in ((0, back, there), (1, there, back)):
-        program.do(p, Op.RECEIVE, first)
-        program.do(p, Op.SEND, second)
-    with pytest.raises(ReplayError) as caught:
-        replay(program.build(), ONE_EACH)
-    assert "2 of 2 ranks wait forever" in caught.value.message
-    assert "for 64 B, tag 8 from rank 1" in caught.value.message
 
 
 def test_shared_links_have_no_critical_path() -> None:

@@ -6,7 +6,6 @@ import random
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from oracle.script import Call, Script
 from popmodel.base.errors import ReplayError
 from popmodel.simulator import from_trace
 from popmodel.simulator.program import Program
-from popmodel.traces import Trace, read
+from popmodel.traces import Trace
 from popmodel.traces.selection import splice
 
 PROCESSES = 3
@@ -174,14 +173,3 @@ def test_random_runs_and_parts_of_them(seed: int) -> None:
     agree(part)
     if part.duration > 1:
         agree(part.window(part.begin + 1, part.end))
-
-
-@pytest.mark.long(after=1)
-@pytest.mark.parametrize("name", ["mixnbc.4", "cg.S.2", "comd.4", "mix.4", "mixpers.4", "mixrma.4"])
-def test_real_runs_and_parts_of_them(name: str, real_trace: Callable[[str], Path]) -> None:
-    trace = read(real_trace(name))
-    agree(trace)
-    begin, end = trace.begin, trace.end
-    agree(trace.window(begin + (end - begin) // 3, begin + (end - begin) // 2))
-    edges = np.linspace(begin, end, 12).astype(np.int64)
-    agree(splice(trace, edges[::2], edges[1::2]))

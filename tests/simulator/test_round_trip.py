@@ -14,17 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle.programs import operations
 from oracle.script import Script
-from synthetic import programs, run
 
 from popmodel.base.errors import ReplayError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import Op, Program, ProgramBuilder
-from popmodel.simulator.replayer import Replayer
-from popmodel.simulator.trace_output import replayed
 from popmodel.traces import read
-from popmodel.traces.paraver.writer import labels_of
-from popmodel.traces.paraver.writer import write_trace as write
 from popmodel.traces.selection import splice
 
 IDEAL = PRESETS["ideal"]
@@ -169,40 +164,6 @@ def test_of_receives_posted_at_one_time_those_completed_first_were_first(tmp_pat
     program = from_trace(script.read(tmp_path))
     assert operations(program, 2) == ["POST", "WAIT_RECEIVE", "POST", "WAIT_RECEIVE"]
     assert replay(program, IDEAL).end[2] * 1e9 == pytest.approx(100)
-
-
-READY = {
-    "halos": programs.jacobi((3, 2), 4, periodic=(True, False)),
-    "shifts": programs.jacobi((2, 3, 2), 2, periodic=True, how="sendrecv"),
-    "pipelines": programs.pipeline((3, 2), 3),
-    "rows": programs.rows_and_transposes(2, 4, 2, 3),
-    "levels": programs.levels((2, 2), 2),
-    "workers": programs.master_worker(4, 12),
-    "threads": programs.jacobi((2, 2), 3, threads=3),
-    "graph": programs.random_graph(6, 4, degree=4),
-}
-# Calls that cost nothing, with nothing computed between them, share all their times.
-REPLAYED = [
-    (name, network)
-    for name in READY
-    for network in ("alpha-beta", "dimemas", "ideal")
-    if network != "ideal" or name not in {"rows", "shifts"}
-]
-
-
-@pytest.mark.parametrize(("name", "network"), REPLAYED)
-def test_a_replayed_run_is_that_run_wherever_it_is_replayed(
-    name: str, network: str, tmp_path: Path
-) -> None:
-    on = PRESETS[network]
-    original = from_trace(run(READY[name], persistent=0.1, transient=0.1).read(tmp_path))
-    source = read(tmp_path / "synthetic.prv")
-    moments = Replayer(original).moments(on)
-    written = replayed(source, original, moments.begin, moments.end)
-    write(tmp_path / "replayed.prv", written, labels_of(source))
-    program = from_trace(read(tmp_path / "replayed.prv"))
-    runtimes = replay(original, on).end, replay(program, on).end
-    assert runtimes[1] == pytest.approx(runtimes[0], abs=2e-9 * len(original.kind))
 
 
 @pytest.mark.parametrize("name", ["mix.4", "mixnbc.4", "mixpers.4", "comd.4", "cg.S.2"])

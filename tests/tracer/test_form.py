@@ -12,7 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from tracer.plan import Plan, plans
 
 from popmodel.tracer.conversion import merge
@@ -62,6 +62,7 @@ def test_the_trace_among_the_examples_has_the_form() -> None:
     check(text(OURS))
 
 
+@settings(max_examples=5)
 @given(plans())
 def test_a_merged_run_has_the_form(plan: Plan) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -72,19 +72,6 @@ def test_long_runs_are_written_without_exponents(tmp_path: Path) -> None:
     assert program_of(trace).caveats[0].startswith("analysed 35997 s of 36000 s: ")
 
 
-def test_seconds_for_programs(tmp_path: Path) -> None:
-    found = program_of(run(tmp_path, (0, INIT, 0, 2), (0, FINALIZE, 9, 10), processes=1))
-    assert found.to_dict() == {
-        "begin": 2.0,
-        "end": 9.0,
-        "duration": 7.0,
-        "left_out": {"before": 2.0, "between": 0.0, "after": 1.0},
-        "region": None,
-        "occurrences": 1,
-        "why": "MPI_Init to MPI_Finalize",
-    }
-
-
 def test_the_whole_run_when_asked_for(tmp_path: Path) -> None:
     trace = run(tmp_path, (0, INIT, 0, 2), (0, FINALIZE, 9, 10), processes=1)
     part, focus = focused(trace, part=TracePart(from_start=True))

@@ -71,12 +71,5 @@ def test_a_time_that_is_none_is_named() -> None:
     assert caught.value.hint.startswith("give a number with ns, us, ms, s")
 
 
-def test_a_window_cannot_be_from_the_start() -> None:
-    with pytest.raises(UsageError) as caught:
-        TracePart.of(window="1:2", from_start=True)
-    assert caught.value.message == "--from-start cannot be combined with --window"
-    assert caught.value.hint == "leave one of them out"
-
-
 def test_a_region_can_be_taken_with_the_start_of_mpi() -> None:
     assert TracePart.of(region="a", from_start=True) == TracePart(region="a", from_start=True)

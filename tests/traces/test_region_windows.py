@@ -231,24 +231,6 @@ def test_unknown_names(tmp_path: Path, name: str, hint: str) -> None:
     assert caught.value.hint == hint
 
 
-def test_a_trace_without_regions(tmp_path: Path) -> None:
-    with pytest.raises(PartError) as caught:
-        focused(traced(tmp_path, []), TracePart(region="solve"))
-    assert caught.value.hint == (
-        "the trace has no regions; mark them in the program (popmodel.h: popmodel_begin)"
-    )
-
-
-def test_a_window_outside_of_the_trace(tmp_path: Path) -> None:
-    with pytest.raises(PartError) as caught:
-        focused(traced(tmp_path, []), TracePart(200, 300))
-    assert (
-        caught.value.message
-        == f"{tmp_path / 'x.prv'}: the window 200 ns to 300 ns is outside the trace"
-    )
-    assert caught.value.hint == "the trace covers 0 s to 100 ns"
-
-
 def test_a_window_says_what_it_leaves_out(tmp_path: Path) -> None:
     part, focus = focused(traced(tmp_path, []), TracePart(20, None))
     assert (part.begin, part.end) == (20, 100)

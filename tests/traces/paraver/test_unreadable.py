@@ -19,12 +19,6 @@ from popmodel.traces.paraver import reader
 @pytest.mark.parametrize(
     ("content", "message", "hint"),
     [
-        (b"", ": the file is empty", "trace the run again"),
-        (
-            b"hello\n",
-            ": not a Paraver trace: it does not begin with '#Paraver'",
-            "give the .prv or .prv.gz file that Extrae wrote",
-        ),
         (
             b"\x7fELF\x02\x01\0\0\0\0",
             ": the file is binary: it does not begin with '#Paraver'",
@@ -118,13 +112,6 @@ def test_a_missing_file_in_a_folder_that_may_not_be_listed(
     assert message_of(tmp_path / "x.prv") == (
         ": no such file",
         f"cannot list the directory {tmp_path}: permission denied",
-    )
-
-
-def test_a_folder_is_no_trace(tmp_path: Path) -> None:
-    assert message_of(tmp_path) == (
-        ": is a directory, not a trace",
-        "name one .prv or .prv.gz file in it",
     )
 
 
