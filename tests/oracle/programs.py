@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from oracle.script import Script
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 
 
@@ -15,15 +14,6 @@ def operations(program: Program, process: int) -> list[str]:
 def targets(program: Program, process: int) -> list[int]:
     """What each of them is about: a row of the messages or of the collectives."""
     return program.target[program.offsets[process] : program.offsets[process + 1]].tolist()
-
-
-def send_and_receive(script: Script, size: int = 8, send: str = "Send") -> None:
-    """Let rank 0 send after 500 ns what rank 1 waits for from 100 ns on."""
-    script.compute(0, 500)
-    sent = script.call(0, send)
-    script.compute(1, 100)
-    received = script.call(1, "Recv", 600)
-    script.message(sent, received, received, size)
 
 
 def alone(kind: str, processes: int, sent: int, received: int, root: int = 0) -> Program:

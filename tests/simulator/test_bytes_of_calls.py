@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +18,7 @@ from popmodel.simulator import from_trace, replay
 from popmodel.simulator.expand_collectives import lay_out
 from popmodel.simulator.program import Program
 from popmodel.simulator.program_files import write
-from popmodel.structure.traffic import TrafficUse, uses
+from popmodel.structure.traffic import uses
 from popmodel.traces import Trace, read
 
 ALL, ONE, ROOT, OTHERS = "all parts", "a part", "all parts, of the root", "a part, but the root"
@@ -33,11 +32,6 @@ FORMS = [
     [("Reduce_scatter_block", ALL, ONE), ("Reduce_scatter", ALL, ONE)],
 ]
 FORMS_ONLY = [forms for forms in FORMS if not forms[0][0].startswith("I")]
-
-
-def used(program: Program) -> list[TrafficUse]:
-    """The calls of a program by name."""
-    return uses(program, Counter(program.call_name[code] for code in program.call_code))
 
 
 def recorded(

@@ -19,7 +19,6 @@ from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import Op
 
 IDEAL = PRESETS["ideal"]
-EAGER = IDEAL.with_(eager_threshold=float("inf"))
 
 
 def ends(script: Script, folder: Path, network=IDEAL) -> list[int]:

@@ -14,7 +14,7 @@ from popmodel.base.errors import ReplayError
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator.execution import PathPart
 from popmodel.simulator.program import Op, Program, ProgramBuilder
-from popmodel.simulator.replayer import Replayer
+from popmodel.simulator.replayer import Replayer, replays_once
 
 NEAR = 2.0**-7 * 1e-9
 """A little further (s): no other path becomes the longest over that distance."""
@@ -157,6 +157,10 @@ def test_a_deadlock_on_one_of_many_networks_is_an_error() -> None:
     eager, waits = Network(eager_threshold=math.inf), Network(eager_threshold=0)
     with pytest.raises(ReplayError, match="deadlock"):
         replayer.scenarios([eager, waits])
+    once = replays_once(replayer, [eager, waits])  # where the others have results
+    assert once(eager).runtime == 0
+    with pytest.raises(ReplayError, match="deadlock"):
+        once(waits)
 
 
 def test_paths_whose_sums_differ_by_rounding_are_equally_long() -> None:

@@ -24,8 +24,6 @@ from tracer.traced import (
     compare,
 )
 
-PAGE = os.sysconf("SC_PAGESIZE")
-
 
 def is_version_4(mpi: Mpi) -> bool:
     """Whether the MPI has the calls that came with version 4 of the standard."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 from pathlib import Path
@@ -216,10 +215,6 @@ def test_a_full_disk_that_the_tracer_met_is_told(tmp_path: Path) -> None:
         "datatypes of unknown size": 3,
         "events of unknown kind 'colour'": 1,
     }
-
-
-def lines_of(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
