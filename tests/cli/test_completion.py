@@ -169,4 +169,5 @@ def test_parameters_are_those_of_the_signature_that_is_named(
 
 def test_traces_of_all_formats_are_completed() -> None:
     suffixes = [suffix for each in FORMATS for suffix in each.suffixes]
-    assert sorted(completion.TRACES) == sorted([*suffixes, *(f"{one}.gz" for one in suffixes)])
+    packed = [f"{suffix}.gz" for suffix in suffixes if suffix != ".otf2"]  # a directory's anchor
+    assert sorted(completion.TRACES) == sorted([*suffixes, *packed])

@@ -55,6 +55,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("tiny")
 @measuring()
 def test_the_real_programs_measure_this_machine(popmodel: Call, mpi: Mpi) -> None:
@@ -71,7 +72,6 @@ def test_the_real_programs_measure_this_machine(popmodel: Call, mpi: Mpi) -> Non
     assert max(map(len, out.splitlines())) <= 60
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("tiny", "mpi")
 @measuring()
 def test_the_real_programs_fill_every_part(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:

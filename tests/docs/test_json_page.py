@@ -232,6 +232,7 @@ def test_every_key_of_a_document_is_on_the_page(source: str) -> None:
     assert unknown == set(), "add them to popmodel/docs/json.md"
 
 
+@pytest.mark.long
 def test_every_key_of_the_page_is_in_a_document() -> None:
     seen = defaultdict(set)
     for source in [*COMMANDS, TWO_CORES, PRESET]:

@@ -45,16 +45,16 @@ def known() -> set[str]:
     return set(re.findall(r"--[a-z][a-z-]+", found.getvalue()))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
-        assert target.startswith("http") or (page.parent / target).exists(), target
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+            assert target.startswith("http") or (page.parent / target).exists(), (page, target)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_options_in_the_text_exist(page: Path, known: set[str]) -> None:
-    options = set(re.findall(r"(?<=[ `])--[a-z][a-z-]+", page.read_text()))
-    assert options - known - set(OTHERS) == set()
+def test_options_in_the_text_exist(known: set[str]) -> None:
+    for page in PAGES:
+        options = set(re.findall(r"(?<=[ `])--[a-z][a-z-]+", page.read_text()))
+        assert options - known - set(OTHERS) == set(), page
 
 
 def test_the_tutorial_uses_the_verbs_that_it_promises() -> None:
