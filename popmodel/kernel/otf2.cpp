@@ -45,7 +45,9 @@ class Reader : public ThreadRecords {
         library_.call<int>("OTF2_Reader_Close", reader_);
     }
 
-    nb::dict definitions() const { return read_definitions(library_, reader_); }
+    nb::dict definitions(size_t most) const {
+        return read_definitions(library_, reader_, most);
+    }
 
     void describe(In<uint32_t> regions, In<uint8_t> kind, In<uint8_t> traits, In<int32_t> state,
                   In<uint32_t> type, In<int64_t> value, In<int64_t> missed,
@@ -352,7 +354,8 @@ void bind_otf2(nb::module_ &module) {
     nb::class_<Reader>(module, "Otf2Reader", "Reads the locations of an archive of OTF2.")
         .def(nb::init<const std::string &, const std::string &>(), nb::arg("library"),
              nb::arg("anchor"))
-        .def("definitions", &Reader::definitions, "Definitions by kind, each a tuple.")
+        .def("definitions", &Reader::definitions, nb::arg("most"),
+             "Definitions by kind, each a tuple; more of them and their members are damage.")
         .def("describe", &Reader::describe, nb::arg("regions"), nb::arg("kind"), nb::arg("traits"),
              nb::arg("state"), nb::arg("type"), nb::arg("value"), nb::arg("missed"),
              nb::arg("communicators"), nb::arg("number"), nb::arg("own"), nb::arg("members"),

@@ -14,11 +14,23 @@ namespace popmodel::otf2 {
 namespace nb = nanobind;
 
 // Definitions: a list of tuples for each kind.
+//
+// The library reads a file that was cut on into what its buffer held before, where a count may be
+// anything: more definitions and members than a file has room for are damage.
 struct Definitions {
+    size_t room; // For so many more, and their members
     nb::dict kinds;
-    bool failed = false;
+    bool failed = false, damaged = false;
+
+    bool fits(size_t count) {
+        damaged = damaged || count > room;
+        room -= damaged ? room : count;
+        return !damaged;
+    }
 
     template <typename... Values> int add(const char *kind, Values... values) {
+        if (!fits(1))
+            return STOP;
         try {
             if (!kinds.contains(kind))
                 kinds[kind] = nb::list();
@@ -33,11 +45,21 @@ struct Definitions {
 
 inline nb::bytes bytes(const char *text) { return nb::bytes(text ? text : ""); }
 
-template <typename T> nb::object list_of(const T *values, size_t count) {
-    nb::list found;
-    for (size_t i = 0; i < count; i++)
-        found.append(values[i]);
-    return found;
+// Add a definition with members.
+template <typename T, typename... Values>
+int add_members(void *to, const char *kind, const T *members, size_t count, Values... values) {
+    auto &definitions = *static_cast<Definitions *>(to);
+    if (!definitions.fits(count))
+        return STOP;
+    try {
+        nb::list found;
+        for (size_t i = 0; i < count; i++)
+            found.append(members[i]);
+        return definitions.add(kind, values..., found);
+    } catch (...) {
+        definitions.failed = true;
+        return STOP;
+    }
 }
 
 inline int on_clock(void *to, uint64_t resolution, uint64_t offset, uint64_t length, uint64_t) {
@@ -67,8 +89,7 @@ inline int on_region(void *to, uint32_t self, uint32_t name, uint32_t, uint32_t,
 }
 inline int on_group(void *to, uint32_t self, uint32_t, uint8_t type, uint8_t paradigm, uint32_t flags,
              uint32_t count, const uint64_t *members) {
-    return static_cast<Definitions *>(to)->add("groups", self, type, paradigm, flags,
-                                               list_of(members, count));
+    return add_members(to, "groups", members, count, self, type, paradigm, flags);
 }
 inline int on_member(void *to, uint32_t self, uint32_t name, uint32_t, uint8_t type, uint8_t mode,
               uint8_t value, uint8_t base, int64_t exponent, uint32_t) {
@@ -77,8 +98,7 @@ inline int on_member(void *to, uint32_t self, uint32_t name, uint32_t, uint8_t t
 }
 inline int on_class(void *to, uint32_t self, uint8_t count, const uint32_t *members, uint8_t occurrence,
              uint8_t) {
-    return static_cast<Definitions *>(to)->add("metrics", self, list_of(members, count),
-                                               occurrence);
+    return add_members(to, "metrics", members, count, self, occurrence);
 }
 inline int on_instance(void *to, uint32_t self, uint32_t of, uint64_t recorder, uint8_t scope,
                 uint64_t where) {
@@ -94,8 +114,8 @@ inline int on_intercomm(void *to, uint32_t self, uint32_t, uint32_t one, uint32_
     return static_cast<Definitions *>(to)->add("intercommunicators", self, one, other);
 }
 
-inline nb::dict read_definitions(const Library &library, void *reader) {
-    Definitions found;
+inline nb::dict read_definitions(const Library &library, void *reader, size_t most) {
+    Definitions found{most};
     void *from = library.call<void *>("OTF2_Reader_GetGlobalDefReader", reader);
     if (from == nullptr)
         throw Failure(last_error.empty() ? "has no definitions" : last_error);
@@ -122,7 +142,12 @@ inline nb::dict read_definitions(const Library &library, void *reader) {
     library.must("OTF2_Reader_RegisterGlobalDefCallbacks", reader, from, to, (void *)&found);
     library.call<void>("OTF2_GlobalDefReaderCallbacks_Delete", to);
     uint64_t count = 0;
-    library.must("OTF2_Reader_ReadAllGlobalDefinitions", reader, from, &count);
+    last_error.clear();
+    const int code = library.call<int>("OTF2_Reader_ReadAllGlobalDefinitions", reader, from, &count);
+    if (found.damaged)
+        throw Failure("definitions that its files have no room for");
+    if (code && !found.failed)
+        throw Failure(library.reason(code));
     if (found.failed)
         throw std::bad_alloc();
     return found.kinds;

@@ -43,7 +43,7 @@ HELD = 1 << 26
 LARGEST_TIME = 1 << 62
 """Nanoseconds of all threads together that sums can hold."""
 EXPANSION = 32
-"""Events that a byte of a file can hold, which may be compressed."""
+"""Events, or definitions, that a byte of a file can hold, which may be compressed."""
 MANY, ROWS = 1 << 20, 1 << 21
 """From so many events on there is room for so many messages at once."""
 PIECE = 1 << 21
@@ -113,7 +113,8 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
 
 def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
     reader = _kernel.Otf2Reader(library, os.fspath(anchor))
-    defined = reader.definitions()
+    file = anchor.with_suffix(".def")
+    defined = reader.definitions(EXPANSION * file.stat().st_size if file.exists() else 0)
     strings = {self: text.decode(errors="replace") for self, text in defined.get("strings", ())}
     resolution, origin, _ = (defined.get("clock") or [(0, 0, 0)])[0]
     if not resolution:

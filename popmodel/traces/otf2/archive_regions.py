@@ -278,7 +278,7 @@ def plan_metrics(
         members[self] = (type_, kind == _VALUE_RELATIVE, scale)
     found: Counters = {
         self: [members.get(member, (0, False, 1.0)) for member in of]
-        for self, of, occurrence in definitions.get("metrics", ())
+        for self, occurrence, of in definitions.get("metrics", ())
         if occurrence in (_STRICT, _SYNCHRONOUS)
     }
     wider = 0
