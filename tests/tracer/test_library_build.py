@@ -104,6 +104,15 @@ def test_the_makefile_builds_of_the_same_sources(tmp_path: Path) -> None:
     assert named == {path.name for path in (sources() / "tracer").glob("*.c")}
 
 
+@pytest.mark.long
+def test_the_makefile_builds_without_a_warning(mpi: Mpi, tmp_path: Path) -> None:
+    words = [f"MPICC={shlex.join(mpi.mpicc)}", f"BUILD={tmp_path}"]
+    command = ["make", "-s", "-j2", "-C", sources(), "tracer", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert loads(tmp_path / "libpopmodel_trace.so")
+
+
 def find_mpi_of(cc: Compiler) -> library.Mpi:
     return library.Mpi(cc, (), "Open MPI", "5.0", "identity", "user")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shlex
@@ -19,6 +18,8 @@ from patience import GENEROUS
 from real_mpi import ENVIRONMENT
 from surroundings import shared
 from tracer.raw_files import CALLS, KINDS, Process, Thread, read
+
+from popmodel.tracer.library import find_or_build
 
 HERE = Path(__file__).resolve().parent
 MICROBENCH = HERE.parents[1] / "microbench"
@@ -43,20 +44,12 @@ def library(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build_library(mpicc: Sequence[str], factory: pytest.TempPathFactory) -> Path:
-    """The library, built as its Makefile does, without a warning; once for each compiler."""
-    compiler = shlex.join(mpicc)
-    number = hashlib.sha256(compiler.encode()).hexdigest()[:8]  # make takes no blanks in names
-    with shared(factory, f"tracer-{number}") as folder:
-        built = subprocess.run(
-            [*("make", "-s", "-j2", "-C", MICROBENCH, "tracer"),
-             *(f"MPICC={compiler}", f"BUILD={folder}")],
-            capture_output=True,
-            text=True,
-            check=False,
-        )  # fmt: skip
-    assert built.returncode == 0, built.stderr
-    assert built.stderr == ""
-    return folder / "libpopmodel_trace.so"
+    """The library as ``popmodel trace`` builds it, in the cache of all tests."""
+    top = factory.getbasetemp()
+    folder = top.parent if "PYTEST_XDIST_WORKER" in os.environ else top
+    with shared(factory, "tracer"), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("POPMODEL_CACHE_DIR", str(folder / "cache"))
+        return find_or_build(None, {**os.environ, "MPICC": shlex.join(mpicc)}).path
 
 
 @pytest.fixture(scope="session")
