@@ -40,7 +40,7 @@ STATEMENTS = {
 }
 MOST_FILES = 414
 MOST_CLASS_NAMES_BORNE_TWICE = 0
-MOST_FILE_NAMES_BORNE_TWICE = 19
+MOST_FILE_NAMES_BORNE_TWICE = 0
 REPEATED = {"kinds", "terms", "families"}
 """Folders of one file for each of many alike, whose names may stand elsewhere, too."""
 

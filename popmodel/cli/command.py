@@ -190,9 +190,9 @@ _RESOURCES = {
         "Processes that work on several traces at once. Default: the cores that may be used.",
     ),
     "executor": option(
-        "mpi4py|dask://HOST:PORT|FILE",
-        "Who works instead: the ranks of mpi4py.futures, or a cluster of dask, by its address or "
-        "scheduler file.",
+        "EXECUTOR",
+        "Who works instead: mpi4py (the ranks of mpi4py.futures), or a cluster of dask by its "
+        "address (dask://HOST:PORT) or scheduler file.",
     ),
 }
 """Options of the verbs that read traces."""

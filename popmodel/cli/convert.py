@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from popmodel.cli.inputs import TraceLike
     from popmodel.reports.blocks import Section
     from popmodel.reports.views import Document, Views
-    from popmodel.runs.files import FileForm
+    from popmodel.runs.run_files import FileForm
     from popmodel.traces import Trace
     from popmodel.traces.selection import Foa, TracePart, Window
 
@@ -188,7 +188,7 @@ def convert(
     """
     from popmodel.cli.inputs import several
     from popmodel.cli.output import refuse_existing
-    from popmodel.runs.files import form_of
+    from popmodel.runs.run_files import form_of
     from popmodel.simulator.program_files import format_of
     from popmodel.traces.selection import TracePart
 
@@ -232,7 +232,7 @@ def _plain_name(path: str, suffix: str) -> str:
 
 
 def _tables() -> str:
-    from popmodel.runs.files import FORMATS
+    from popmodel.runs.run_files import FORMATS
 
     return ", ".join(FORMATS)
 
@@ -320,7 +320,7 @@ def _runs(
     from popmodel.base import provenance
     from popmodel.base.plain import plain
     from popmodel.cli.measured_runs import read_runs
-    from popmodel.runs.files import read_file
+    from popmodel.runs.run_files import read_file
     from popmodel.runs.table import runs_frame
 
     found = read_runs(sources, asked=asked, application=application)
@@ -346,7 +346,7 @@ def _sites(
 
     from popmodel.cli.inputs import trace_of
     from popmodel.cli.measured_runs import named
-    from popmodel.runs.files import is_table
+    from popmodel.runs.run_files import is_table
     from popmodel.runs.sites import sites_of
     from popmodel.runs.table import numbers_of
     from popmodel.structure.part_of_run import part_of_run

@@ -65,7 +65,7 @@ def require_flop_rate(trace: TraceLike, flop_rate: float | None) -> None:
     from pathlib import Path as File
 
     from popmodel.traces import Trace
-    from popmodel.traces.formats import format_of
+    from popmodel.traces.trace_formats import format_of
 
     if isinstance(trace, Trace) or flop_rate is not None or not (path := path_of(trace)):
         return

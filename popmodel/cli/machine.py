@@ -376,7 +376,7 @@ def _written(
     from popmodel.cli.output import write_file
     from popmodel.machines import profile as profiles
     from popmodel.reports.formats import JSON
-    from popmodel.reports.renderers.tables import Style
+    from popmodel.reports.renderers.text_tables import Style
 
     for measurement in document["provenance"]["measurements"]:
         for text in measurement.get("shortfalls", ()):

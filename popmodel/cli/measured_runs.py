@@ -10,8 +10,8 @@ from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.cli.inputs import TraceLike, path_of, several, trace_of
 from popmodel.efficiency.measure import analyse
-from popmodel.runs.files import is_table, read_file
 from popmodel.runs.measurement import MeasuredRow, checked, from_run
+from popmodel.runs.run_files import is_table, read_file
 from popmodel.runs.same_program import difference
 from popmodel.runs.table import RunTimes, numbers_of, split
 from popmodel.structure.part_of_run import part_of_run

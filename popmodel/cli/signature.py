@@ -37,8 +37,8 @@ from popmodel.reports.result import Result, ResultValue, save_text
 if TYPE_CHECKING:
     from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.fit.usable_runs import FittedSignature
-    from popmodel.model.check import CheckedSignature
     from popmodel.model.signature.application import Signature
+    from popmodel.model.signature_check import CheckedSignature
     from popmodel.reports.views import Views
     from popmodel.signatures.compare_replay import ProgramAgreement
     from popmodel.signatures.document import TomlItem
@@ -240,7 +240,7 @@ def check_signature(
     sensible value. All are listed with their lines; the exit status is 1 if there are any. With a
     trace: where the signature differs from the run.
     """
-    from popmodel.model.check import CheckedSignature, check
+    from popmodel.model.signature_check import CheckedSignature, check
 
     app = _named("check", app)
     if against is None:
@@ -529,7 +529,7 @@ ACTIONS = {
 def _by_kind(given: Sequence[Any]) -> SignatureInputs:
     from popmodel.model.signature.application import Signature
     from popmodel.model.signatures import bundled
-    from popmodel.runs.files import is_table
+    from popmodel.runs.run_files import is_table
     from popmodel.runs.table import split
     from popmodel.source import is_source
     from popmodel.traces import Trace

@@ -326,7 +326,7 @@ def _carried(
 def _part(given: Sequence[Any], asked: TracePart) -> TracePart:
     """The part that is asked for, where it can be taken: not of tables alone."""
     from popmodel.cli.inputs import path_of
-    from popmodel.runs.files import is_table
+    from popmodel.runs.run_files import is_table
     from popmodel.runs.table import split
     from popmodel.traces import Trace
     from popmodel.traces.selection import PROGRAM

@@ -242,7 +242,7 @@ def _machines(name: str, text: str) -> list[str]:  # noqa: ARG001 (a reader's si
 
 
 def _region_speeds(name: str, texts: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 (likewise)
-    from popmodel.sensitivity.regions import parse_region_speeds
+    from popmodel.sensitivity.region_speeds import parse_region_speeds
 
     return parse_region_speeds(texts)
 
@@ -681,7 +681,7 @@ def _speeds(speeds: Mapping[str, float]) -> list[str]:
 def _either(run: RunLike, procs: int | None) -> tuple[SignatureLike, None] | tuple[None, TraceLike]:
     """A signature or a trace: TOML is the first, and so is what has a number of processes."""
     from popmodel.traces import Trace
-    from popmodel.traces.formats import FORMATS as TRACES
+    from popmodel.traces.trace_formats import FORMATS as TRACES
 
     if isinstance(run, Trace):
         return None, run

@@ -12,7 +12,7 @@ import numpy as np
 from popmodel.base.errors import PartError, PopmodelError, ReplayError, TraceError
 from popmodel.base.units import plural
 from popmodel.base.values import cut, dataclass
-from popmodel.efficiency import regions as workers
+from popmodel.efficiency import region_efficiencies as workers
 from popmodel.efficiency.device_times import measure_devices
 from popmodel.efficiency.evidence import (
     CallSite,
@@ -25,7 +25,7 @@ from popmodel.efficiency.evidence import (
 )
 from popmodel.efficiency.io_times import measure_io
 from popmodel.efficiency.observables import Observables, RegionObservables
-from popmodel.efficiency.regions import COLUMNS, measure_regions
+from popmodel.efficiency.region_efficiencies import COLUMNS, measure_regions
 from popmodel.efficiency.vector_counts import (
     NO_COUNTERS,
     VectorCounts,

@@ -42,7 +42,7 @@ from popmodel.efficiency.loss_causes import (
     transfer,
     waiting,
 )
-from popmodel.efficiency.regions import apart
+from popmodel.efficiency.region_efficiencies import apart
 from popmodel.efficiency.scaling import SCALING
 from popmodel.traces.caveats import ENOUGH, FEW, MEASURABLE
 

@@ -196,7 +196,7 @@ def read_extrap_text(
     parameters: Iterable[str] | None = (),
     said: Mapping[str, str] | None = None,
 ) -> RunTimes:
-    """Read runs from a text file of Extra-P; arguments as for `popmodel.runs.files.read_file`."""
+    """Read runs from a text file of Extra-P; arguments as for `runs.run_files.read_file`."""
     name = os.fspath(path)
     return runs_of(name, from_text(name, read_text(path, TableError)), parameters, said)
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from popmodel.base.errors import PopmodelError
 from popmodel.efficiency.measure import useful_times
-from popmodel.efficiency.regions import COLUMNS as OF_REGIONS
-from popmodel.efficiency.regions import region_instances
+from popmodel.efficiency.region_efficiencies import COLUMNS as OF_REGIONS
+from popmodel.efficiency.region_efficiencies import region_instances
 from popmodel.kernel import _kernel
 from popmodel.simulator.mpi_calls import Action, action_of
 from popmodel.structure.iterations import find

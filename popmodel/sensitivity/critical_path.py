@@ -11,7 +11,7 @@ from popmodel.base.arrays import alike
 from popmodel.base.errors import UsageError
 from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import site_name
-from popmodel.sensitivity.regions import marked_at, places_of
+from popmodel.sensitivity.region_speeds import marked_at, places_of
 from popmodel.simulator.execution import PathPart
 from popmodel.traces.codes import Event
 from popmodel.traces.intervals import TracePieces, spread
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.sensitivity.regions import RegionGains
+    from popmodel.sensitivity.region_speeds import RegionGains
     from popmodel.simulator.execution import CriticalPath
     from popmodel.simulator.program import Program
     from popmodel.traces import Trace

@@ -12,7 +12,7 @@ import numpy as np
 from popmodel.base.values import dataclass
 from popmodel.network.point_to_point import SizeClass
 from popmodel.sensitivity.critical_path import critical_times, path_tables
-from popmodel.sensitivity.regions import regions_of, scaled
+from popmodel.sensitivity.region_speeds import regions_of, scaled
 from popmodel.simulator.program import at_once
 from popmodel.simulator.replayer import Replayer
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from popmodel.network.network import Network
     from popmodel.sensitivity.critical_path import PathTables
-    from popmodel.sensitivity.regions import RegionGains
+    from popmodel.sensitivity.region_speeds import RegionGains
     from popmodel.simulator.execution import CriticalPath
     from popmodel.simulator.program import Program
     from popmodel.traces import Trace
@@ -106,7 +106,7 @@ class Slowest:
 class Worth:
     """What a faster region is worth."""
 
-    # As of `popmodel.sensitivity.regions.Regions`.
+    # As of `popmodel.sensitivity.region_speeds.Regions`.
     name: str
     kind: str
     time: float  # Computing in the region, mean over processes, s

@@ -27,7 +27,7 @@ from popmodel.network.scenario_networks import (
     refuse_idle_mapping,
     scenario_values,
 )
-from popmodel.sensitivity.regions import at_speeds
+from popmodel.sensitivity.region_speeds import at_speeds
 from popmodel.simulator import from_trace
 from popmodel.simulator.replayer import Replayer, replays_once
 from popmodel.traces.caveats import caveats

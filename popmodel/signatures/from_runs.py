@@ -31,7 +31,7 @@ from popmodel.signatures.outline import OutlineRepeat, own_times, paths
 from popmodel.signatures.recorded_times import Fidelity, figures
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.traces.caveats import devices, waiting
-from popmodel.traces.formats import FORMATS
+from popmodel.traces.trace_formats import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

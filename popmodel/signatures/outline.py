@@ -15,7 +15,7 @@ import numpy as np
 
 from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import useful_times
-from popmodel.efficiency.regions import waiting_in
+from popmodel.efficiency.region_efficiencies import waiting_in
 from popmodel.structure.bursts import bursts, counted, regions, teams
 from popmodel.traces.caveats import delays
 from popmodel.traces.intervals import Intervals, alone, spread
@@ -383,7 +383,7 @@ def team(trace: Trace, structure: Structure, region: OutlinePoint) -> OutlineTea
 def _times(
     trace: Trace, structure: Structure, event: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], ...]:
-    """Measure executions of regions as metrics are (`popmodel.efficiency.regions`), s.
+    """Measure executions of regions as metrics are (`popmodel.efficiency.region_efficiencies`), s.
 
     Useful time of the average and of the busiest thread; time of the master outside MPI; time of
     the average thread neither useful nor in MPI, and what of it is in barriers, critical sections

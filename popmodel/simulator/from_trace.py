@@ -6,7 +6,7 @@ runtime of real traces equals Dimemas' to the nanosecond:
 - the burst before an operation is the wall time of the process's master thread outside MPI since
   its previous call, tracing-disabled time left out; time inside MPI calls is discarded;
 - in processes whose other threads call MPI, each thread has bursts of its own, between fork and
-  join of its parallel regions (`popmodel.simulator.calls`);
+  join of its parallel regions (`popmodel.simulator.program_calls`);
 - messages are matched by the trace's communication records; a receive is complete in the call at
   whose exit its record says so; where calls tell their partners instead, the k-th send of a process
   to another with a tag meets that one's k-th receive of it, and requests are known by number;
@@ -34,7 +34,6 @@ import numpy as np
 
 from popmodel.base.units import count, plural
 from popmodel.kernel import _kernel
-from popmodel.simulator.calls import SequenceCalls, sequence_calls
 from popmodel.simulator.match_calls import (
     communicators_of_callers,
     match_collectives,
@@ -43,6 +42,7 @@ from popmodel.simulator.match_calls import (
 )
 from popmodel.simulator.mpi_calls import Action, looks
 from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program_calls import SequenceCalls, sequence_calls
 from popmodel.traces.caveats import describe_losses, losses
 from popmodel.traces.codes import TRACING_DISABLED
 from popmodel.traces.intervals import Intervals, TracePieces, spread
@@ -53,7 +53,7 @@ from popmodel.traces.tables import give_back, offsets_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.simulator.calls import CallThreads
+    from popmodel.simulator.program_calls import CallThreads
     from popmodel.traces import Trace
 
 _WORTH_SAYING = 0.01

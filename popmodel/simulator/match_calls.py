@@ -12,7 +12,6 @@ from popmodel.base.errors import ReplayError
 from popmodel.base.units import count, plural
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
-from popmodel.simulator.calls import SequenceCalls
 from popmodel.simulator.mpi_calls import BUFFERED
 from popmodel.simulator.program import (
     COLLECTIVES,
@@ -22,6 +21,7 @@ from popmodel.simulator.program import (
     ProgramMessages,
     UnevenBytes,
 )
+from popmodel.simulator.program_calls import SequenceCalls
 from popmodel.traces.tables import give_back
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.simulator.calls import CallColumns, CallThreads
     from popmodel.simulator.program import Program
+    from popmodel.simulator.program_calls import CallColumns, CallThreads
     from popmodel.traces import Trace
     from popmodel.traces.calls import CollectiveArguments
     from popmodel.traces.intervals import TracePieces

@@ -29,7 +29,7 @@ from popmodel.simulator.algorithms import carry_out
 from popmodel.simulator.expand_collectives import Amounts, lay_out, uneven_amounts
 from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import COLLECTIVES, Op, Program
-from popmodel.traces.formats import read
+from popmodel.traces.trace_formats import read
 
 if TYPE_CHECKING:
     import os

@@ -12,7 +12,7 @@ from popmodel.simulator import from_trace
 from popmodel.structure.common_nest import Common, common_nest
 from popmodel.structure.program_events import events_of
 from popmodel.structure.repetition import repeated
-from popmodel.structure.steps import Steps, steps_of
+from popmodel.structure.step_kinds import Steps, steps_of
 from popmodel.structure.structure import (
     FoundLoop,
     Leaf,

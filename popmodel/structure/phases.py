@@ -19,7 +19,7 @@ from popmodel.base.arrays import distinct, quantiles
 from popmodel.base.units import count, plural
 from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import UsefulTimes, useful_times
-from popmodel.simulator.calls import sequence_calls
+from popmodel.simulator.program_calls import sequence_calls
 from popmodel.structure.bursts import (
     PhaseTeam,
     Stretches,

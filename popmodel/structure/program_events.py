@@ -23,8 +23,8 @@ import numpy as np
 
 from popmodel.base.arrays import numbered
 from popmodel.base.values import dataclass
-from popmodel.simulator.calls import sequence_calls
 from popmodel.simulator.program import Op
+from popmodel.simulator.program_calls import sequence_calls
 from popmodel.traces.caveats import delays
 from popmodel.traces.codes import RUNNING, TRACING_DISABLED, Event
 from popmodel.traces.intervals import Intervals, alone, spread

@@ -20,7 +20,7 @@ import numpy as np
 
 from popmodel.base.arrays import numbered
 from popmodel.structure.common_nest import Common
-from popmodel.structure.steps import Steps
+from popmodel.structure.step_kinds import Steps
 from popmodel.structure.structure import FoundLoop, Leaf, events_at, grouped
 
 if TYPE_CHECKING:

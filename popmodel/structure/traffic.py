@@ -53,7 +53,7 @@ class TrafficUse(NamedTuple):
 def sent(program: Program) -> NDArray[np.int64]:
     """Rows of the messages that are sent in the program, of one that is a part of a run too.
 
-    What forks and joins threads that call MPI (`popmodel.simulator.calls`) is none.
+    What forks and joins threads that call MPI (`popmodel.simulator.program_calls`) is none.
     """
     found: NDArray[np.int64] = program.target[np.isin(program.kind, _SENDS)].astype(np.int64)
     if len(program.threads):

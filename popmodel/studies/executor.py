@@ -31,7 +31,6 @@ from popmodel.machines.bench.bench_plan import MeasurementRequest as Benchmarks
 from popmodel.machines.host import hardware
 from popmodel.machines.host.launcher import LaunchError, meaningful, quote, start
 from popmodel.machines.parameter import PARTS
-from popmodel.studies.machine import PROFILE
 from popmodel.studies.manifest import (
     DONE,
     FAILED,
@@ -52,6 +51,7 @@ from popmodel.studies.plan import (
     next_configuration,
     uses,
 )
+from popmodel.studies.study_machine import PROFILE
 from popmodel.tracer import raw_directory
 from popmodel.tracer import run as script
 from popmodel.tracer.commands import Settings, TracedCommand, place, understand, variables

@@ -16,7 +16,7 @@ from popmodel.base.plain import plain
 from popmodel.base.units import plural
 from popmodel.machines import profile as profiles
 from popmodel.model import signatures
-from popmodel.studies import executor, learning, machine, manifest
+from popmodel.studies import executor, learning, manifest, study_machine
 from popmodel.studies.executor import done_runs, step_of, suited
 from popmodel.studies.manifest import Manifest, StudyStep, carried_out, is_done, opened
 from popmodel.studies.plan import CHANGEABLE, PlannedRun, Prepared, StudyRequest, left_out
@@ -74,7 +74,7 @@ def runs_made(
         return executor.collected(state, about, watch.tell)
 
     def look() -> tuple[Sequence[Path], Mapping[str, Any]]:
-        return (), machine.look(patience, watch.tell)._asdict()
+        return (), study_machine.look(patience, watch.tell)._asdict()
 
     return executor.make(
         state,
@@ -160,7 +160,7 @@ def _signature(
 
 def _profile(state: Manifest, request: StudyRequest, watch: Watch) -> Manifest:
     """The machine that the runs are made on: given, or measured."""
-    path = state.folder / machine.PROFILE
+    path = state.folder / study_machine.PROFILE
     if request.machine is not None or ("machine" in state.steps and path.exists()):
         return state
     if not executor.has_job(state.folder):
@@ -170,23 +170,23 @@ def _profile(state: Manifest, request: StudyRequest, watch: Watch) -> Manifest:
         failures: Sequence[str] = ()
         try:
             if executor.has_job(state.folder):
-                machine.of_samples(path)
+                study_machine.of_samples(path)
             else:
-                failures = machine.measure(path, watch.measuring)
+                failures = study_machine.measure(path, watch.measuring)
         except PopmodelError as error:
-            machine.unknown(path)
+            study_machine.unknown(path)
             failures = [f"{error.message}: all of the machine but its shape is assumed, and wide"]
         for failure in failures:
             watch.tell(f"warning: {failure}")
         return [path], {"failures": failures}
 
-    return carried_out(state, "machine", shell.join(machine.command(path)), work)
+    return carried_out(state, "machine", shell.join(study_machine.command(path)), work)
 
 
 def rests(found: StudySteps, request: StudyRequest) -> dict[str, Any]:
     """What a result rests on: another one is made where any of it has changed."""
     folder = found.state.folder
-    names = (learning.SIGNATURE, learning.CHECK, machine.PROFILE)
+    names = (learning.SIGNATURE, learning.CHECK, study_machine.PROFILE)
     given = (name for name in (request.machine, request.target_machine) if name is not None)
     paths = [path for path in (*map(folder.joinpath, names), *map(Path, given)) if path.is_file()]
     return {

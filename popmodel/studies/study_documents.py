@@ -25,11 +25,11 @@ from popmodel.prediction.prediction import trust
 from popmodel.prediction.split_sweep import sweep
 from popmodel.runs.measurement import MeasuredRow, checked, from_run
 from popmodel.structure.part_of_run import part_of_run
-from popmodel.studies import executor, learning, machine
-from popmodel.studies.machine import TargetMachine
+from popmodel.studies import executor, learning, study_machine
 from popmodel.studies.manifest import Manifest, StudyStep, unwritable
 from popmodel.studies.plan import PlannedRun, Prepared, StudyRequest, left_out, refusal
 from popmodel.studies.steps import StudySteps
+from popmodel.studies.study_machine import TargetMachine
 from popmodel.traces import read
 from popmodel.traces.selection import PROGRAM
 from popmodel.validation.predictions import of_application
@@ -46,7 +46,7 @@ def documents(found: StudySteps, request: StudyRequest, about: Prepared) -> dict
     signature = signatures.load(folder / learning.SIGNATURE)
     if signature.command == (f"./{signature.name}",):  # found anew or written by hand without it
         signature = replace(signature, command=about.own_words)
-    here = profile.load(request.machine or folder / machine.PROFILE)
+    here = profile.load(request.machine or folder / study_machine.PROFILE)
     compared = _checked(found, request, here)
     validated = compared.to_dict() if isinstance(compared, ValidatedRuns) else None
     (split,) = validated["splits"][:1] if validated else (None,)
@@ -56,7 +56,7 @@ def documents(found: StudySteps, request: StudyRequest, about: Prepared) -> dict
         there = _target_machine(request, here, folder)
         swept = sweep(signature, there.profile, request.cores, request.target, trusted=not doubts)
     except MissingQuantity as error:
-        here = machine.unknown(folder / machine.UNKNOWN)
+        here = study_machine.unknown(folder / study_machine.UNKNOWN)
         assumed = f"all of the machine but its shape, because {error.message}"
         there = _target_machine(request, here, folder)._replace(assumed=assumed)
         swept = sweep(signature, there.profile, request.cores, request.target, trusted=not doubts)
@@ -102,8 +102,8 @@ def _stamped(content: Mapping[str, Any], command: str) -> dict[str, Any]:
 def _target_machine(request: StudyRequest, here: Profile, folder: Path) -> TargetMachine:
     if request.target_machine is not None:
         given = profile.load(request.target_machine)
-        return machine.TargetMachine(given, machine.word(given))
-    return machine.target(here, request.cores, folder / machine.TARGET)
+        return study_machine.TargetMachine(given, study_machine.word(given))
+    return study_machine.target(here, request.cores, folder / study_machine.TARGET)
 
 
 def _checking(found: StudySteps, request: StudyRequest) -> tuple[Path, list[Path]]:
@@ -137,7 +137,7 @@ def _validate_command(found: StudySteps, request: StudyRequest, here: Profile) -
     assert found.out is not None
     signature, traces = _checking(found, request)
     words = ["popmodel", "validate", str(signature), *map(str, traces)]
-    words += ["--machine", machine.word(here), "--all-runs", *_set(dict(found.out.settings))]
+    words += ["--machine", study_machine.word(here), "--all-runs", *_set(dict(found.out.settings))]
     return shell.join(words)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from popmodel.base.values import dataclass
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import useful_times
-from popmodel.efficiency.regions import waiting_in
+from popmodel.efficiency.region_efficiencies import waiting_in
 from popmodel.timeline.lanes import TimeAxis
 from popmodel.traces.codes import NOT_CREATED, TRACING_DISABLED
 from popmodel.traces.intervals import Intervals, alone, spread
@@ -197,7 +197,7 @@ def _traced(trace: Trace, coarse: TimeAxis) -> NDArray[np.int64]:
 
 
 def _in_regions(trace: Trace, doing: Activity, coarse: TimeAxis) -> dict[str, NDArray[np.int64]]:
-    """What all threads lose in parallel regions (`popmodel.efficiency.regions`)."""
+    """What all threads lose in parallel regions (`popmodel.efficiency.region_efficiencies`)."""
     if not len(doing.regions):
         nothing = np.zeros((1, coarse.columns), np.int64)
         return dict.fromkeys(_IN_REGIONS, nothing)

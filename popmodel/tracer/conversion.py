@@ -43,7 +43,7 @@ from popmodel.tracer.temporary import Spool
 from popmodel.tracer.thread_events import PAIR, STATE, Converter, EventLoad, Tables
 from popmodel.tracer.thread_rows import Member, Rows, rows_of
 from popmodel.traces import codes as states
-from popmodel.traces import formats
+from popmodel.traces import trace_formats
 from popmodel.traces.caveats import crowded
 from popmodel.traces.codes import Event
 from popmodel.traces.paraver.labels import legend
@@ -468,7 +468,7 @@ def _merged_run(
 def _written(done: Conversion, messages: list[tuple[str, int]], target: Path) -> int:
     """Write the trace and the files beside it; gives its bytes."""
     try:
-        with files.written(target, read=partial(formats.read)) as file:
+        with files.written(target, read=partial(trace_formats.read)) as file:
             write_text(done, file, messages, compressed=target.name.endswith(".gz"))
             file.flush()
             size = file.tell()

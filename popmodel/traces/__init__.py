@@ -6,8 +6,8 @@ analysed; `regions`, `runtime` and `caveats` are made of any of them, `info` is 
 """
 
 from popmodel.traces.calls import CallTable
-from popmodel.traces.formats import read
+from popmodel.traces.recorded_run import Trace
 from popmodel.traces.tables import EventTable, MessageTable, States, TraceWarning
-from popmodel.traces.trace import Trace
+from popmodel.traces.trace_formats import read
 
 __all__ = ["CallTable", "EventTable", "MessageTable", "States", "Trace", "TraceWarning", "read"]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.traces.intervals import TracePieces
+    from popmodel.traces.recorded_run import Trace
     from popmodel.traces.tables import TraceWarning
-    from popmodel.traces.trace import Trace
 
 Number = TypeVar("Number", int, float)
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.traces.intervals import Instants
+    from popmodel.traces.recorded_run import Trace
     from popmodel.traces.selection import TraceFocus
-    from popmodel.traces.trace import Trace
 
 
 # Where the records of a run end before the run does: full disks, crashes, kills.

@@ -11,11 +11,11 @@ from popmodel.base.arrays import distinct
 from popmodel.base.errors import TraceError
 from popmodel.traces.calls import calls_made
 from popmodel.traces.caveats import crowding, describe_losses, devices, left_out, losses, untraced
+from popmodel.traces.recorded_run import Trace
 from popmodel.traces.regions import parallel_regions, user_regions
 from popmodel.traces.runtime import longest, state_times
 from popmodel.traces.selection import PROGRAM, TracePart, focused, program_of
 from popmodel.traces.tables import Int64, TraceWarning
-from popmodel.traces.trace import Trace
 
 NANOSECONDS = 10**9  # in a second; dividing rounds once
 

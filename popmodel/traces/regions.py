@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.traces.intervals import TracePieces
+    from popmodel.traces.recorded_run import Trace
     from popmodel.traces.records import OpenMP, Synchronisation
-    from popmodel.traces.trace import Trace
 
 
 # Names of functions as their author wrote them, out of what compilers made of them.

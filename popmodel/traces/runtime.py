@@ -14,7 +14,7 @@ from popmodel.traces.tables import walk
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.traces.trace import Trace
+    from popmodel.traces.recorded_run import Trace
 
 
 def state_times(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

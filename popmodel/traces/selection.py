@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from popmodel.traces.codes import Event
     from popmodel.traces.device_rows import DeviceRows
     from popmodel.traces.intervals import Instants
+    from popmodel.traces.recorded_run import Trace
     from popmodel.traces.records import OpenMP
     from popmodel.traces.regions import Occurrences
     from popmodel.traces.tables import Int64
-    from popmodel.traces.trace import Trace
 
 Window: TypeAlias = "str | tuple[float | str | None, float | str | None]"
 """``A:B`` or a pair: times with a unit, or numbers of seconds; an end that is left out (empty, or

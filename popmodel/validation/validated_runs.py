@@ -13,6 +13,7 @@ from popmodel.base.plain import document
 from popmodel.base.units import plural
 from popmodel.base.values import cut, dataclass
 from popmodel.runs.measurement import MeasuredRow
+from popmodel.validation.agreement_verdict import verdict
 from popmodel.validation.comparison import (
     ComparedValue,
     Comparison,
@@ -34,7 +35,6 @@ from popmodel.validation.prediction_errors import (
     summary,
 )
 from popmodel.validation.predictions import Subject
-from popmodel.validation.verdict import verdict
 
 SCHEMA = "popmodel/validate/1"
 

@@ -23,7 +23,7 @@ from timeline.window import Window  # noqa: E402
 from popmodel.efficiency.measure import analyse  # noqa: E402
 from popmodel.reports.html.contents import Contents  # noqa: E402
 from popmodel.reports.html.packing import pack  # noqa: E402
-from popmodel.reports.html.timeline import section  # noqa: E402
+from popmodel.reports.html.page_timeline import section  # noqa: E402
 from popmodel.timeline.timeline import timeline  # noqa: E402
 from popmodel.traces import Trace, read  # noqa: E402
 from popmodel.traces.selection import TracePart, focused  # noqa: E402

@@ -15,7 +15,7 @@ from popmodel.cli import completion
 from popmodel.cli.completion import files
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.signatures import bundled
-from popmodel.traces.formats import FORMATS
+from popmodel.traces.trace_formats import FORMATS
 
 # What `popmodel` does with each line, which is in the environment of a process of its own, and at
 # the end whether anything large was loaded. The processes share what all of them begin with.

@@ -15,8 +15,8 @@ import popmodel as package
 from popmodel.cli import glossary
 from popmodel.cli.docs import FIRST, pages
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import render
+from popmodel.reports.renderers.text_tables import Style
 
 Call = Callable[..., tuple[int, str, str]]
 PAGES = {page.name: page for page in pages()}

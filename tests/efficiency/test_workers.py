@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from efficiency.builders import observables
 
-from popmodel.efficiency.regions import apart, remarks
+from popmodel.efficiency.region_efficiencies import apart, remarks
 
 
 def test_processes_whose_threads_all_take_part_need_no_word() -> None:

@@ -13,8 +13,8 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun, analyse, runtime
 from popmodel.network.network import preset
 from popmodel.simulator import from_trace, replay
+from popmodel.traces.recorded_run import Trace
 from popmodel.traces.selection import TracePart, focused
-from popmodel.traces.trace import Trace
 
 TRACE = Path(__file__).parents[2] / "examples" / "traces" / "stencil3d.2x2.prv.gz"
 MOST_BYTES = 200_000

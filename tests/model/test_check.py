@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from popmodel.base.errors import UsageError
 from popmodel.model import signatures as signature
-from popmodel.model.check import CheckedSignature, check
 from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.signature_check import CheckedSignature, check
 from popmodel.model.signatures import bundled, read
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'

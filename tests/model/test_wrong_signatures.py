@@ -21,8 +21,8 @@ from model.demo import machine
 
 from popmodel.base.errors import PopmodelError
 from popmodel.model import signatures
-from popmodel.model.check import check
 from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.signature_check import check
 from popmodel.prediction.prediction import predict
 
 FILE = Path(__file__).with_name("wrong_signatures.txt")

@@ -8,6 +8,7 @@ import numpy as np
 
 from popmodel.traces.paraver.event_tables import ParaverRecords
 from popmodel.traces.paraver.numbers import COUNTER_RANGE, MPI_TYPES, OPENMP_TYPES
+from popmodel.traces.recorded_run import Trace
 from popmodel.traces.tables import (
     EventTable,
     Int64,
@@ -17,7 +18,6 @@ from popmodel.traces.tables import (
     location_of_row,
     offsets_of,
 )
-from popmodel.traces.trace import Trace
 
 _SPANNING = np.array(sorted({*MPI_TYPES, *OPENMP_TYPES}), np.uint32)
 

@@ -23,8 +23,8 @@ from popmodel.prediction.prediction import Validity, assess, predict
 from popmodel.prediction.split_sweep import sweep
 from popmodel.reports.prediction_tables import blocks
 from popmodel.reports.renderers.markdown import markdown_lines
-from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
+from popmodel.reports.renderers.text_tables import Style
 from popmodel.reports.split_tables import blocks as sweep_blocks
 from popmodel.reports.split_tables import records as sweep_records
 

@@ -20,7 +20,7 @@ import numpy as np
 from popmodel.traces.calls import CallGroup
 from popmodel.traces.codes import Event
 from popmodel.traces.paraver.numbers import MPI_TYPES, NUMBERS, PARALLEL
-from popmodel.traces.trace import Trace
+from popmodel.traces.recorded_run import Trace
 
 HERE = Path(__file__).resolve().parent
 NOTHING = " (found nothing)"

@@ -37,8 +37,8 @@ import popmodel
 from popmodel.tracer.commands import Settings, understand, variables
 from popmodel.tracer.library import find_or_build
 from popmodel.traces.codes import RUNNING
+from popmodel.traces.recorded_run import Trace
 from popmodel.traces.runtime import longest, state_times
-from popmodel.traces.trace import Trace
 
 PATIENCE = 1800.0  # seconds for a run of a few; only against programs that hang
 # A container's user is often root, and runs may have more ranks than cores.

@@ -9,8 +9,8 @@ import numpy as np
 from popmodel.cli.metrics import process_rows
 from popmodel.efficiency.measure import Processes
 from popmodel.reports import breakdown_tables
-from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
+from popmodel.reports.renderers.text_tables import Style
 
 
 def document(processes: Processes, *, runtime: float, threads: int = 1) -> dict[str, Any]:

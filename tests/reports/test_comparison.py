@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import popmodel
-from popmodel.reports.comparison import (
+from popmodel.reports.compared_values import (
     ComparedFactor,
     ComparedKind,
     ComparedMeasurement,

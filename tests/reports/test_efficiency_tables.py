@@ -17,8 +17,8 @@ from popmodel.efficiency.observables import RegionObservables
 from popmodel.efficiency.scaling import Comparable, scale
 from popmodel.reports import efficiency_tables
 from popmodel.reports.renderers.markdown import markdown_lines
-from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
+from popmodel.reports.renderers.text_tables import Style
 from popmodel.traces import read
 from popmodel.traces.paraver.writer import TraceWriter
 

@@ -16,8 +16,8 @@ from popmodel.machines.profile import named_quantities
 from popmodel.machines.quantity import Quantity
 from popmodel.reports.machine_tables import views
 from popmodel.reports.machine_values import figure, interval_text, inverse, unit_of, value_text
-from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
+from popmodel.reports.renderers.text_tables import Style
 
 Document = dict[str, Any]
 NARROW = Style(60, whole=True)

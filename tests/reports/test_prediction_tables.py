@@ -12,9 +12,9 @@ from popmodel.model import signatures as signature
 from popmodel.prediction.prediction import predict
 from popmodel.reports.prediction_tables import blocks
 from popmodel.reports.renderers.markdown import markdown_lines
-from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
 from popmodel.reports.renderers.text import command_lines
+from popmodel.reports.renderers.text_tables import Style
 
 MAIN = ["hybrid-additive"]
 MEASURE = "popmodel machine measure --only memory -o 'my machine.json' --force"

@@ -8,8 +8,8 @@ import pytest
 
 from popmodel.reports import run_tables
 from popmodel.reports.notes import warning_text
-from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
+from popmodel.reports.renderers.text_tables import Style
 
 
 def document(**changes: Any) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from popmodel.model.check import check
 from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.spread import encode
 from popmodel.model.signature.grammar_tables import KEYS, sentence
+from popmodel.model.signature_check import check
 from popmodel.model.signatures import bundled
 from popmodel.reports.renderers.markdown import markdown_lines
-from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
+from popmodel.reports.renderers.text_tables import Style
 from popmodel.reports.signature_words import blocks
 
 

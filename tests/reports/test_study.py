@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import screen_text
+from popmodel.reports.renderers.text_tables import Style
 from popmodel.reports.study_tables import blocks
 
 RUN = {

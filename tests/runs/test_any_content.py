@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.base.errors import PopmodelError
-from popmodel.runs.files import SUFFIXES, read_file
 from popmodel.runs.measurement import MeasuredRow
+from popmodel.runs.run_files import SUFFIXES, read_file
 
 NAMES = st.sampled_from(
     (

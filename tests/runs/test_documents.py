@@ -13,7 +13,7 @@ import pytest
 import popmodel
 from popmodel.base import provenance
 from popmodel.cli.measured_runs import read_runs
-from popmodel.runs.files import SCHEMA, read_json, read_json_lines
+from popmodel.runs.run_files import SCHEMA, read_json, read_json_lines
 from popmodel.runs.table import RunTimes, TableError
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"

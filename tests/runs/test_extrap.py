@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.runs.files import read_file
+from popmodel.runs.run_files import read_file
 from popmodel.runs.table import RunTimes, TableError
 
 TEXT = """# two parameters, two repeats

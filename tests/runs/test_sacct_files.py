@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.cli.measured_runs import read_runs
-from popmodel.runs.files import read_file
+from popmodel.runs.run_files import read_file
 from popmodel.runs.table import RunTimes, TableError
 
 HEAD = "JobID|JobName|NTasks|NNodes|AllocCPUS|Elapsed|ElapsedRaw|State"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.base.errors import UsageError
-from popmodel.runs.files import read_csv
+from popmodel.runs.run_files import read_csv
 from popmodel.runs.table import RunTimes, TableError, numbers_of, split
 
 HEAD = "processes,threads,runtime"

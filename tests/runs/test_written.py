@@ -16,8 +16,8 @@ from pandas.testing import assert_frame_equal
 import popmodel
 from popmodel.base.errors import UsageError
 from popmodel.cli.measured_runs import read_runs
-from popmodel.runs.files import FORMATS, form_of, read_file
 from popmodel.runs.measurement import MeasuredRow
+from popmodel.runs.run_files import FORMATS, form_of, read_file
 from popmodel.runs.table import runs_frame
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"

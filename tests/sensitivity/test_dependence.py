@@ -13,7 +13,7 @@ from popmodel.base.errors import UsageError
 from popmodel.network.network import Network
 from popmodel.sensitivity.critical_path import critical_times, write_path
 from popmodel.sensitivity.region_gains import dependence
-from popmodel.sensitivity.regions import regions_of
+from popmodel.sensitivity.region_speeds import regions_of
 from popmodel.simulator import from_trace
 from popmodel.simulator import replay as carry_out
 from popmodel.simulator.program import ProgramBuilder

@@ -8,7 +8,7 @@ from oracle.script import Script
 from sensitivity.paths import Step, path_of
 
 from popmodel.sensitivity.critical_path import Stay, critical_times, path_tables, stays
-from popmodel.sensitivity.regions import LAST, RegionGains, regions_of
+from popmodel.sensitivity.region_speeds import LAST, RegionGains, regions_of
 from popmodel.simulator import from_trace
 from popmodel.simulator.execution import PathPart
 from popmodel.simulator.program import Op, ProgramBuilder

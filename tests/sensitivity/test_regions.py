@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle.script import Script
 
-from popmodel.sensitivity.regions import LAST, OUTSIDE, innermost, regions_of, scaled
+from popmodel.sensitivity.region_speeds import LAST, OUTSIDE, innermost, regions_of, scaled
 from popmodel.simulator import from_trace
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.traces import read

@@ -7,7 +7,7 @@ import pytest
 
 from popmodel.network.network import Network
 from popmodel.sensitivity.region_gains import worth_of
-from popmodel.sensitivity.regions import LAST, regions_of
+from popmodel.sensitivity.region_speeds import LAST, regions_of
 from popmodel.simulator import replay
 from popmodel.simulator.program import Op, ProgramBuilder
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from popmodel.studies import machine
+from popmodel.studies import study_machine
 from popmodel.studies.learning import doubts
-from popmodel.studies.machine import MachineLoad
 from popmodel.studies.manifest import DONE, StudyStep
 from popmodel.studies.plan import PlannedRun
+from popmodel.studies.study_machine import MachineLoad
 
 HELD = {"predicted": 2.0, "low": 1.8, "high": 2.2, "mean": 2.1, "covered": 1}
 
@@ -83,7 +83,7 @@ def test_the_load_of_the_machine_is_told_in_cpus() -> None:
         str(MachineLoad(4, 1.5, 0.1, 2.0)) == "others use 1.6 of 4 CPUs; the control group grants 2"
     )
     assert MachineLoad(64, 1.0, 0.0, None).is_quiet
-    found = machine.load(0.05)
+    found = study_machine.load(0.05)
     assert 0 <= found.foreign <= found.cpus * 1.5  # ticks are 10 ms
 
 
@@ -93,17 +93,17 @@ def test_patience_waits_until_the_machine_is_quiet(monkeypatch: pytest.MonkeyPat
         MachineLoad(2, 1.0, 0.0, None),
         MachineLoad(2, 0.0, 0.0, None),
     ]
-    monkeypatch.setattr(machine, "load", lambda: loads.pop(0))
-    monkeypatch.setattr(machine.time, "sleep", lambda _: None)
+    monkeypatch.setattr(study_machine, "load", lambda: loads.pop(0))
+    monkeypatch.setattr(study_machine.time, "sleep", lambda _: None)
     told: list[str] = []
-    assert machine.look(60.0, told.append).is_quiet
+    assert study_machine.look(60.0, told.append).is_quiet
     assert told == [
         "others use 1.0 of 2 CPUs: waiting until they stop, 60 s at most",
         "the machine is quiet: others use 0.0 of 2 CPUs",
     ]
     loads += [MachineLoad(2, 1.0, 0.0, None)] * 2
     told.clear()
-    assert not machine.look(0.0, told.append).is_quiet
+    assert not study_machine.look(0.0, told.append).is_quiet
     assert told[-1] == "warning: others use 1.0 of 2 CPUs: runs take longer than on a quiet machine"
-    assert machine.look(None, told.append) == MachineLoad(2, 1.0, 0.0, None)
+    assert study_machine.look(None, told.append) == MachineLoad(2, 1.0, 0.0, None)
     assert told[-1].endswith("; --wait 10min waits until it is quiet")

@@ -12,8 +12,8 @@ import popmodel
 from popmodel.base.errors import FileError
 from popmodel.machines import profile
 from popmodel.machines.bench import bench_plan as plan
-from popmodel.studies import machine
-from popmodel.studies.machine import target
+from popmodel.studies import study_machine
+from popmodel.studies.study_machine import target
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "profiles" / "two-core-vm.json"
 
@@ -61,7 +61,7 @@ def test_measuring_again_improves_the_profile_of_this_machine(tmp_path: Path) ->
 
 
 def test_a_machine_that_cannot_be_measured_is_assumed_and_named(tmp_path: Path) -> None:
-    here = machine.unknown(tmp_path / "machine.json")
+    here = study_machine.unknown(tmp_path / "machine.json")
     found = popmodel.predict("stencil3d", machine=here, cores=here.topology.cores_per_node)
     assert found.candidates
     said = found.to_dict()["assumptions"]
@@ -79,14 +79,14 @@ def test_this_machine_is_measured_into_the_directory_of_the_study(
 ) -> None:
     mode = plan.MODES["quick"]._replace(rounds=1, seconds=0.2, least=3, most=5, shortest=0.001)
     monkeypatch.setattr(plan, "MODES", {"quick": mode})
-    monkeypatch.setattr(machine, "PARTS", ("core",))
+    monkeypatch.setattr(study_machine, "PARTS", ("core",))
     path = tmp_path / "machine.json"
-    assert machine.measure(path) == ()
+    assert study_machine.measure(path) == ()
     assert profile.load(path).get("core.freq.1").value > 1e8
     assert profile.load(path).origin == "measured"
     samples = {one.name: one.stat().st_mtime_ns for one in (tmp_path / "machine.samples").iterdir()}
     path.unlink()
-    machine.measure(path)  # nothing is measured again
+    study_machine.measure(path)  # nothing is measured again
     kept = {one.name: one.stat().st_mtime_ns for one in (tmp_path / "machine.samples").iterdir()}
     assert {name for name, time in samples.items() if kept[name] != time} <= {"plan.json"}
     assert path.exists()
@@ -94,4 +94,4 @@ def test_this_machine_is_measured_into_the_directory_of_the_study(
 
 def test_without_samples_there_is_no_profile(tmp_path: Path) -> None:
     with pytest.raises(FileError):
-        machine.of_samples(tmp_path / "machine.json")
+        study_machine.of_samples(tmp_path / "machine.json")

@@ -18,7 +18,7 @@ class Window:
     Parameters
     ----------
     told : mapping
-        What the page is given of windows: `popmodel.reports.html.timeline`.
+        What the page is given of windows: `popmodel.reports.html.page_timeline`.
     arrays : mapping
         Arrays by the names that it has for them.
     begin, step, end : int

@@ -9,8 +9,8 @@ import pytest
 from popmodel.traces import read
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.writer import TraceWriter
+from popmodel.traces.recorded_run import Trace
 from popmodel.traces.selection import TraceFocus, TracePart, focused, program_of
-from popmodel.traces.trace import Trace
 
 OTHER = 50000003
 INIT, FINALIZE, SESSION_INIT, SESSION_FINALIZE = 31, 32, 901, 902

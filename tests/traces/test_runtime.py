@@ -11,10 +11,10 @@ from popmodel.traces import tables
 from popmodel.traces.calls import CallTable, CollectiveArguments
 from popmodel.traces.codes import RUNNING, TRACING_DISABLED
 from popmodel.traces.intervals import Intervals
+from popmodel.traces.recorded_run import Trace
 from popmodel.traces.records import RecordColumns
 from popmodel.traces.runtime import state_times
 from popmodel.traces.tables import States
-from popmodel.traces.trace import Trace
 
 STATES = st.lists(
     st.lists(

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from popmodel.model.uncertainty import Estimate
 from popmodel.runs.measurement import MeasuredRow
+from popmodel.validation.agreement_verdict import agrees, verdict
 from popmodel.validation.comparison import ExcludedRuns, Split, compare, splits, varied
 from popmodel.validation.predictions import Predicted
-from popmodel.validation.verdict import agrees, verdict
 
 
 def runs(

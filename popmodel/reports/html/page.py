@@ -26,7 +26,7 @@ from popmodel.reports.renderers.text import clean
 from popmodel.reports.views import Document, Views
 
 if TYPE_CHECKING:
-    from popmodel.reports.renderers.tables import Style
+    from popmodel.reports.renderers.text_tables import Style
 
 DOCUMENT = "document"
 """Id of the element that holds the report as JSON."""

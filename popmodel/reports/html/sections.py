@@ -17,13 +17,13 @@ ORDER = (
     "results",
     "provenance",
 )
-"""Modules of this package."""
+"""Each is a module of this package, `page_NAME`."""
 
 
 def sections(contents: Contents) -> Iterator[Section]:
     """Yield the sections for which there is something to show."""
     for name in ORDER:
-        module = import_module(f"popmodel.reports.html.{name}")
+        module = import_module(f"popmodel.reports.html.page_{name}")
         if name == "results":
             yield from module.sections(contents)
         else:

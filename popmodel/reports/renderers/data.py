@@ -12,7 +12,7 @@ from popmodel.base.plain import plain
 from popmodel.reports.renderers.text import clean
 
 if TYPE_CHECKING:
-    from popmodel.reports.renderers.tables import Style
+    from popmodel.reports.renderers.text_tables import Style
     from popmodel.reports.views import Document, Views
 
 _STAMP = ("popmodel", "time", "host", "command")

@@ -26,11 +26,11 @@ from popmodel.reports.blocks import (
     Title,
     flat,
 )
-from popmodel.reports.renderers.tables import strip_lines
 from popmodel.reports.renderers.text import clean
+from popmodel.reports.renderers.text_tables import strip_lines
 
 if TYPE_CHECKING:
-    from popmodel.reports.renderers.tables import Style
+    from popmodel.reports.renderers.text_tables import Style
     from popmodel.reports.views import Document, Views
 
 _LISTS = frozenset({Role.BULLET, Role.WARNING, Role.DOUBT, Role.ENTRY, Role.TERM})

@@ -26,7 +26,16 @@ from popmodel.reports.blocks import (
     Title,
 )
 from popmodel.reports.palette import COLOURS
-from popmodel.reports.renderers.tables import (
+from popmodel.reports.renderers.text import (
+    HANGING,
+    INDENT,
+    clean,
+    command_lines,
+    display_width,
+    equation_lines,
+    paragraph,
+)
+from popmodel.reports.renderers.text_tables import (
     GAP,
     Least,
     Style,
@@ -37,15 +46,6 @@ from popmodel.reports.renderers.tables import (
     pair_lines,
     strip_lines,
     table_lines,
-)
-from popmodel.reports.renderers.text import (
-    HANGING,
-    INDENT,
-    clean,
-    command_lines,
-    display_width,
-    equation_lines,
-    paragraph,
 )
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-// A run as typed arrays, as popmodel.reports.html.timeline packed it. Times are columns from the
+// A run as typed arrays, as popmodel.reports.html.page_timeline packed it. Times are columns from the
 // left end; a column lasts `step` nanoseconds.
 "use strict";
 

@@ -24,10 +24,10 @@ from popmodel.traces.otf2.libotf2 import anchor_of, find_library
 from popmodel.traces.paraver.columns import temporary_files
 from popmodel.traces.paraver.event_tables import ParaverRecords
 from popmodel.traces.paraver.numbers import DEVICE_CALLS, NUMBERS
+from popmodel.traces.recorded_run import Trace
 from popmodel.traces.records import FunctionTimes
 from popmodel.traces.resources import memory_error, scratch_folder
 from popmodel.traces.tables import EventTable, MessageTable, States, TraceWarning, offsets_of, walk
-from popmodel.traces.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

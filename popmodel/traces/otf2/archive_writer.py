@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.traces.intervals import Instants
-    from popmodel.traces.trace import Trace
+    from popmodel.traces.recorded_run import Trace
 
 SUFFIX = ".otf2"
 # Records of the kernel.

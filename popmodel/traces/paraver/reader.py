@@ -28,10 +28,10 @@ from popmodel.traces.paraver.event_tables import ParaverRecords
 from popmodel.traces.paraver.events import select
 from popmodel.traces.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
 from popmodel.traces.paraver.numbers import NUMBERS
+from popmodel.traces.recorded_run import Trace
 from popmodel.traces.resources import memory_error, scratch_folder
 from popmodel.traces.source import CHUNK, TraceSource, open_source
 from popmodel.traces.tables import Int64, TraceWarning, offsets_of, part_of
-from popmodel.traces.trace import Trace
 
 LONGEST_HEADER = 1 << 26
 HELD = 56 << 20

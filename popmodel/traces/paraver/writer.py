@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.traces.calls import CallTable
+    from popmodel.traces.recorded_run import Trace
     from popmodel.traces.source import TraceSource
-    from popmodel.traces.trace import Trace
 
 SUFFIXES = (".prv", ".prv.gz")
 """What names of files end in that are written so."""

@@ -26,7 +26,7 @@ from popmodel.traces.untimed.untimed_trace import one_application, trace_of
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from popmodel.traces.trace import Trace
+    from popmodel.traces.recorded_run import Trace
 
 _HEADER = re.compile(r'#DIMEMAS:"[^"]*":[^:]*:(\d+)\(([\d,]+)\)')
 _OPERATIONS = (

@@ -27,7 +27,7 @@ from popmodel.traces.tables import TraceWarning
 from popmodel.traces.untimed.untimed_trace import errors_of, feed_file, one_application, trace_of
 
 if TYPE_CHECKING:
-    from popmodel.traces.trace import Trace
+    from popmodel.traces.recorded_run import Trace
 
 _SAID = "no measured times: computation takes as many ns as the schedule says, MPI calls take none"
 _ORDERED = (

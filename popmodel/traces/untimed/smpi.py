@@ -23,7 +23,7 @@ from popmodel.traces.tables import TraceWarning
 from popmodel.traces.untimed.untimed_trace import errors_of, feed_file, one_application, trace_of
 
 if TYPE_CHECKING:
-    from popmodel.traces.trace import Trace
+    from popmodel.traces.recorded_run import Trace
 
 FLOPS = 1e9
 """Flop per second that a process computes where nobody says."""

@@ -14,11 +14,11 @@ from popmodel.base.units import plural
 from popmodel.kernel import _kernel
 from popmodel.traces.calls import CallGroup, CallTable, CollectiveArguments
 from popmodel.traces.codes import RUNNING
+from popmodel.traces.recorded_run import Trace
 from popmodel.traces.records import Exact, RecordColumns
 from popmodel.traces.resources import memory_error
 from popmodel.traces.source import CHUNK, open_source
 from popmodel.traces.tables import States, offsets_of
-from popmodel.traces.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

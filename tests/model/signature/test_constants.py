@@ -6,7 +6,7 @@ import pytest
 from popmodel.base.errors import UsageError
 from popmodel.machines.profile import load
 from popmodel.model import signatures
-from popmodel.model.check import check
+from popmodel.model.signature_check import check
 from popmodel.prediction.prediction import predict
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'

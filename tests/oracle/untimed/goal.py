@@ -30,7 +30,7 @@ from popmodel.traces.source import LineError, whole
 from popmodel.traces.tables import TraceWarning
 
 if TYPE_CHECKING:
-    from popmodel.traces.trace import Trace
+    from popmodel.traces.recorded_run import Trace
 
 _RANKS = re.compile(r"num_ranks\s+(\d+)")
 _RANK = re.compile(r"rank\s+(\d+)\s*\{")

@@ -14,10 +14,10 @@ from popmodel.base.errors import TraceError, UsageError
 from popmodel.base.units import plural
 from popmodel.traces.calls import CallGroup, CallTable, CollectiveArguments
 from popmodel.traces.codes import RUNNING
+from popmodel.traces.recorded_run import Trace
 from popmodel.traces.records import Exact, RecordColumns
 from popmodel.traces.source import MOST, LineError, lines
 from popmodel.traces.tables import States, offsets_of
-from popmodel.traces.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import popmodel
-from popmodel.reports.html import communication
+from popmodel.reports.html import page_communication as communication
 from popmodel.reports.html.contents import SCHEMA, Contents, alone
 from popmodel.reports.html.page import fragment, page
 from popmodel.reports.html.section import Section

@@ -10,10 +10,10 @@ import pytest
 import popmodel
 from popmodel.base.units import format_time
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.reports.html import efficiencies
-from popmodel.reports.html.columns import columns
+from popmodel.reports.html import page_efficiencies as efficiencies
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.page import fragment
+from popmodel.reports.html.page_columns import columns
 from popmodel.reports.html.section import Section
 
 from ..balanced import Node, parsed

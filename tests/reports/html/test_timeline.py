@@ -25,8 +25,8 @@ from popmodel.efficiency.observables import Observables
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.packing import Packed, pack
 from popmodel.reports.html.page import in_script
+from popmodel.reports.html.page_timeline import section
 from popmodel.reports.html.section import Section
-from popmodel.reports.html.timeline import section
 from popmodel.timeline.timeline import LIMITS, Timeline, timeline
 from popmodel.timeline.window_sums import FAMILIES
 from popmodel.traces import Trace, read
@@ -232,7 +232,7 @@ def test_a_thousand_processes_take_little_room_and_time(thousand: Path) -> None:
 
 
 def test_what_packs_as_floats_is_exact() -> None:
-    from popmodel.reports.html.timeline import _smallest
+    from popmodel.reports.html.page_timeline import _smallest
 
     small, large = np.array([2**31 - 1]), np.array([2**31, 2**52 + 1])
     assert _smallest(small).dtype == np.int32

@@ -10,7 +10,7 @@ import pytest
 
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.page import fragment
-from popmodel.reports.html.timeline import section
+from popmodel.reports.html.page_timeline import section
 from popmodel.timeline.timeline import Timeline, timeline
 from popmodel.traces import read
 

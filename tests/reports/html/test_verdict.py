@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.reports.html import verdict
+from popmodel.reports.html import page_verdict as verdict
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.page import fragment
-from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import screen_text
+from popmodel.reports.renderers.text_tables import Style
 
 from ..balanced import Node, parsed
 

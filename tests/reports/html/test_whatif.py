@@ -12,7 +12,7 @@ import popmodel
 from popmodel.cli.whatif import WhatIf
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.page import page
-from popmodel.reports.html.whatif import section
+from popmodel.reports.html.page_whatif import section
 from popmodel.reports.sensitivity_tables import flat
 
 DATA = Path(__file__).parent.parent.parent / "data"

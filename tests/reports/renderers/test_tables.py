@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from popmodel.reports.blocks import BarBlock, Listing, TableBlock, TableCell, TableRow, heads, texts
 from popmodel.reports.palette import Depth
-from popmodel.reports.renderers.tables import (
+from popmodel.reports.renderers.text import clean, display_width
+from popmodel.reports.renderers.text_tables import (
     Least,
     Style,
     fits,
@@ -16,7 +17,6 @@ from popmodel.reports.renderers.tables import (
     pair_lines,
     table_lines,
 )
-from popmodel.reports.renderers.text import clean, display_width
 
 TREE = (
     TableRow("Parallel efficiency", (TableCell("63.1", 0.631), TableCell("58.0", 0.58))),

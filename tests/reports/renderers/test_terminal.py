@@ -25,8 +25,8 @@ from popmodel.reports.blocks import (
     titled,
 )
 from popmodel.reports.palette import Depth
-from popmodel.reports.renderers.tables import Style
 from popmodel.reports.renderers.terminal import block_lines
+from popmodel.reports.renderers.text_tables import Style
 
 
 def drawn(*blocks: Block, width: int = 80) -> list[str]:

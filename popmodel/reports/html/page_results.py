@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from popmodel.efficiency.scaling import SCALING, STRANGER
 from popmodel.reports import blocks
-from popmodel.reports.comparison import comparison_blocks
+from popmodel.reports.compared_values import comparison_blocks
 from popmodel.reports.efficiency_tables import VIEWS as METRICS
 from popmodel.reports.efficiency_tables import beside_trees
 from popmodel.reports.html.contents import Contents, alone, verb_of

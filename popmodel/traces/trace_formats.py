@@ -12,7 +12,7 @@ from popmodel.traces.resources import current
 from popmodel.traces.source import HEAD, foreign_file, listed_file, open_source
 
 if TYPE_CHECKING:
-    from popmodel.traces.trace import Trace
+    from popmodel.traces.recorded_run import Trace
 
 
 class TraceFormat(NamedTuple):

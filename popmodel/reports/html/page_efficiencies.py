@@ -12,8 +12,8 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.reports import palette
 from popmodel.reports.figures import label, percent
-from popmodel.reports.html.columns import PageColumn, PageValue, columns
 from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.page_columns import PageColumn, PageValue, columns
 from popmodel.reports.html.section import Section
 from popmodel.reports.notes import Reasons
 from popmodel.reports.views import Document
