@@ -153,7 +153,7 @@ def convert(
     The program is what whatif simulates: what every process computes and calls, in order, without
     the time spent in MPI. A timeline has what every thread does over time, and the ideal replay
     beside it. A table has processes, threads, parameters, runtime and metrics of each run. What
-    the format cannot express is said.
+    the format cannot express is said. An archive of OTF2 has the whole run unless a part is named.
 
     Parameters
     ----------
@@ -199,6 +199,8 @@ def convert(
         )
     asked = TracePart.of(window, region, from_start, foa)
     given, path = several(sources), os.fspath(output)
+    if path.endswith(".otf2") and asked == TracePart():
+        asked = TracePart(from_start=True)  # cut, calls at both ends would lack their partners
     timeline = next((end for end in TIMELINES if _plain_name(path, end).endswith(end)), "")
     table = None if timeline else form_of(output)
     if not (timeline or table):

@@ -25,6 +25,16 @@ def test_a_timeline_for_viewers(tmp_path: Path) -> None:
     assert len(json.loads(goal.read_text())["traceEvents"]) > 20_173
 
 
+def test_an_archive_has_the_metrics_of_its_trace(tmp_path: Path) -> None:
+    pytest.importorskip("_otf2", reason="archives need the extra popmodel-hpc[otf2]")
+    package.convert(DATA / "cg.S.2.prv.gz", tmp_path / "x.otf2")
+    run, of_archive = (
+        package.metrics(path).runs[0] for path in (DATA / "cg.S.2.prv.gz", tmp_path / "x.otf2")
+    )
+    assert of_archive.observables.ideal_runtime == run.observables.ideal_runtime
+    assert of_archive.observables.runtime == run.observables.runtime
+
+
 @needs_matplotlib
 def test_a_timeline_as_a_drawing(popmodel: Call, tmp_path: Path) -> None:
     goal = tmp_path / "x.svg"
