@@ -21,7 +21,7 @@ STATEMENTS = {
     "signatures": 3432,
     "tracer": 2934,
     "simulator": 2561,
-    "cli": 4466,
+    "cli": 4468,
     "efficiency": 2408,
     "source": 4073,
     "structure": 4017,

@@ -151,7 +151,9 @@ def append_history(
                     new.append(run)
             if new:
                 before = read_text(path).rstrip("\n")
-                texts = [json.dumps(run.to_dict(), separators=(",", ":")) for run in new]
+                texts = [
+                    json.dumps(run.to_dict(), separators=(",", ":"), allow_nan=False) for run in new
+                ]
                 files.write_text(target, "".join(f"{text}\n" for text in (before, *texts) if text))
     except OSError as error:
         problem = f"cannot be written: {(error.strerror or str(error)).lower()}"

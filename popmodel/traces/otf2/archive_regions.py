@@ -12,6 +12,7 @@ from popmodel.traces.calls import FOUND_NOTHING, CallGroup
 from popmodel.traces.codes import Event
 from popmodel.traces.paraver.labels import Labels, legend
 from popmodel.traces.paraver.numbers import (
+    COUNTER_RANGE,
     DEVICE_CALLS,
     EVENT_TYPES,
     MPI_CALLS,
@@ -44,7 +45,7 @@ _INHERITED = -1
 
 _FIRST_OWN = 50_000
 """Value of the first MPI call that has no number elsewhere."""
-_FIRST_COUNTER = 42_900_000
+_FIRST_COUNTER = COUNTER_RANGE.stop - 100_000
 """Type of the first counter that has no number elsewhere."""
 _PAPI_NAMES = {"instructions": "PAPI_TOT_INS", "cycles": "PAPI_TOT_CYC"}
 """What the system's performance counters (perf) call those of PAPI."""
