@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.plain import document
 from popmodel.base.units import format_time
-from popmodel.base.values import dataclass
 from popmodel.cli.app import Verb
-from popmodel.cli.command import argument, flag, option
+from popmodel.cli.command import OfCommand, argument, flag, option
 from popmodel.cli.options import one_of
 from popmodel.cli.streams import remark, write_out
-from popmodel.reports.result import Result, ResultValue
+from popmodel.reports.result import ResultValue
 
 if TYPE_CHECKING:
     from popmodel.reports.views import Views
@@ -57,26 +56,12 @@ class CheckCommand(Verb):
 VERB = CheckCommand
 
 
-@dataclass(frozen=True)
-class Checked(Result):
+class Checked(OfCommand):
     """What is wrong with a launch, as returned by `check`."""
-
-    found: dict[str, Any]  # The document
-    on_stderr: bool = False  # Whether standard output is the program's
-    exit_status: int = 0  # The program's
 
     def __repr__(self) -> str:
         wrong = ", ".join(finding["id"] for finding in self.found["findings"]) or "nothing wrong"
         return f"<Checked launch: {self.found['processes']} processes, {wrong}>"
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """None: what it was made of may be gone."""
-        return ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/check/1``, without provenance."""
-        return self.found
 
     @property
     def views(self) -> Views:

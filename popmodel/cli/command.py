@@ -23,6 +23,7 @@ import typer
 from popmodel.base.values import dataclass
 from popmodel.cli.completion import Words, metric_ids
 from popmodel.reports import formats
+from popmodel.reports.result import Result
 
 Read: TypeAlias = Callable[[str, Any], Any]
 """From the option as a message names it, and its text (several: a list), to the value."""
@@ -279,3 +280,20 @@ def _typer_parameter(name: str, mark: CommandParameter, default: Any) -> inspect
     )
     kind = list[str] | None if mark.several else str | None
     return inspect.Parameter(name, _ANY, default=info, annotation=kind)
+
+
+@dataclass(frozen=True)
+class OfCommand(Result):
+    """The result of a command that runs a program; the files that it was made of may be gone."""
+
+    found: dict[str, Any]  # The document
+    on_stderr: bool = False
+    exit_status: int = 0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, without provenance."""
+        return self.found

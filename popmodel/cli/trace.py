@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.base.plain import document
 from popmodel.base.units import plural
-from popmodel.base.values import dataclass
 from popmodel.cli.app import Verb
-from popmodel.cli.command import argument, flag, option
+from popmodel.cli.command import OfCommand, argument, flag, option
 from popmodel.cli.options import choice, one_of, size, whole_number
 from popmodel.cli.streams import remark, warn_of_packaged, write_out
-from popmodel.reports.result import Result, ResultValue
+from popmodel.reports.result import ResultValue
 
 if TYPE_CHECKING:
     from popmodel.reports.views import Views
@@ -65,26 +64,12 @@ class TraceCommand(Verb):
 VERB = TraceCommand
 
 
-@dataclass(frozen=True)
-class Recording(Result):
+class Recording(OfCommand):
     """What was recorded, as returned by `trace`."""
-
-    found: dict[str, Any]  # The document
-    on_stderr: bool  # Whether standard output is the program's
-    exit_status: int = 0  # The program's
 
     def __repr__(self) -> str:
         processes = plural(self.found["processes"], "process", "processes")
         return f"<Recording {self.found['trace']}: {processes}, {self.found['records']:,} records>"
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """None: what it was made of may be gone."""
-        return ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/trace/1``, without provenance."""
-        return self.found
 
     @property
     def views(self) -> Views:
