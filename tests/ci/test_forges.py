@@ -130,18 +130,14 @@ def test_the_first_step_installs_popmodel(forge: str, project: Path) -> None:
     venv.create(project / "env", with_pip=True)
     python = project / "env" / "bin" / "python"
     packages = [path for path in sys.path if path.endswith("site-packages")]
-    # What popmodel needs comes from here; popmodel itself does not, as no .pth file counts there.
+    # What popmodel needs to run comes from here; popmodel does not: no .pth file counts there.
     (site,) = (project / "env" / "lib").glob("python*/site-packages")
     (site / "needed.pth").write_text("\n".join(packages))
     if forge == "action":
         command, variables = action_steps(traces="run*.prv.gz")[0]
     else:
         command, variables = component(package=str(ROOT))[0][0], {}
-    variables |= {
-        "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}",
-        "PIP_NO_DEPS": "1",
-        "PIP_NO_BUILD_ISOLATION": "0",  # pip's way to say that there is none
-    }
+    variables |= {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
     done = shell(command, project, **variables)
     assert done.returncode == 0, done.stderr
     where = subprocess.run(

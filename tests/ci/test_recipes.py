@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import tomllib
 import types
@@ -93,16 +92,3 @@ def test_the_container_has_its_sections() -> None:
     lines = (RECIPES / "popmodel.def").read_text().splitlines()
     assert lines[0] == "Bootstrap: docker"
     assert [line for line in lines if line.startswith("%")] == ["%post", "%runscript", "%test"]
-
-
-@pytest.mark.long
-def test_the_source_archive_holds_every_file_of_the_repository(tmp_path: Path) -> None:
-    script = f"from scikit_build_core.build import build_sdist; build_sdist({str(tmp_path)!r})"
-    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True)
-    (archive,) = tmp_path.glob("*.tar.gz")
-    sys.path.insert(0, str(ROOT / ".ci"))
-    try:
-        from file_lists import sdist_files, tracked
-    finally:
-        sys.path.pop(0)
-    assert tracked() - sdist_files(archive) == set()
