@@ -33,9 +33,8 @@ def computing_items(
             if any(condition.has(RANK) for condition in conditions):
                 draft.note(f"{one.nest.place}: done by some processes only, left out")
                 continue
-            for condition in conditions:
-                if draft.neighbour(condition) is None:
-                    draft.note_condition(one.nest.place, condition)
+            unknown = (guard for guard in conditions if draft.neighbour(guard) is None)
+            draft.note_conditions(one.nest.place, unknown)
         for cost in draft.costs_of(one.nest, is_repeated):
             key = (
                 one.function,

@@ -234,14 +234,19 @@ class Draft:
         calls: list[tuple[MessageCall, tuple[sympy.Basic, ...]]] = []
         work: list[tuple[Work, tuple[sympy.Basic, ...]]] = []
 
+        every = sympy.Integer(1)  # Of what waits to be written
+
         def flush() -> None:
-            made.extend(computing_items(self, work, bool(loops)))
-            made.extend(message_items(self, calls))
+            for item in (*computing_items(self, work, bool(loops)), *message_items(self, calls)):
+                made.append(self._repeated(item, every))
             work.clear()
             calls.clear()
 
         for event, conditions in _flat(events):
-            every, rest = self._every(conditions, loops)
+            turns, rest = self._every(conditions, loops)
+            if turns != every:
+                flush()
+                every = turns
             if isinstance(event, Work):
                 if work and calls and calls[-1][0].name in WAITS:
                     flush()
@@ -254,10 +259,12 @@ class Draft:
                     self.counts[name] = guess(self.plain(event.count / every))
                     entries = {"name": name, "count": self.quantity(event.count)}
                     loop = TomlItem("loop", entries, tuple(body))
-                    made.append(self._guarded(loop, every, rest, event.place))
+                    self.note_conditions(event.place, rest)
+                    made.append(self._repeated(loop, every))
             elif event.name in COLLECTIVES:
                 flush()
-                made.append(self._guarded(collective_item(self, event), every, rest, event.place))
+                self.note_conditions(event.place, rest)
+                made.append(self._repeated(collective_item(self, event), every))
             elif event.name in (*SENDS, *RECEIVES, *WAITS, "sendrecv", "sendrecv_replace"):
                 calls.append((event, rest))
             else:
@@ -288,23 +295,24 @@ class Draft:
             rest.append(condition)
         return every, tuple(rest)
 
-    def _guarded(
-        self, item: TomlItem, every: sympy.Expr, rest: Sequence[sympy.Basic], place: SourcePlace
-    ) -> TomlItem:
-        entries = dict(item.entries)
-        if every != 1:
-            entries["every"] = self.quantity(every)
-        for condition in rest:
-            self.note_condition(place, condition)
-        return TomlItem(item.kind, entries, item.body, item.notes)
+    def _repeated(self, item: TomlItem, every: sympy.Expr) -> TomlItem:
+        """An item that is done in some turns of its loop only."""
+        if every == 1:
+            return item
+        name = item.entries.get("name", "")
+        if name in self.amounts:
+            amounts = self.amounts[name]
+            self.amounts[name] = amounts._replace(iterations=amounts.iterations / every)
+        return item._replace(entries={**item.entries, "every": self.quantity(every)})
 
-    def note_condition(self, place: SourcePlace, condition: sympy.Basic) -> None:
-        when = f"if {self.formula(self.plain(condition))}"
-        if any(symbol.name.startswith("condition~") for symbol in condition.free_symbols):
-            when = "on a condition that is not known"
-        places = self.conditions.setdefault(when, [])
-        if place not in places:
-            places.append(place)
+    def note_conditions(self, place: SourcePlace, conditions: Iterable[sympy.Basic]) -> None:
+        for condition in conditions:
+            when = f"if {self.formula(self.plain(condition))}"
+            if any(symbol.name.startswith("condition~") for symbol in condition.free_symbols):
+                when = "on a condition that is not known"
+            places = self.conditions.setdefault(when, [])
+            if place not in places:
+                places.append(place)
 
     def called(self, name: str, place: SourcePlace) -> str:
         """A name of its own for an item."""

@@ -123,7 +123,7 @@ def _joined(
         if item.kind == "loop":
             body = _joined(draft, item.body, small, by_function)
             made.append(item._replace(body=tuple(body)))
-        elif name in small and name in draft.amounts:
+        elif name in small and name in draft.amounts and "every" not in item.entries:
             work = draft.amounts[name]
             key = bool(work.directive), work.function if by_function else ""
             if key not in groups:

@@ -81,6 +81,22 @@ def test_what_is_done_every_few_turns_says_so(tmp_path: Path) -> None:
     assert (inner["collective"]["every"], inner["collective"]["bytes"]) == (10, 8)
 
 
+def test_loops_and_messages_of_few_turns_say_so_each(tmp_path: Path) -> None:
+    (item,) = program(
+        tmp_path,
+        "for (int step = 0; step < n; step++) {\n"
+        "  if (step % 10 == 0) for (int i = 0; i < n; i++) a[i] *= 2;\n"
+        "  if (step % 20 == 0) for (int i = 0; i < n; i++) b[i] *= 3;\n"
+        "  for (int i = 0; i < n; i++) a[i] += b[i];\n"
+        "  if (step % 5 == 0)\n"
+        "    MPI_Sendrecv(a, n, MPI_DOUBLE, (rank + 1) % size, 0, b, n, MPI_DOUBLE,\n"
+        f"                 (rank + size - 1) % size, 0, MPI_COMM_WORLD, {STATUS});\n"
+        "}",
+    )
+    rare = [(kind, table.get("every")) for inner in item["body"] for kind, table in inner.items()]
+    assert rare == [("serial", 10), ("serial", 20), ("serial", None), ("shift", 5)]
+
+
 @pytest.mark.parametrize(
     ("call", "op", "size"),
     [
