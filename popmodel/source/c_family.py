@@ -6,7 +6,7 @@ import ctypes
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -46,10 +46,16 @@ STANDALONE = ("barrier", "taskwait", "taskyield", "flush", "threadprivate", "dec
 """Directives without a statement behind them."""
 DEEPEST_EXPRESSION = 100
 """Operations inside of each other that are read."""
+THIS = Variable("this", "this", SourceType("pointer", 8, SourceType("record")))
+"""What a method or a constructor is called for."""
+_OBJECT = Element(THIS, Literal(0), SourceType("record"))
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp[ \t]+((?:.*\\\n)*.*)$", re.MULTILINE)
 _MISSING = re.compile("'(.+)' file not found")
 _MOST_MISSING = 50
 """Headers of a file that may be missing."""
+INDEX = Variable("index", "index", SourceType("int", 8))
+"""Of a loop that hides it."""
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 _LOOP_ENDS = {"<": -1, "<=": 0, ">": 1, ">=": 0, "!=": None}
 
 
@@ -192,17 +198,62 @@ class _Reader:
             place = self._place(cursor)
             try:
                 statements = self._statements(body[-1])
+                if cursor.kind == self.kinds.CONSTRUCTOR:
+                    made = Leave("return", THIS, place)
+                    statements = (*self._initialisers(children), *statements, made)
             except RecursionError:
                 self.problems.append(f"{place}: {cursor.spelling} is nested too deeply: left out")
                 statements = ()
             self.functions[cursor.get_usr()] = SourceFunction(
                 cursor.get_usr(),
                 cursor.spelling,
-                tuple(self._variable(child) for child in parameters),
+                (*self._object(cursor), *map(self._variable, parameters)),
                 statements,
                 self._type(cursor.result_type),
                 place,
             )
+
+    def _object(self, function: Any) -> tuple[Variable, ...]:
+        """The hidden first parameter of a function that is called for an object."""
+        parent = function.semantic_parent
+        classes = (
+            self.kinds.CLASS_DECL,
+            self.kinds.STRUCT_DECL,
+            self.kinds.CLASS_TEMPLATE,
+            self.kinds.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION,
+        )
+        has_one = parent is not None and parent.kind in classes and not function.is_static_method()
+        return (THIS,) if has_one else ()
+
+    def _initialisers(self, children: Sequence[Any]) -> Iterator[Statement]:
+        """What a constructor does before its body: bases and members by their values."""
+        member: Expression | None = None
+        for child in children:
+            place = self._place(child)
+            if child.kind == self.kinds.MEMBER_REF:
+                member = Field(_OBJECT, child.spelling, self._type(child.type))
+            elif child.kind.is_expression():
+                made = self._constructed(Address(member, OTHER) if member else THIS, child)
+                if made is None and member is not None:
+                    made = Assignment(member, "", self._value(child), member.type)
+                if made is not None:
+                    yield ExpressionStatement(made, place)
+                member = None
+
+    def _constructed(self, pointer: Expression, cursor: Any) -> Expression | None:
+        """The call that makes an object, if that does anything of interest; else None."""
+        what = cursor.referenced
+        if cursor.kind != self.kinds.CALL_EXPR or what is None:
+            return None
+        if what.kind != self.kinds.CONSTRUCTOR or what.is_default_method():
+            return None
+        is_by_compiler = what.location == what.semantic_parent.location
+        if is_by_compiler or (what.location.is_in_system_header and what.spelling != "vector"):
+            return None
+        values = (self._value(child) for child in cursor.get_arguments() if child is not None)
+        return Invocation(
+            what.get_usr(), what.spelling, (pointer, *values), THIS.type, self._place(cursor)
+        )
 
     # Statements
 
@@ -248,7 +299,7 @@ class _Reader:
             return self._statements(cursor)
         if kind == kinds.DECL_STMT:
             variables = [child for child in children if child.kind == kinds.VAR_DECL]
-            return tuple(self._declared(child) for child in variables)
+            return tuple(found for child in variables for found in self._locals(child))
         if kind == kinds.IF_STMT:
             condition, then, *otherwise = children[-3:] if len(children) > 2 else children
             rest = self._statements(otherwise[0]) if otherwise else ()
@@ -256,7 +307,7 @@ class _Reader:
         if kind == kinds.FOR_STMT:
             return self._for(cursor, children, place)
         if kind == kinds.CXX_FOR_RANGE_STMT:
-            return (Loop(None, self._statements(children[-1]), (), True, place),)
+            return (self._for_range(children, place),)
         if kind == kinds.WHILE_STMT:
             condition, body = children[0], children[-1]
             return (Loop(self._value(condition), self._statements(body), (), True, place),)
@@ -325,6 +376,25 @@ class _Reader:
         step = () if update is None else self._statements(update)
         return (*begins, Loop(test, body, step, True, place))
 
+    def _for_range(self, children: Sequence[Any], place: SourcePlace) -> Statement:
+        """A loop over an array or a vector, by the index that it hides."""
+        *_, declared, values, body = children
+        statements, type_ = self._statements(body), values.type.get_canonical()
+        container, variable = self._value(values), self._variable(declared)
+        if type_.kind == self.cindex.TypeKind.CONSTANTARRAY:
+            size: Expression = Literal(type_.element_count)
+        elif re.match(r"(const )?std::(\w+::)?(vector|array)<", type_.spelling):
+            size = Invocation("@N@std@", "size", (Address(container, OTHER),), INDEX.type, place)
+        else:
+            return Loop(None, statements, (), True, place)
+        item = Element(container, INDEX, variable.type)
+        if declared.type.kind == self.cindex.TypeKind.LVALUEREFERENCE:
+            statements = _with(statements, variable, item)
+        else:
+            statements = (Declaration(variable, item, place), *statements)
+        last = SourceOperation("-", (size, Literal(1)), INDEX.type)
+        return CountedLoop(INDEX, Literal(0), last, Literal(1), statements, place)
+
     def _header(self, cursor: Any, children: Sequence[Any]) -> list[Any]:
         """What stands before, between and behind the semicolons of a ``for``."""
         *parts, _ = children
@@ -365,6 +435,7 @@ class _Reader:
         test, change = self._value(condition), self._value(update)
         if variable.type.kind != "int" or not isinstance(test, SourceOperation):
             return None
+        test = _solved(test, variable)
         if test.operator not in _LOOP_ENDS or test.operands[0] != variable:
             return None
         if not isinstance(change, Assignment) or change.target != variable:
@@ -383,6 +454,19 @@ class _Reader:
 
     # Expressions
 
+    def _locals(self, cursor: Any) -> Iterator[Statement]:
+        """A variable of a function, and the call that makes it if it is an object."""
+        variable, place = self._variable(cursor), self._place(cursor)
+        last = [cursor, *cursor.get_children()][-1]
+        while last.kind in (self.kinds.CXX_FUNCTIONAL_CAST_EXPR, self.kinds.UNEXPOSED_EXPR):
+            last = [cursor, *last.get_children()][-1]
+        made = self._constructed(Address(variable, OTHER), last)
+        if made is None:
+            yield self._declared(cursor)
+        else:
+            yield Declaration(variable, None, place)
+            yield ExpressionStatement(made, place)
+
     def _declared(self, cursor: Any) -> Declaration:
         kinds = self.kinds
         types = (kinds.TYPE_REF, kinds.NAMESPACE_REF, kinds.TEMPLATE_REF)
@@ -393,7 +477,8 @@ class _Reader:
         value = self._value(values[-1]) if values and values[-1].kind.is_expression() else None
         if cursor.type.kind == self.cindex.TypeKind.VARIABLEARRAY:
             value = None
-        return Declaration(self._variable(cursor), value, self._place(cursor))
+        is_reference = cursor.type.kind == self.cindex.TypeKind.LVALUEREFERENCE
+        return Declaration(self._variable(cursor), value, self._place(cursor), is_reference)
 
     def _variable(self, cursor: Any) -> Variable:
         key = cursor.get_usr() or f"{cursor.spelling}@{cursor.extent.start.offset}"
@@ -424,12 +509,12 @@ class _Reader:
             return self._reference(cursor, type_)
         if kind == kinds.MEMBER_REF_EXPR:
             if not children or children[0].kind in (kinds.TYPE_REF, kinds.NAMESPACE_REF):
-                base: Expression = Element(Variable("this", "this", OTHER), Literal(0), OTHER)
+                base: Expression = _OBJECT
             else:
                 base = self._value(children[0])
                 if children[0].type.get_canonical().kind == self.cindex.TypeKind.POINTER:
                     base = Element(base, Literal(0), _of(base.type))
-            return Field(base, cursor.spelling, type_)
+            return Field(base, cursor.spelling or self._last_word(cursor), type_)
         if kind == kinds.ARRAY_SUBSCRIPT_EXPR:
             return Element(self._value(children[0]), self._value(children[1]), type_)
         if kind == kinds.UNARY_OPERATOR:
@@ -446,6 +531,11 @@ class _Reader:
             return SourceOperation("?:", tuple(map(self._value, children)), type_)
         if kind == kinds.CALL_EXPR:
             return self._call(cursor, children, type_)
+        if kind == kinds.CXX_THIS_EXPR:
+            return THIS
+        if kind == kinds.CXX_NEW_EXPR and children:
+            room = Invocation("", "operator new", (), type_, self._place(cursor))
+            return self._constructed(room, children[-1]) or room
         if kind == kinds.INIT_LIST_EXPR:
             return SourceOperation("list", tuple(map(self._value, children)), type_)
         if kind == kinds.CSTYLE_CAST_EXPR or (kind.name.startswith("CXX_") and children):
@@ -495,6 +585,8 @@ class _Reader:
         if what is None and not name and children:
             callee = self._value(children[0])
             arguments = [self._value(child) for child in children[1:]]
+            if isinstance(callee, Field):
+                arguments = self._with_object(children[0], arguments)
             return Invocation(
                 "", getattr(callee, "name", ""), tuple(arguments), type_, self._place(cursor)
             )
@@ -504,11 +596,21 @@ class _Reader:
                 if len(arguments) == 1
                 else SourceOperation("list", tuple(arguments), type_)
             )
-        if what is not None and what.kind == self.kinds.CXX_METHOD and children:
-            # the object comes first
-            arguments = [self._value(children[0]), *arguments]
+        if what is not None and self._object(what) and children:
+            arguments = self._with_object(children[0], arguments)
         key = what.get_usr() if what is not None else ""
         return Invocation(key, name, tuple(arguments), type_, self._place(cursor))
+
+    def _with_object(self, callee: Any, arguments: Sequence[Expression]) -> list[Expression]:
+        """The arguments of a method, that which points to its object first."""
+        if callee.kind != self.kinds.MEMBER_REF_EXPR:  # an operator has its object among them
+            return [Address(arguments[0], OTHER), *arguments[1:]] if arguments else []
+        base = next((child for child in callee.get_children() if child.kind.is_expression()), None)
+        if base is None:
+            return [THIS, *arguments]
+        is_pointer = base.type.get_canonical().kind == self.cindex.TypeKind.POINTER
+        value = self._value(base)
+        return [value if is_pointer else Address(value, OTHER), *arguments]
 
     def _operator(self, cursor: Any, kind: str) -> str:
         number = getattr(self.lib, f"clang_getCursor{kind}OperatorKind")(cursor)
@@ -558,7 +660,8 @@ class _Reader:
         if kind in (kinds.CONSTANTARRAY, kinds.INCOMPLETEARRAY, kinds.VARIABLEARRAY):
             length = plain.element_count if kind == kinds.CONSTANTARRAY else None
             return SourceType("array", size, self._type(plain.element_type), length, name)
-        if kind == kinds.RECORD:
+        # inside of templates types that depend on others have no kind
+        if kind == kinds.RECORD or (kind == kinds.UNEXPOSED and "<" in name):
             return SourceType("record", size, name=name)
         if kind == kinds.VOID:
             return SourceType("void", name=name)
@@ -571,6 +674,15 @@ class _Reader:
             self.texts[name] = Path(name).read_bytes()
         return self.texts[name]
 
+    def _last_word(self, cursor: Any) -> str:
+        """The name of a member that the compiler has not looked up, inside of a template."""
+        extent = cursor.extent
+        if extent.start.file is None:
+            return ""
+        text = self._text(extent.start.file.name)[extent.start.offset : extent.end.offset]
+        words = re.findall(r"\w+", text.decode("latin-1"))
+        return words[-1] if words else ""
+
     def _place(self, cursor: Any) -> SourcePlace:
         file = cursor.location.file
         return SourcePlace(file.name if file else "?", cursor.location.line)
@@ -580,6 +692,31 @@ def _missing(problem: Any) -> str:
     """The header that a message of the compiler misses; empty for other messages."""
     match = _MISSING.match(problem.spelling)
     return match[1] if match else ""
+
+
+def _solved(test: SourceOperation, variable: Variable) -> SourceOperation:
+    """A condition for a variable with the variable alone on its left, where that is easy."""
+    operator, (left, right) = test.operator, test.operands
+    if right == variable and operator in _MIRRORED:
+        operator, left, right = _MIRRORED[operator], right, left
+    if isinstance(left, SourceOperation) and left.operator in ("+", "-"):
+        first, *rest = left.operands
+        if rest and first == variable:
+            moved = "-" if left.operator == "+" else "+"
+            left, right = variable, SourceOperation(moved, (right, rest[0]), right.type)
+        elif rest == [variable] and left.operator == "+":
+            left, right = variable, SourceOperation("-", (right, first), right.type)
+    return SourceOperation(operator, (left, right), test.type)
+
+
+def _with(part: Any, variable: Variable, value: Expression) -> Any:
+    """A part of the program with a value in place of a variable."""
+    if part == variable:
+        return value
+    if not isinstance(part, tuple):
+        return part
+    parts = (_with(inner, variable, value) for inner in part)
+    return type(part)(*parts) if hasattr(part, "_fields") else tuple(parts)
 
 
 def _of(type_: SourceType) -> SourceType:

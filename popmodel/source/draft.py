@@ -237,8 +237,8 @@ class Draft:
         every = sympy.Integer(1)  # Of what waits to be written
 
         def flush() -> None:
-            for item in (*computing_items(self, work, bool(loops)), *message_items(self, calls)):
-                made.append(self._repeated(item, every))
+            items = (*computing_items(self, work, bool(loops)), *message_items(self, calls))
+            made.extend(self._repeated(item, every) for item in items)
             work.clear()
             calls.clear()
 

@@ -107,6 +107,7 @@ class Declaration(NamedTuple):
     variable: Variable
     value: Expression | None
     place: SourcePlace
+    is_reference: bool = False  # Another name of what is its value
 
 
 class ExpressionStatement(NamedTuple):

@@ -23,7 +23,9 @@ from popmodel.source.intermediate_form import (
     CountedLoop,
     Declaration,
     Directive,
+    Element,
     ExpressionStatement,
+    Field,
     Invocation,
     Leave,
     Literal,
@@ -141,6 +143,11 @@ class Interpreter(SymbolicEvaluation):
 
     def _declare(self, declaration: Declaration) -> None:
         variable = declaration.variable
+        if declaration.is_reference and isinstance(declaration.value, (Variable, Field, Element)):
+            memory, path = self.locate(declaration.value)
+            if not path:
+                self.frames[-1].variables[variable.key] = memory
+                return
         memory = self.allocate(variable.name, variable.type)
         self.frames[-1].variables[variable.key] = memory
         if variable.type.kind in ("int", "real"):
@@ -506,9 +513,9 @@ class Interpreter(SymbolicEvaluation):
             if isinstance(part, Invocation):
                 if part.name.startswith("MPI_") and part.name not in ("MPI_Wtime", "MPI_Abort"):
                     return False
-                function = self.program.functions.get(part.key)
-                if function is not None and part.key not in called:
-                    called.add(part.key)
+                function = self.function_of(part)
+                if function is not None and function.key not in called:
+                    called.add(function.key)
                     waiting += function.body
             if isinstance(part, tuple) and not isinstance(
                 part, (SourceType, SourcePlace, Literal, Variable)

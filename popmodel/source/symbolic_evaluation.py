@@ -331,9 +331,14 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             return Pointer(self.allocate(text, type_.element or type_), (), sympy.Integer(0))
         return UnfollowedReal()
 
+    def function_of(self, invocation: Invocation) -> SourceFunction | None:
+        """The function of the program that is called; None for those of others."""
+        known = self.program.functions.get(invocation.key)
+        return known or self.by_name.get(invocation.name)
+
     def _invoke(self, invocation: Invocation) -> Any:
         name, place = invocation.name, invocation.place
-        function = self.program.functions.get(invocation.key) or self.by_name.get(name)
+        function = self.function_of(invocation)
         if name in _ENDS:
             raise Ended
         if name.startswith(("MPI_", "PMPI_")):
@@ -378,6 +383,11 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             if values and isinstance(values[0], Pointer):
                 self.state[values[0].memory] = {}
             return values[0] if values else UnfollowedReal()
+        is_member = "@N@std@" in invocation.key or not invocation.key  # Unknown inside of templates
+        if is_member and values and isinstance(values[0], Pointer):
+            answer = self._of_container(name, values[0], values[1:], place)
+            if answer is not None:
+                return answer
         for value, argument in zip(values, invocation.arguments, strict=False):
             if (
                 isinstance(value, Pointer)
@@ -391,6 +401,19 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         if name and not is_standard and name not in (*_CHEAP, *_NUMBERS) and not self.is_dry:
             self.unread.add(name)
         return self._anything(invocation.type, name or "call", place)
+
+    def _of_container(
+        self, name: str, container: Pointer, values: Sequence[Any], place: SourcePlace
+    ) -> Any:
+        """What a container of the standard library answers; None for other calls."""
+        memory, size = container.memory, (*container.path, "size")
+        if name == "data":
+            return Pointer(memory, container.path, sympy.Integer(0))
+        if name == "size":
+            return self.state.get(memory, {}).get(size)
+        if name in ("vector", "resize", "assign") and values and isinstance(values[0], sympy.Expr):
+            self.store(memory, size, values[0], SourceType("int", 8), place)
+        return None
 
     def _argument(self, number: str, place: SourcePlace) -> sympy.Symbol:
         symbol = sympy.Symbol(f"argument_{number}", integer=True, positive=True)
