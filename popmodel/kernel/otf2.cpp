@@ -26,7 +26,7 @@ namespace {
 
 using Lists = std::vector<std::vector<int64_t>>;
 
-// Reads the locations of an archive one after the other.
+// Reads locations of an archive one after the other; readers of others may do so at the same time.
 class Reader : public ThreadRecords {
   public:
     Reader(const std::string &library, const std::string &anchor) : library_(library) {
@@ -93,11 +93,16 @@ class Reader : public ThreadRecords {
         make_callbacks();
     }
 
-    // Room for many messages, which takes memory only where it is used, in large pages.
-    void reserve(size_t rows) { room(sends_, rows), room(receives_, rows); }
+    // Room for ends of messages and rows of columns, which takes memory only where it is used, in
+    // large pages.
+    void reserve(size_t ends, size_t rows) {
+        room(sends_, ends), room(receives_, ends);
+        room(begin_, rows), room(end_, rows), room(state_, rows);
+        room(time_, rows), room(type_, rows), room(value_, rows);
+    }
 
-    // Begin with a location of a process; `first`: the one that the process began with.
-    void open(uint64_t location, int64_t process, bool first) {
+    // Begin with a location of a process, by its place; `first`: the one that the process began with.
+    void open(uint64_t location, int32_t place, int64_t process, bool first) {
         close();
         library_.must("OTF2_Reader_SelectLocation", reader_, location);
         if (library_.call<int>("OTF2_Reader_OpenDefFiles", reader_) == 0) {
@@ -123,12 +128,13 @@ class Reader : public ThreadRecords {
         library_.must("OTF2_EvtReader_ApplyClockOffsets", events_, 1);
         library_.must("OTF2_Reader_RegisterEvtCallbacks", reader_, events_, callbacks_,
                       (void *)static_cast<ThreadRecords *>(this));
-        begin(process, first);
+        begin(place, process, first);
     }
 
     // Read up to so many events; whether there may be more.
     bool read(uint64_t most) {
         check(events_ != nullptr, "no location is open");
+        const nb::gil_scoped_release other_threads_run;
         uint64_t count = 0;
         failed_ = false;
         last_error.clear();
@@ -188,6 +194,11 @@ class Reader : public ThreadRecords {
                      [this](int64_t process, int32_t c, int32_t peer) {
                          return c < 0 ? -1 : partner(comms_[size_t(c)], process, peer);
                      });
+    }
+
+    void gather(Reader &other) {
+        check(other.functions_.size() == functions_.size(), DIFFERENT_LENGTHS);
+        take(other);
     }
 
     nb::tuple functions() const {
@@ -361,8 +372,10 @@ void bind_otf2(nb::module_ &module) {
              nb::arg("communicators"), nb::arg("number"), nb::arg("own"), nb::arg("members"),
              nb::arg("far"), nb::arg("near"), nb::arg("metrics"), nb::arg("contexts"), nb::arg("context_regions"), nb::arg("types"), nb::arg("resolution"),
              nb::arg("offset"), "Say what the definitions are to popmodel.")
-        .def("reserve", &Reader::reserve, nb::arg("rows"), "Make room for many messages.")
-        .def("open", &Reader::open, nb::arg("location"), nb::arg("process"), nb::arg("first"),
+        .def("reserve", &Reader::reserve, nb::arg("ends"), nb::arg("rows"),
+             "Make room for ends of messages and rows of columns.")
+        .def("open", &Reader::open, nb::arg("location"), nb::arg("place"), nb::arg("process"),
+             nb::arg("first"),
              "Begin with a location.")
         .def("read", &Reader::read, nb::arg("most"), "Read events; whether there may be more.")
         .def_prop_ro("held", &Reader::held, "Bytes of the columns in memory.")
@@ -371,6 +384,8 @@ void bind_otf2(nb::module_ &module) {
         .def("columns", &Reader::columns, "Hand the six columns over.")
         .def("patches", &Reader::patches, "Rows of events that get other values, and these.")
         .def("messages", &Reader::messages, "Columns of messages, and how many ends are without.")
+        .def("gather", &Reader::gather, nb::arg("other"),
+             "Take what a reader of further threads has in memory.")
         .def("functions", &Reader::functions, "Visits, inclusive and exclusive ns of each region.")
         .def("tallies", &Reader::tallies, "Counts of what is worth a warning.")
         .def_prop_ro("first_time", &Reader::first_time)

@@ -15,7 +15,7 @@ struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-inline std::string last_error; // what the library would have printed
+inline thread_local std::string last_error; // what the library would have printed
 
 inline int keep_error(void *, const char *, uint64_t, const char *, int code, const char *format,
                va_list arguments) {

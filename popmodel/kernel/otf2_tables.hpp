@@ -29,6 +29,9 @@ struct Region {
     uint32_t type = 0;         // of its event; 0 for none
     int64_t value = 0;
     int64_t missed = 0; // value of a test that found nothing
+
+    // A function that shows nowhere but in the times of functions.
+    bool is_quiet() const { return kind == FUNCTION && state == INHERITED && !(traits & USER); }
 };
 
 // Numbers of definitions as indices; a number may be any.
@@ -81,13 +84,16 @@ struct Counter {
 };
 
 struct Frame {
+    // Written where it stays, and read field by field: a copy would wait for what was just written.
+    Frame(int32_t index, int32_t shows, int32_t held, int32_t called, int64_t t)
+        : region(index), state(shows), holds(held), caller(called), enter(t) {}
     int32_t region;
     int32_t state;
     int32_t holds;  // region whose event is open (a barrier, a lock), or -1
     int32_t caller; // innermost function, or -1
-    bool opened;    // a parallel region without records of its team
     int64_t enter;
-    int64_t inside; // time of the regions inside
+    int64_t inside = 0;  // time of the regions inside
+    bool opened = false; // a parallel region without records of its team
 };
 
 using Stack = std::vector<Frame>;

@@ -54,10 +54,15 @@ class ThreadRecords {
         const Region &region = regions_[size_t(index)];
         const bool is_outer = stack_.empty();
         const int32_t around = is_outer ? base() : stack_.back().state;
-        Frame frame{index, region.state, -1, -1, false, t, 0};
-        if (!is_outer) {
-            frame.holds = stack_.back().holds;
-            frame.caller = stack_.back().caller;
+        const int32_t holds = is_outer ? -1 : stack_.back().holds;
+        const int32_t caller = is_outer ? -1 : stack_.back().caller;
+        functions_[size_t(index)].open++;
+        stack_.emplace_back(index, region.state, holds, caller, t);
+        Frame &frame = stack_.back();
+        if (region.is_quiet() && !between_ && around != SCHEDULING && around != NOT_CREATED) {
+            frame.state = around;
+            frame.caller = index;
+            return;
         }
         if (region.state == INHERITED) // whoever runs code is no idle thread
             frame.state = around == SCHEDULING || around == NOT_CREATED ? int32_t(RUNNING) : around;
@@ -91,8 +96,6 @@ class ThreadRecords {
             if (region.type)
                 frame.holds = index;
         }
-        functions_[size_t(index)].open++;
-        stack_.push_back(frame);
         if (changes)
             update(t);
     }
@@ -101,9 +104,8 @@ class ThreadRecords {
         const int32_t index = region_index_(number);
         size_t depth = stack_.size();
         if (depth > 1 && stack_.back().region == index && index >= 0 && !between_ &&
-            regions_[size_t(index)].kind == FUNCTION && !(regions_[size_t(index)].traits & USER) &&
-            stack_.back().state == stack_[depth - 2].state)
-            return pop_function(t); // nothing changes but the function
+            regions_[size_t(index)].is_quiet() && stack_.back().state == stack_[depth - 2].state)
+            return pop_function(t);
         while (depth > 0 && stack_[depth - 1].region != index)
             depth--;
         if (depth == 0 || index < 0) {
@@ -319,7 +321,8 @@ class ThreadRecords {
     static constexpr int64_t LATE = std::numeric_limits<int64_t>::max();
     static constexpr int64_t WHOLE_REGION = 3; // of the event of a parallel construct
 
-    void begin(int64_t process, bool first) {
+    // Begin with a thread, which has this place among all.
+    void begin(int32_t location, int64_t process, bool first) {
         for (const auto &[c, rank] : ranks_[process_])
             rank_[size_t(c)] = -1;
         for (const auto &[c, rank] : ranks_[process])
@@ -337,7 +340,7 @@ class ThreadRecords {
         depth_ = forks_ = teams_ = outlined_ = 0;
         between_ = known_ = started_ = off_ = false;
         unnamed_ = -1;
-        location_++;
+        location_ = location;
         fresh_ = state_.size();
         now_ = since_ = LATE;
         shown_ = base();
@@ -411,27 +414,27 @@ class ThreadRecords {
     }
 
     void pop_function(int64_t t) {
-        const Frame frame = stack_.back();
-        stack_.pop_back();
+        const Frame &frame = stack_.back();
         const int64_t length = t - frame.enter;
         Function &of = functions_[size_t(frame.region)];
         of.visits++;
         of.exclusive += length - frame.inside;
         if (--of.open == 0)
             of.inclusive += length;
+        stack_.pop_back();
         if (!stack_.empty())
             stack_.back().inside += length;
     }
 
     void pop(int64_t t) {
-        const Frame frame = stack_.back();
+        const Region &region = regions_[size_t(stack_.back().region)];
+        const bool opened = stack_.back().opened;
         pop_function(t);
-        const Region &region = regions_[size_t(frame.region)];
         if (region.kind == MPI && --depth_ == 0)
             end_call(t);
         else if (region.traits & USER)
             emit(t, types_.user, 0);
-        if (frame.opened) {
+        if (opened) {
             if (--outlined_ == 0)
                 emit(t, types_.outlined, 0);
             if (--forks_ == 0)
@@ -526,6 +529,8 @@ class ThreadRecords {
     }
 
     template <typename T> static void room(std::vector<T> &column, size_t rows) {
+        if (rows == 0)
+            return;
         column.reserve(rows);
 #ifdef MADV_HUGEPAGE
         const uintptr_t page = 1 << 12, begin = (uintptr_t(column.data()) + page - 1) / page * page;
@@ -543,6 +548,26 @@ class ThreadRecords {
             left -= size_t(std::max<ssize_t>(size, 0));
         }
         values.clear();
+    }
+
+    // Take what a reader of further threads has in memory.
+    void take(ThreadRecords &other) {
+        const auto append = [](auto &to, auto &from) {
+            to.insert(to.end(), from.begin(), from.end());
+            from = {};
+        };
+        append(sends_, other.sends_), append(receives_, other.receives_);
+        append(begin_, other.begin_), append(end_, other.end_), append(state_, other.state_);
+        append(time_, other.time_), append(type_, other.type_), append(value_, other.value_);
+        for (size_t i = 0; i < functions_.size(); i++) {
+            functions_[i].visits += other.functions_[i].visits;
+            functions_[i].inclusive += other.functions_[i].inclusive;
+            functions_[i].exclusive += other.functions_[i].exclusive;
+        }
+        for (int i = 0; i < TALLIES; i++)
+            tallies_[i] += other.tallies_[i];
+        first_ = std::min(first_, other.first_);
+        last_ = std::max(last_, other.last_);
     }
 
     struct Function {

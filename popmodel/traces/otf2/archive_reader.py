@@ -7,8 +7,9 @@ import os
 import re
 import tempfile
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,9 +29,10 @@ from popmodel.traces.recorded_run import Trace
 from popmodel.traces.records import FunctionTimes
 from popmodel.traces.resources import memory_error, scratch_folder
 from popmodel.traces.tables import EventTable, MessageTable, States, TraceWarning, offsets_of, walk
+from popmodel.traces.workers import usable_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,14 +40,16 @@ if TYPE_CHECKING:
 
 BATCH = 1 << 15
 """Events that are read at a time."""
-HELD = 1 << 26
+HELD = 1 << 28
 """Bytes of columns that are kept in memory; longer ones go to temporary files."""
 LARGEST_TIME = 1 << 62
 """Nanoseconds of all threads together that sums can hold."""
 EXPANSION = 32
 """Events, or definitions, that a byte of a file can hold, which may be compressed."""
-MANY, ROWS = 1 << 20, 1 << 21
-"""From so many events on there is room for so many messages at once."""
+MANY, ENDS = 1 << 20, 1 << 21
+"""From so many events on cores read together, and there is room for so many messages at once."""
+LONG = 1 << 24
+"""Events from which on columns go to temporary files at once."""
 PIECE = 1 << 21
 """Bytes that are written to them at a time."""
 TYPES = tuple(
@@ -78,6 +82,8 @@ _COLUMNS: Mapping[str, Mapping[str, type[np.generic]]] = {
     "events": {"time": np.int64, "type": np.uint32, "value": np.int64},
 }
 
+_Task = TypeVar("_Task")
+_Done = TypeVar("_Done")
 Defined = dict[str, list[tuple[Any, ...]]]
 
 
@@ -93,6 +99,14 @@ class ArchiveRecords(ParaverRecords):
 class _Process(NamedTuple):
     group: int  # Its location group
     locations: list[int]  # Its threads, the first one first
+
+
+class _Thread(NamedTuple):
+    location: int
+    place: int  # Among all threads
+    process: int
+    is_first: bool  # Of its process
+    events: int  # As the definitions state
 
 
 def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
@@ -112,7 +126,8 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
 
 
 def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
-    reader = _kernel.Otf2Reader(library, os.fspath(anchor))
+    readers = [_kernel.Otf2Reader(library, os.fspath(anchor))]
+    reader = readers[0]
     file = anchor.with_suffix(".def")
     defined = reader.definitions(EXPANSION * file.stat().st_size if file.exists() else 0)
     strings = {self: text.decode(errors="replace") for self, text in defined.get("strings", ())}
@@ -124,19 +139,24 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
     metrics, labels, wider = plan_metrics(defined, strings, plan.labels)
     communicators = _Communicators(defined, processes)
     contexts = defined.get("contexts", ())
-    reader.describe(
-        **plan.columns,
-        **communicators.columns,
-        metrics=metrics,
-        contexts=np.array([self for self, _ in contexts], np.uint32),
-        context_regions=np.array([region for _, region in contexts], np.uint32),
-        types=np.array(TYPES, np.uint32),
-        resolution=resolution,
-        offset=origin,
-    )
-    events = sum(number for *_, number, _ in defined["locations"])
-    reader.reserve(ROWS if events > MANY else 0)
-    tables = _tables(reader, processes, events, anchor, files)
+    threads = _threads(defined, processes)
+    events = sum(thread.events for thread in threads)
+    if events > MANY:
+        more = range(1, min(usable_cores(), len(threads)))
+        readers += [_kernel.Otf2Reader(library, os.fspath(anchor)) for _ in more]
+    for each in readers:
+        each.describe(
+            **plan.columns,
+            **communicators.columns,
+            metrics=metrics,
+            contexts=np.array([self for self, _ in contexts], np.uint32),
+            context_regions=np.array([region for _, region in contexts], np.uint32),
+            types=np.array(TYPES, np.uint32),
+            resolution=resolution,
+            offset=origin,
+        )
+        each.reserve(ENDS * (events > MANY), events * (MANY < events <= LONG))
+    tables = _tables(readers, threads, events > LONG, anchor, files)
     *columns, lost = reader.messages()
     offsets = offsets_of(np.bincount(columns[0], minlength=len(tables["events"]["offsets"]) - 1))
     messages = MessageTable(offsets, *columns)
@@ -221,6 +241,17 @@ def _processes(defined: Defined, anchor: Path) -> tuple[list[_Process], list[int
     return found, streams
 
 
+def _threads(defined: Defined, processes: Sequence[_Process]) -> list[_Thread]:
+    """All threads in their order."""
+    events = {self: number for self, _, _, number, _ in defined.get("locations", ())}
+    found: list[_Thread] = []
+    for process, (_, locations) in enumerate(processes):
+        for location in locations:
+            is_first = location == locations[0]
+            found.append(_Thread(location, len(found), process, is_first, events[location]))
+    return found
+
+
 def _of_mpi(defined: Defined, group_of: Mapping[int, int]) -> list[tuple[int, int]]:
     """Location and location group of each rank of MPI."""
     first = {group: location for location, group in reversed([*group_of.items()])}
@@ -302,7 +333,7 @@ def _activity(
     reader: _kernel.Otf2Reader, plan: RegionPlan, stream: int, process: int
 ) -> NDArray[np.int64]:
     """Begin, end and kind of what a stream does: int64[3, n]."""
-    reader.open(stream, process, False)
+    reader.open(stream, -1, process, False)
     while reader.read(BATCH):
         pass
     *_, time, type_, value = reader.columns()
@@ -410,43 +441,85 @@ class _Communicators:
 
 
 def _tables(
-    reader: _kernel.Otf2Reader,
-    processes: Sequence[_Process],
-    events: int,
+    readers: Sequence[_kernel.Otf2Reader],
+    threads: Sequence[_Thread],
+    is_long: bool,
     anchor: Path,
     files: ExitStack,
 ) -> dict[str, dict[str, NDArray[Any]]]:
-    """Read all threads: columns of states and events."""
-    opened: list[IO[bytes]] = []
-    rows = [(0, 0)]
+    """Read all threads, each reader a part of them: columns of states and events."""
+    events = np.cumsum([float(thread.events) for thread in threads])
+    ends = np.searchsorted(events, events[-1] * np.arange(1, len(readers)) / len(readers))
+    bounds = [0, *ends.tolist(), len(threads)]
+    parts = [threads[begin:end] for begin, end in pairwise(bounds)]
     # Long columns go to files from the begin: pieces stay in the cache of a core.
-    limit = PIECE if events > MANY else HELD
-    for process, (_, threads) in enumerate(processes):
-        for thread in threads:
-            reader.open(thread, process, thread == threads[0])
-            read, most = 0, _most_events(anchor, thread)
-            while reader.read(BATCH):
-                read += BATCH
-                if read > most:
-                    problem = f"location {thread} has more records than its file can hold"
-                    raise TraceError(anchor, problem, hint=_DAMAGED)
-                if reader.held > limit:
-                    _spill(reader, anchor, files, opened)
-            rows.append(reader.rows())
-    columns: Sequence[NDArray[Any]] = reader.columns() if not opened else ()
-    if opened:
+    limit = PIECE if is_long else HELD
+    opened = [_open_files(anchor, files) if is_long else [] for _ in readers]
+
+    def read(part: int) -> list[tuple[int, int]]:
+        return _read_threads(readers[part], parts[part], limit, anchor, files, opened[part])
+
+    rows = _at_once(read, range(len(readers)))
+    if any(opened):
         with temporary_files(anchor):
-            _spill(reader, anchor, files, opened)
+            for reader, written in zip(readers, opened, strict=True):
+                written += [] if written else _open_files(anchor, files)
+                reader.write([file.fileno() for file in written])
+            _at_once(_append, [*zip(*opened, strict=True)])
             kinds = [kind for of in _COLUMNS.values() for kind in of.values()]
-            columns = [_mapped(file, kind) for file, kind in zip(opened, kinds, strict=True)]
-    tables = {}
+            columns = [_mapped(file, kind) for file, kind in zip(opened[0], kinds, strict=True)]
+    patches = [reader.patches() for reader in readers]
+    for reader in readers[1:]:
+        readers[0].gather(reader)
+    if not any(opened):
+        columns = [*readers[0].columns()]
+    tables: dict[str, dict[str, NDArray[Any]]] = {}
     for number, (table, of) in enumerate(_COLUMNS.items()):
-        mine = columns[3 * number : 3 * number + 3]
-        tables[table] = dict(zip(of, mine, strict=True))
-        tables[table]["offsets"] = np.array([each[number] for each in rows], np.int64)
-    where, value = reader.patches()
-    tables["events"]["value"][where] = value
+        tables[table] = dict(zip(of, columns[3 * number :], strict=False))
+    offsets = [(0, 0)]
+    for ends, (where, value) in zip(rows, patches, strict=True):
+        states, event = offsets[-1]
+        tables["events"]["value"][event + where] = value
+        offsets += [(states + state_rows, event + event_rows) for state_rows, event_rows in ends]
+    for table, column in zip(_COLUMNS, zip(*offsets, strict=True), strict=True):
+        tables[table]["offsets"] = np.array(column, np.int64)
     return tables
+
+
+def _read_threads(
+    reader: _kernel.Otf2Reader,
+    threads: Sequence[_Thread],
+    limit: int,
+    anchor: Path,
+    files: ExitStack,
+    opened: list[IO[bytes]],
+) -> list[tuple[int, int]]:
+    """Read some threads; how many states and events there were after each."""
+    rows = []
+    for thread in threads:
+        reader.open(thread.location, thread.place, thread.process, thread.is_first)
+        read, most = 0, _most_events(anchor, thread.location)
+        while reader.read(BATCH):
+            read += BATCH
+            if read > most:
+                problem = f"location {thread.location} has more records than its file can hold"
+                raise TraceError(anchor, problem, hint=_DAMAGED)
+            if reader.held > limit:
+                with temporary_files(anchor):
+                    opened += [] if opened else _open_files(anchor, files)
+                    reader.write([file.fileno() for file in opened])
+        rows.append(reader.rows())
+    return rows
+
+
+def _at_once(work: Callable[[_Task], _Done], tasks: Sequence[_Task]) -> list[_Done]:
+    """Do all tasks, each on a thread of its own."""
+    if len(tasks) == 1:
+        return [work(tasks[0])]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        return [*pool.map(work, tasks)]
 
 
 def _most_events(anchor: Path, location: int) -> int:
@@ -458,16 +531,23 @@ def _most_events(anchor: Path, location: int) -> int:
     return EXPANSION * size
 
 
-def _spill(
-    reader: _kernel.Otf2Reader, anchor: Path, files: ExitStack, opened: list[IO[bytes]]
-) -> None:
-    """Write the columns that are in memory to temporary files, one for each."""
+def _open_files(anchor: Path, files: ExitStack) -> list[IO[bytes]]:
+    """A temporary file for each column."""
+    folder = scratch_folder(anchor)
     with temporary_files(anchor):
-        while len(opened) < sum(map(len, _COLUMNS.values())):
-            folder = scratch_folder(anchor)
-            file = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115 (left below)
-            opened.append(files.enter_context(file))
-        reader.write([file.fileno() for file in opened])
+        return [
+            files.enter_context(tempfile.TemporaryFile(buffering=0, dir=folder))
+            for of in _COLUMNS.values()
+            for _ in of
+        ]
+
+
+def _append(columns: Sequence[IO[bytes]]) -> None:
+    """Append to the first file what the others hold."""
+    for other in columns[1:]:
+        left = _mapped(other, np.uint8).data
+        while left:
+            left = left[columns[0].write(left) :]
 
 
 def _mapped(file: IO[bytes], kind: type[np.generic]) -> NDArray[Any]:

@@ -545,16 +545,22 @@ def test_nodes_are_those_of_the_system_tree(tmp_path: Path) -> None:
     assert trace.nodes == (4, 2)
 
 
-def test_long_archives_are_read_through_temporary_files(
+def test_long_archives_are_read_by_several_cores_and_through_temporary_files(
     tmp_path: Path, real_trace: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A nonblocking collective tells its bytes when its entry is written already."""
     write_archive(tmp_path / "x.otf2", popmodel.read(real_trace("mixnbc.4")))
-    held = popmodel.read(tmp_path / "x.otf2")
-    for name, value in (("HELD", 0), ("PIECE", 0), ("BATCH", 16), ("MANY", 0)):
-        monkeypatch.setattr(archive_reader, name, value)
-    spilled = popmodel.read(tmp_path / "x.otf2")
-    for table in ("states", "events", "messages"):
-        wanted, found = (vars(getattr(trace.records, table)) for trace in (held, spilled))
-        for name, column in wanted.items():
-            assert np.array_equal(column, found[name]), (table, name)
+    whole = popmodel.read(tmp_path / "x.otf2")
+    in_files = {"HELD": 0, "PIECE": 0, "BATCH": 16}
+    for cores, limits in ((1, in_files), (3, {}), (4, {"LONG": 0, **in_files}), (9, {"LONG": 0})):
+        with monkeypatch.context() as patch:
+            patch.setattr(archive_reader, "usable_cores", lambda cores=cores: cores)
+            for name, value in {"MANY": 0, **limits}.items():
+                patch.setattr(archive_reader, name, value)
+            parts = popmodel.read(tmp_path / "x.otf2")
+        for table in ("states", "events", "messages"):
+            wanted, found = (vars(getattr(trace.records, table)) for trace in (whole, parts))
+            for name, column in wanted.items():
+                assert np.array_equal(column, found[name]), (cores, table, name)
+        assert parts.warnings == whole.warnings
+        assert (parts.end, parts.origin) == (whole.end, whole.origin)
