@@ -249,7 +249,7 @@ def _program_or_timeline(
     arguments: Sequence[str],
 ) -> Converted:
     from popmodel.cli.inputs import path_of, trace_of
-    from popmodel.simulator import from_trace
+    from popmodel.simulator.from_trace import from_trace
     from popmodel.simulator.program import unmodelled_calls
     from popmodel.simulator.program_files import format_of, write
     from popmodel.structure.part_of_run import part_of_run

@@ -34,7 +34,8 @@ from popmodel.efficiency.vector_counts import (
 )
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.traces.calls import call_times
 from popmodel.traces.caveats import caveats

@@ -72,8 +72,7 @@ class ModelForm:
         openmp = self.factor(OPENMP.path)
         # a stated time is carried from where it was measured to here, as that of a loop is
         master = (work.serial - work.stated) * serial + work.stated * loops
-        return replace(
-            work,
+        return work._replace(
             serial=master,
             stated=work.stated * loops,
             serial_cycles=work.serial_cycles * (master / maximum(work.serial, _TINY)),
@@ -232,12 +231,11 @@ class Residual(NamedTuple):
 
 
 def _of_messages(work: RunWork, each: Value) -> RunWork:
-    return replace(work, transfer=work.transfer + work.steps * each)
+    return work._replace(transfer=work.transfer + work.steps * each)
 
 
 def _of_loops(work: RunWork, part: Value) -> RunWork:
-    return replace(
-        work,
+    return work._replace(
         share=work.share * (1.0 + part),
         stretched=work.stretched * (1.0 + part),
         region_cycles=work.region_cycles * (1.0 + part),
@@ -246,7 +244,7 @@ def _of_loops(work: RunWork, part: Value) -> RunWork:
 
 def _of_one_thread(work: RunWork, part: Value) -> RunWork:
     """A part of the loops that one thread does while the others wait."""
-    return replace(work, stretched=work.stretched + work.single_thread * part)
+    return work._replace(stretched=work.stretched + work.single_thread * part)
 
 
 def _has_cores(machine: Topology) -> bool:
@@ -392,8 +390,7 @@ def drifted(
     if not changes:
         return work
     factor: Value = np.exp(sum(changes))
-    return replace(
-        work,
+    return work._replace(
         serial=work.serial * factor,
         stated=work.stated * factor,
         share=work.share * factor,

@@ -279,7 +279,7 @@ def total(body: tuple[TreeNode, ...]) -> RunWork:
         sum_ = sum_.plus(node.in_turn)
         if node.inside:
             looped = looped + node.in_turn.steps
-    return replace(sum_, steps=maximum(sum_.steps, looped))
+    return sum_._replace(steps=maximum(sum_.steps, looped))
 
 
 # Waves that follow each other without a meeting of all processes.
@@ -340,7 +340,7 @@ def _after(node: TreeNode, mine: Fronts, before: Fronts) -> TreeNode:
     if not mine.keys() & before.keys():
         return node
     waiting, transfer = pipeline.waiting(mine, before), pipeline.transfer(mine, before)
-    return replace(node, work=replace(node.work, waiting=waiting, transfer=transfer))
+    return replace(node, work=node.work._replace(waiting=waiting, transfer=transfer))
 
 
 def _repeated(execute: _Execute, times: Value, before: Fronts) -> tuple[_Nodes, Fronts]:
@@ -364,7 +364,7 @@ def _mixed(share: Value, first: TreeNode, again: TreeNode) -> TreeNode:
         name: share * getattr(first.work, name) + (1 - share) * getattr(again.work, name)
         for name in ("waiting", "transfer")
     }
-    return replace(first, work=replace(first.work, **mean))
+    return replace(first, work=first.work._replace(**mean))
 
 
 # The performance model: a program at a point, and the tree of the works of its items.

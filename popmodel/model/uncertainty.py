@@ -17,7 +17,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,6 @@ class Draws:
         self.calibration = calibration
         self._values: dict[str, Value] = {}
         self._scores: dict[str, Array] = {}
-        self._units: dict[str, Array] = {}
         self._unchanged: dict[str, Value] = {}
 
     def __getitem__(self, path: str) -> Value:
@@ -112,7 +111,7 @@ class Draws:
         return found if self.count else float(found[0])
 
     def _standard(self, name: str) -> Array:
-        found = self._unit(name)
+        found = _unit(name, self.count, self.seed)
         if name in FORMS:  # a new array
             wide = deviation_of(name, self.quantities[name])
             found = np.clip(wide * found, -END, END)
@@ -130,26 +129,27 @@ class Draws:
         found = np.full(FIRST + self.count, float(known.means[known.index[name]]))
         for other, weight in zip(known.names, row, strict=True):
             if weight:
-                found[FIRST:] += weight * drawn_only(self._unit(other))
+                found[FIRST:] += weight * drawn_only(_unit(other, self.count, self.seed))
         if name in FORMS:
             deviation = math.sqrt(float(row @ row))
             found[1:FIRST] += END * deviation * np.array([-1.0, 1.0])
             found = np.clip(found, -END, END)
         return found
 
-    def _unit(self, name: str) -> Array:
-        """Independent standard normal scores, by the name of what they are behind."""
-        if name not in self._units:
-            rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
-            drawn = rng.permutation(_strata(self.count).copy())
-            self._units[name] = np.concatenate([np.zeros(FIRST), drawn])
-        return self._units[name]
-
     def factor(self, path: str) -> Value:
         """Return the what-if factor on a quantity, that of the longest beginning of its path."""
         if not self.factors:
             return 1.0
         return next((self.factors[one] for one in beginnings(path) if one in self.factors), 1.0)
+
+
+@lru_cache(maxsize=64)  # the runs of a study draw alike
+def _unit(name: str, count: int, seed: int) -> Array:
+    """Independent standard normal scores, by the name of what they are behind; read only."""
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    found = np.concatenate([np.zeros(FIRST), rng.permutation(_strata(count).copy())])
+    found.flags.writeable = False
+    return found
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -126,12 +127,15 @@ def persistent_scores(processes: int, rng: np.random.Generator) -> Array:
     The scores that a sample of P has on average (G. Blom, 1958), in random order, centred, and
     scaled so that the largest one is the expected maximum q(P): one replay then stands for many.
     """
+    return rng.permutation(_rising_scores(processes))
+
+
+@lru_cache(maxsize=8)
+def _rising_scores(processes: int) -> Array:
     normal = NormalDist()
     ranks = (np.arange(processes) + 1 - 0.375) / (processes + 0.25)
     scores = np.array([normal.inv_cdf(float(p)) for p in ranks])
-    if processes > 1:
-        scores *= expected_maximum(processes) / scores[-1]
-    return rng.permutation(scores)
+    return scores * (expected_maximum(processes) / scores[-1]) if processes > 1 else scores
 
 
 def with_one(factors: Array, holder: int, level: float) -> Array:

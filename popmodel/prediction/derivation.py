@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -481,13 +481,11 @@ class Notebook:
         """Name the parts of a piece of work."""
         named: dict[str, Any] = {}
         about = f"{item}: " if item else ""
-        for entry in fields(work):
-            name, unit, meaning = WORK[entry.name]
+        for part, value in work._asdict().items():
+            name, unit, meaning = WORK[part]
             full = f"{name}_{_identifier(item)}" if item else name
-            named[entry.name] = self.define(
-                full, getattr(work, entry.name), unit, about + meaning, kind
-            )
-        return replace(work, **named)
+            named[part] = self.define(full, value, unit, about + meaning, kind)
+        return work._replace(**named)
 
     def reachable(self, head: str) -> tuple[tuple[FormulaEquation, ...], tuple[GivenSymbol, ...]]:
         """The equations and symbols that a name rests on: the name first, what is in it later."""

@@ -478,7 +478,7 @@ class LearntStudy(Study):
         factor = here.factor(run.modelled.runtime, drawn, split, block)
         times = ("overhead", "synchronising", "waiting", "transfer", "measured")
         longer = {name: getattr(run.work, name) * factor for name in times}
-        work = replace(run.work.computed(factor), **longer)
+        work = run.work.computed(factor)._replace(**longer)
         course = RunCourse(
             run.course.computing * factor, run.course.ideal * factor, run.course.runtime * factor
         )

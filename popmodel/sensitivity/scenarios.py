@@ -28,7 +28,7 @@ from popmodel.network.scenario_networks import (
     scenario_values,
 )
 from popmodel.sensitivity.region_speeds import at_speeds
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.replayer import Replayer, replays_once
 from popmodel.traces.caveats import caveats
 from popmodel.traces.selection import TraceFocus, TracePart, focused

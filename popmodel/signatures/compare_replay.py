@@ -20,7 +20,8 @@ from popmodel.machines import profile
 from popmodel.model.full_program import whole
 from popmodel.model.run.process_placement import Allocation
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import COLLECTIVES, Op, unmodelled_calls
 from popmodel.traces.selection import TracePart
 

@@ -1,7 +1,6 @@
 """What would happen: a run's program replayed on a network."""
 
 from popmodel.simulator.execution import CriticalPath, Execution, Moments, PathPart
-from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Program
 from popmodel.simulator.replayer import Replayer, replay
 
@@ -12,6 +11,5 @@ __all__ = [
     "PathPart",
     "Program",
     "Replayer",
-    "from_trace",
     "replay",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from popmodel.base.arrays import alike
 from popmodel.base.units import format_time, plural
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.structure.common_nest import Common, common_nest
 from popmodel.structure.program_events import events_of
 from popmodel.structure.repetition import repeated

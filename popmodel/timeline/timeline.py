@@ -12,7 +12,7 @@ from popmodel.base.values import dataclass
 from popmodel.efficiency.family import NO_MPI
 from popmodel.efficiency.measure import refuse_untimed
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.replayer import Replayer
 from popmodel.structure.iterations import find
 from popmodel.timeline import lanes

@@ -24,7 +24,7 @@ from popmodel.cli.metrics import Metrics
 from popmodel.cli.predict import Prediction
 from popmodel.cli.whatif import WhatIf
 from popmodel.reports.result import Drawing, Result
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 
 from ..reports.balanced import parsed
 from .conftest import CG, HYBRID, RUNS, VM

@@ -22,7 +22,7 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.structure.iterations import find as find_structure
 from popmodel.structure.message_rows import PlaceTable
 from popmodel.structure.patterns import find_communication

@@ -35,7 +35,7 @@ import re, resource, sys
 from pathlib import Path
 import popmodel, popmodel.cli.metrics, popmodel.reports.efficiency_tables
 from popmodel.efficiency.measure import analyse
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.traces import read
 def cpu():
     used = resource.getrusage(resource.RUSAGE_SELF)

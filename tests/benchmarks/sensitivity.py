@@ -22,7 +22,8 @@ import popmodel
 from popmodel.network.network import PRESETS
 from popmodel.sensitivity.piecewise_linear import pieces
 from popmodel.sensitivity.runtime_planes import RuntimeCurve, Runtimes, runtime_planes
-from popmodel.simulator import Program, from_trace
+from popmodel.simulator import Program
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.replayer import Replayer
 
 

@@ -27,7 +27,8 @@ from pathlib import Path
 import metrics
 import numpy as np
 
-from popmodel.simulator import Program, from_trace
+from popmodel.simulator import Program
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure.iterations import find, structure_of
 from popmodel.structure.structure import Structure

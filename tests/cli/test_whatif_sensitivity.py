@@ -14,7 +14,7 @@ import popmodel as package
 from popmodel.base.errors import PopmodelError
 from popmodel.reports.sensitivity_tables import conclusion
 from popmodel.sensitivity.runtime_sensitivity import runtime_sensitivity
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

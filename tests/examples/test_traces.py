@@ -12,7 +12,8 @@ from popmodel import traces as reader
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun, analyse, runtime
 from popmodel.network.network import preset
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.traces.recorded_run import Trace
 from popmodel.traces.selection import TracePart, focused
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,30 +85,30 @@ def test_amounts_are_counted_and_no_law() -> None:
 
 
 def test_a_stated_time_of_the_master_has_the_error_of_loops() -> None:
-    one = of("4 x 2", work=replace(WORK, stated=0.25))
+    one = of("4 x 2", work=WORK._replace(stated=0.25))
     loops, serial = one.factor(LOOPS.path), one.factor(SERIAL.path)
-    applied = one.applied(replace(WORK, stated=0.25))
+    applied = one.applied(WORK._replace(stated=0.25))
     np.testing.assert_allclose(applied.serial, 0.25 * loops + 0.75 * serial)
     np.testing.assert_allclose(applied.stated, 0.25 * loops)
     np.testing.assert_allclose(applied.serial_cycles, 1e9 * applied.serial)
 
 
 def test_where_all_of_the_master_is_stated_there_is_no_law_of_serial_code() -> None:
-    one = of("4 x 2", work=replace(WORK, stated=1.0))
+    one = of("4 x 2", work=WORK._replace(stated=1.0))
     assert SERIAL.path not in one.quantities
 
 
 def test_a_measured_collective_has_no_error_of_the_law_of_messages() -> None:
-    work = replace(WORK, measured=0.5)
+    work = WORK._replace(measured=0.5)
     one = of("4 x 2", work=work)
     factor = one.factor(MESSAGES.path)
     np.testing.assert_allclose(one.applied(work).transfer, 0.5 + 0.25 * factor)
-    measured_only = replace(WORK, measured=0.75)
+    measured_only = WORK._replace(measured=0.75)
     assert MESSAGES.path not in of("4 x 2", work=measured_only).quantities
 
 
 def test_times_that_are_too_large_are_no_warning() -> None:
-    applied = of("4 x 2").applied(replace(WORK, serial_cycles=1.7e308, region_cycles=1.7e308))
+    applied = of("4 x 2").applied(WORK._replace(serial_cycles=1.7e308, region_cycles=1.7e308))
     assert not np.isfinite(applied.region_cycles).all()
 
 

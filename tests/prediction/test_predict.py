@@ -121,7 +121,7 @@ works = st.builds(
 def test_thread_time_is_useful_in_mpi_or_idle(
     work: RunWork, uneven: float, processes: int, threads: int, persistent: float, transient: float
 ) -> None:
-    work = RunWork(**vars(work) | {"stretched": work.share + (uneven if threads > 1 else 0.0)})
+    work = work._replace(stretched=work.share + (uneven if threads > 1 else 0.0))
     placement = place(processes, threads, LARGE)
     spread = {"persistent_cv": persistent, "transient_cv": transient}
     course = closed_form(work, processes, spread, has_mpi=True)

@@ -14,8 +14,8 @@ from popmodel.network.network import Network
 from popmodel.sensitivity.critical_path import critical_times, write_path
 from popmodel.sensitivity.region_gains import dependence
 from popmodel.sensitivity.region_speeds import regions_of
-from popmodel.simulator import from_trace
 from popmodel.simulator import replay as carry_out
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.traces import read

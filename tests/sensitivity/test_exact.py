@@ -18,7 +18,8 @@ from popmodel.network.network import PRESETS, Network
 from popmodel.network.point_to_point import SizeClass, Tier, Tiers
 from popmodel.sensitivity.piecewise_linear import LinearPieces, pieces
 from popmodel.sensitivity.runtime_planes import RuntimeCurve, Runtimes, network_at, runtime_planes
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import NONE_UNEVEN, Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.traces import read

@@ -13,7 +13,8 @@ from popmodel.network.network import Network
 from popmodel.network.placement import parse_speeds
 from popmodel.network.point_to_point import SizeClass, Tier, Tiers
 from popmodel.sensitivity.region_gains import balanced, scenarios
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op, ProgramBuilder, at_once
 from popmodel.traces import read
 from popmodel.traces.selection import focused

@@ -9,8 +9,8 @@ from sensitivity.paths import Step, path_of
 
 from popmodel.base.errors import TraceError
 from popmodel.sensitivity.critical_path import COMPUTING, IN_MPI, path_events, write_path
-from popmodel.simulator import from_trace
 from popmodel.simulator.execution import PathPart
+from popmodel.simulator.from_trace import from_trace
 from popmodel.traces import read
 from popmodel.traces.selection import TracePart as Window
 from popmodel.traces.selection import focused

@@ -9,8 +9,8 @@ from sensitivity.paths import Step, path_of
 
 from popmodel.sensitivity.critical_path import Stay, critical_times, path_tables, stays
 from popmodel.sensitivity.region_speeds import LAST, RegionGains, regions_of
-from popmodel.simulator import from_trace
 from popmodel.simulator.execution import PathPart
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op, ProgramBuilder
 
 US = 1e3  # ns

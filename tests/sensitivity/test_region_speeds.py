@@ -10,7 +10,7 @@ import pytest
 import popmodel
 from popmodel.base.errors import UsageError
 from popmodel.sensitivity.region_speeds import at_speeds, parse_region_speeds, regions_of
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 
 TRACE = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
 

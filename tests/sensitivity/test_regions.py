@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracle.script import Script
 
 from popmodel.sensitivity.region_speeds import LAST, OUTSIDE, innermost, regions_of, scaled
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.traces import read
 from popmodel.traces.paraver.labels import Labels

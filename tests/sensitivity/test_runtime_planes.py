@@ -13,7 +13,7 @@ import pytest
 from popmodel.cli.inputs import trace_of
 from popmodel.network.network import PRESETS, Network
 from popmodel.sensitivity.runtime_planes import Runtimes, network_at, runtime_planes
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import NONE_UNEVEN
 from popmodel.simulator.replayer import Replayer
 from popmodel.traces.selection import focused

@@ -14,8 +14,9 @@ from oracle.script import Script
 
 import popmodel
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
 from popmodel.simulator.expand_collectives import lay_out
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Program
 from popmodel.simulator.program_files import write
 from popmodel.structure.traffic import uses

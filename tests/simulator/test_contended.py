@@ -19,9 +19,10 @@ from oracle.drawn import networks, programs, renumbered
 from popmodel.base.errors import ReplayError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import Program, from_trace, replay, replayer
+from popmodel.simulator import Program, replay, replayer
 from popmodel.simulator import costs as core
 from popmodel.simulator.costs import Charges, classes
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.simulator.replayer import Moments, Replayer
 from popmodel.traces import read

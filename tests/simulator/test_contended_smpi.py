@@ -10,9 +10,9 @@ import pytest
 from oracle import smpi
 
 from popmodel.network.point_to_point import Routes
-from popmodel.simulator import from_trace
 from popmodel.simulator.costs import Charges, core
 from popmodel.simulator.expand_collectives import lay_out
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.replayer import carry
 from popmodel.traces import read
 

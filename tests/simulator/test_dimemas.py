@@ -11,7 +11,8 @@ import pytest
 from oracle.script import Script
 
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.traces import read
 
 DATA = Path(__file__).parent.parent / "data"

@@ -15,7 +15,8 @@ from oracle.script import Script
 
 from popmodel.base.errors import ReplayError
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op
 
 IDEAL = PRESETS["ideal"]

@@ -8,7 +8,8 @@ import pytest
 from oracle.script import Script
 
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 
 
 def program(folder: Path, name: str):

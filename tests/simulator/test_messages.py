@@ -11,7 +11,8 @@ from oracle.programs import operations, targets
 from oracle.script import Script
 
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.traces import Trace
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from popmodel.base.errors import FileError, UsageError
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import from_trace, program_files, replay
+from popmodel.simulator import program_files, replay
 from popmodel.simulator.expand_collectives import lay_out
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.simulator.program_files import FORMATS, clear_tags, goal_text, smpi_text, write
 from popmodel.traces import read

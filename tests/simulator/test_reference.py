@@ -16,7 +16,7 @@ from oracle import from_trace as plain
 from oracle.script import Call, Script
 
 from popmodel.base.errors import ReplayError
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Program
 from popmodel.traces import Trace
 from popmodel.traces.selection import splice

@@ -10,7 +10,8 @@ from oracle import smpi
 from oracle.smpi_cells import cell
 
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program_files import smpi_text
 from popmodel.traces import read
 

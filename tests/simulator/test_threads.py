@@ -10,7 +10,8 @@ import pytest
 import popmodel
 from popmodel.base.errors import ReplayError
 from popmodel.network.network import PRESETS
-from popmodel.simulator import Replayer, from_trace, replay
+from popmodel.simulator import Replayer, replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op, Program
 from popmodel.traces import Trace, read
 from popmodel.traces.paraver.writer import TraceWriter

@@ -14,7 +14,8 @@ from oracle.script import Script
 from popmodel.base.errors import ReplayError
 from popmodel.efficiency.measure import analyse, runtime
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import Program, from_trace, replay
+from popmodel.simulator import Program, replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.replayer import Replayer
 from popmodel.simulator.trace_output import replayed
 from popmodel.traces import Trace, read

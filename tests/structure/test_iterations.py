@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure.iterations import Iterations, find, focus_of, structure_of
 from popmodel.structure.program_events import events_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.structure.iterations import find
 from popmodel.structure.program_events import _into_regions, events_of
 from popmodel.traces import read

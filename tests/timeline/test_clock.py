@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.replayer import Replayer
 from popmodel.timeline.lanes import LaneClock, clock_of
 from popmodel.traces import Trace, read

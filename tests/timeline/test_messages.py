@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.timeline.timeline import LIMITS, Timeline, timeline
 from popmodel.traces import read
 from popmodel.traces.selection import focused

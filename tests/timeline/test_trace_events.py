@@ -15,7 +15,8 @@ from synthetic import Program, Rank, run
 from synthetic.program import Steps
 
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.timeline.trace_events import Exported, export
 from popmodel.traces import Trace, read
 from popmodel.traces.selection import TracePart, focused

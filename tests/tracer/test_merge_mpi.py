@@ -13,7 +13,8 @@ from tracer.traced import Run
 
 from popmodel import traces as reader
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.tracer.conversion import merge
 
 TRUNCATED = 70

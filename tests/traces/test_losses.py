@@ -10,7 +10,8 @@ from popmodel.base.errors import ReplayError
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.traces import Trace, read
 from popmodel.traces.caveats import ABORTED, CUT, FULL, KILLED, describe_losses, losses
 from popmodel.traces.codes import Event

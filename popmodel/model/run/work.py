@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.expressions.elementary import Value, maximum
-from popmodel.base.values import NamedTuple, dataclass
+from popmodel.base.values import NamedTuple
 
 
-@dataclass(frozen=True)
-class RunWork:
+class RunWork(NamedTuple):
     """Times and amounts of one process; times in seconds."""
 
     serial: Value = 0.0  # Master outside parallel regions
@@ -46,17 +44,17 @@ class RunWork:
 
     def plus(self, other: RunWork) -> RunWork:
         """Return one part after the other in the same step, whose meetings are counted once."""
-        sums: dict[str, Any] = {
-            name: _sum(mine, getattr(other, name)) for name, mine in self._fields()
-        }
-        return RunWork(**sums | {"steps": maximum(self.steps, other.steps)})
+        # what one part does not know, the whole does not know
+        sums: list[Any] = [
+            None if mine is None or others is None else mine + others
+            for mine, others in zip(self, other, strict=True)
+        ]
+        return RunWork(*sums)._replace(steps=maximum(self.steps, other.steps))
 
     def times(self, count: Value) -> RunWork:
         """Return the part executed ``count`` times."""
-        scaled: dict[str, Any] = {
-            name: None if mine is None else mine * count for name, mine in self._fields()
-        }
-        return RunWork(**scaled)
+        scaled: list[Any] = [None if mine is None else mine * count for mine in self]
+        return RunWork(*scaled)
 
     def computed(self, factor: Value) -> RunWork:
         """Return the part with all that its threads compute taking ``factor`` times as long.
@@ -68,20 +66,12 @@ class RunWork:
             name: getattr(self, name) * factor
             for name in (*times, "serial_cycles", "region_cycles")
         }
-        return replace(self, **changed)
-
-    def _fields(self) -> list[tuple[str, Value | None]]:
-        return [(entry.name, getattr(self, entry.name)) for entry in fields(self)]
+        return self._replace(**changed)
 
     @property
     def parallel(self) -> Value:
         """Wall time in parallel regions."""
         return self.stretched + self.overhead
-
-
-def _sum(mine: Value | None, others: Value | None) -> Value | None:
-    """Add two amounts; what one part does not know, the whole does not know."""
-    return None if mine is None or others is None else mine + others
 
 
 # Work whose differences between processes, or between steps, are known one by one.

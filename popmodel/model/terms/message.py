@@ -53,13 +53,12 @@ def grid_neighbours(extent: Sequence[int], dim: int, by: int, *, periodic: bool)
     ndarray of int64, shape (P,)
         The neighbour, or -1 where there is none.
     """
-    shape = tuple(extent)
-    coordinates = np.array(np.unravel_index(np.arange(int(np.prod(shape))), shape))
-    target = coordinates[dim] + by
-    inside = (target >= 0) & (target < shape[dim])
-    coordinates[dim] = target % shape[dim]
-    neighbours = np.ravel_multi_index(tuple(coordinates), shape).astype(np.int64)
-    return neighbours if periodic else np.where(inside, neighbours, -1)
+    ranks = np.arange(prod(extent)).reshape(extent)
+    neighbours = np.roll(ranks, -by, axis=dim)
+    if not periodic:
+        target = np.arange(extent[dim]) + by
+        np.moveaxis(neighbours, dim, 0)[(target < 0) | (target >= extent[dim])] = -1
+    return neighbours.ravel()
 
 
 def traffic(targets: Ranks, per_node: int) -> Traffic:

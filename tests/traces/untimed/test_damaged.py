@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from popmodel.base.errors import PopmodelError
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.traces import read
 
 CASES = json.loads((Path(__file__).parents[2] / "data" / "dimemas_micro.json").read_text())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.base.errors import TraceError, UsageError
-from popmodel.simulator import from_trace
+from popmodel.simulator.from_trace import from_trace
 from popmodel.traces import read
 
 HINT = "give a .dim file as prv2dim writes it, with one thread in each task"

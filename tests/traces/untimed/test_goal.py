@@ -9,7 +9,8 @@ import pytest
 
 from popmodel.base.errors import TraceError, UsageError
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op
 from popmodel.simulator.program_files import write
 from popmodel.traces import Trace, read

@@ -14,7 +14,8 @@ import popmodel
 from popmodel.base.errors import TraceError, UsageError
 from popmodel.efficiency.measure import analyse
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import replay
+from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op
 from popmodel.traces import Trace, read
 from popmodel.traces.info import info
