@@ -248,7 +248,7 @@ class Draft:
                 flush()
                 every = turns
             if isinstance(event, Work):
-                if work and calls and calls[-1][0].name in WAITS:
+                if calls and calls[-1][0].name in (*WAITS, "sendrecv", "sendrecv_replace"):
                     flush()
                 work.append((event, rest))
             elif isinstance(event, RepeatedEvents):

@@ -81,6 +81,19 @@ def test_what_is_done_every_few_turns_says_so(tmp_path: Path) -> None:
     assert (inner["collective"]["every"], inner["collective"]["bytes"]) == (10, 8)
 
 
+def test_what_is_computed_behind_an_exchange_stays_behind_it(tmp_path: Path) -> None:
+    (item,) = program(
+        tmp_path,
+        "for (int step = 0; step < n; step++) {\n"
+        "  MPI_Sendrecv(a, n, MPI_DOUBLE, (rank + 1) % size, 0, b, n, MPI_DOUBLE,\n"
+        f"               (rank + size - 1) % size, 0, MPI_COMM_WORLD, {STATUS});\n"
+        "  for (int i = 0; i < n; i++) a[i] += b[i];\n"
+        "  MPI_Barrier(MPI_COMM_WORLD);\n"
+        "}",
+    )
+    assert [kind for inner in item["body"] for kind in inner] == ["shift", "serial", "collective"]
+
+
 def test_loops_and_messages_of_few_turns_say_so_each(tmp_path: Path) -> None:
     (item,) = program(
         tmp_path,
