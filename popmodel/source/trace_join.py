@@ -66,6 +66,12 @@ def join(draft: Draft, trace: Trace) -> tuple[dict[sympy.Symbol, tuple[Any, str]
 def _findings(
     lines: Sequence[MeasuredLine], known: dict[sympy.Symbol, Any], solved: int
 ) -> Iterator[str]:
+    if not lines:
+        yield (
+            "no call of the trace stands on a line of these files, so that nothing of it was used: "
+            "compile them with -g, and trace that program"
+        )
+        return
     agreeing = -solved
     for line in lines:
         value = line.formula.xreplace(known)

@@ -33,12 +33,15 @@ ROWS = [
 
 
 def joined(
-    rows: list[tuple[str, int, int, int | None]], tmp_path: Path, patch: pytest.MonkeyPatch
+    rows: list[tuple[str, int, int, int | None]],
+    tmp_path: Path,
+    patch: pytest.MonkeyPatch,
+    place: str = "app.c:{}",
 ) -> tuple[dict[str, Any], list[str]]:
     table = pandas.DataFrame(
         {
             "kind": kind,
-            "place": f"app.c:{line}",
+            "place": place.format(line),
             "executions_max": executions,
             **dict.fromkeys(("size_min", "size_median", "size_max"), size),
         }
@@ -72,3 +75,12 @@ def test_what_the_trace_contradicts_comes_first(
         "app.c:12: MPI_Bcast: the source says 1 calls by a process, the trace 3, 3 times that",
         "app.c:11: MPI_Reduce: made 4 times, of which the draft says nothing",
     ]
+
+
+def test_a_trace_without_lines_of_the_files_says_how_to_get_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document, findings = joined(ROWS, tmp_path, monkeypatch, "app+0x{}")
+    assert set(document["constants"].values()) == {"?"}
+    assert "no call of the trace stands on a line of these files" in findings[0]
+    assert "compile them with -g" in findings[0]
