@@ -120,7 +120,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     """A function as typer takes it: every parameter a text, help from the docstring.
 
     `settings` are what the verb's module says: FORMATS (names of formats), CONDITIONS (whether
-    ``--fail-if`` applies), RESOURCES (names of those below), from_output (from ``-o``,
+    ``--fail-if`` applies), RESOURCES (whether those below apply), from_output (from ``-o``,
     ``--format`` and the texts of parameters to values of parameters).
     """
     own = declared(function)
@@ -130,9 +130,9 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     }
     names: Sequence[str] = settings.get("FORMATS", formats.NAMES)
     writes = "output" not in own
-    used: Sequence[str] = settings.get("RESOURCES", ())
+    used = settings.get("RESOURCES", False)
     extra = _common(names, writes=writes, conditions=bool(settings.get("CONDITIONS")))
-    extra |= {name: _RESOURCES[name] for name in used}
+    extra |= _RESOURCES if used else {}
 
     def command(ctx: typer.Context, **given: Any) -> None:
         from popmodel.cli.fail_if import read_conditions
@@ -188,7 +188,8 @@ _RESOURCES = {
     ),
     "workers": option(
         "N",
-        "Processes that work on several traces at once. Default: the cores that may be used.",
+        "How many work at once: threads on one trace, processes on several. Default: the cores "
+        "that may be used.",
     ),
     "executor": option(
         "EXECUTOR",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from popmodel.traces import Trace
     from popmodel.traces.selection import Foa, TracePart, Window
 
-RESOURCES = ("scratch",)
+RESOURCES = True
 EXAMPLES = (
     "popmodel convert run.prv.gz -o run.ti.gz",
     "popmodel convert run.prv.gz -o run.goal --from-start",

@@ -37,7 +37,7 @@ EXAMPLES = (
 )
 FORMATS = DRAWN
 CONDITIONS = True
-RESOURCES = ("scratch",)
+RESOURCES = True
 PARTS = ("info", "structure", "phases", "communication")
 
 

@@ -53,7 +53,7 @@ EXAMPLES = (
 )
 FORMATS = DRAWN
 CONDITIONS = True
-RESOURCES = ("scratch", "workers", "executor")
+RESOURCES = True
 RENAMED = {"--fail-under": "--fail-if 'METRIC < VALUE'"}
 ABOUT_MPI = ("mpi", "mpi-additive")
 """Families whose advice would mislead where there is no MPI: all loss reads as communication."""

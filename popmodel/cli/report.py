@@ -35,7 +35,7 @@ EXAMPLES = (
     "popmodel report report.html --format json",
 )
 FORMATS = (formats.HTML.name, formats.JSON.name, formats.SVG.name)
-RESOURCES = ("scratch",)
+RESOURCES = True
 _PROFILE = "popmodel/machine/1"
 _NAMED = 3  # inputs whose names a title has
 

@@ -66,7 +66,7 @@ OF_ACTION: Mapping[str, Mapping[str, Any]] = {
     "check": {"CONDITIONS": True},
     "from": {
         "CONDITIONS": True,
-        "RESOURCES": ("scratch",),
+        "RESOURCES": True,
         "FORMATS": (*formats.NAMES, formats.HTML.name, formats.TOML.name),
     },
 }

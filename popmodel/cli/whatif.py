@@ -68,7 +68,7 @@ EXAMPLES = (
     "popmodel whatif app.toml --procs 16 --threads 2 --network alpha-beta",
 )
 FORMATS = (*NAMES, HTML.name)
-RESOURCES = ("scratch",)
+RESOURCES = True
 CONDITIONS = True
 RENAMED = {
     "--intra-links": "--links-within",

@@ -18,6 +18,7 @@ from popmodel.traces.calls import FOUND_NOTHING, call_times, lengths_in
 from popmodel.traces.caveats import crowding, first_values, waiting
 from popmodel.traces.codes import Event
 from popmodel.traces.tables import part_of, walk
+from popmodel.traces.workers import in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -159,17 +160,17 @@ def serial_code(
 
 def _other_networks(program: Program) -> OtherNetworks:
     one_node = len(distinct(program.nodes)) <= 1
-    runtimes = []
-    for network in (
-        SLOW[one_node],
-        USUAL.with_(bandwidth=float("inf")),
-        USUAL.with_(latency=0.0),
-    ):
+    fast = USUAL.with_(latency=0.0)
+
+    def runtime(network: Network | None) -> float | None:
+        """On a network; without one, on the fast one with all messages of an exchange at once."""
+        replayed = program if network is not None else at_once(program)
         _kernel.trim()  # the next replay hardly fits into what the one before has freed
-        runtimes.append(replay(program, network).runtime)
-    exchanging = at_once(program)
-    exchanged = None if exchanging is None else replay(exchanging, network).runtime
-    slow, latency, bandwidth = runtimes
+        return None if replayed is None else replay(replayed, network or fast).runtime
+
+    networks = (None, SLOW[one_node], USUAL.with_(bandwidth=float("inf")), fast)
+    exchanged, *others = in_threads(runtime, [(network,) for network in networks])
+    slow, latency, bandwidth = (float(time or 0.0) for time in others)
     return OtherNetworks(slow, latency, bandwidth, exchanged)
 
 

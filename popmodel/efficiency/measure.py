@@ -46,6 +46,7 @@ from popmodel.traces.regions import ParallelRegions, WithoutWaits, parallel_regi
 from popmodel.traces.runtime import longest, state_ends, state_times
 from popmodel.traces.selection import PROGRAM, TraceFocus, TracePart, focused
 from popmodel.traces.tables import walk_locations
+from popmodel.traces.workers import in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -325,22 +326,33 @@ def _counters(
     """Sums of hardware counters over useful time by location, and why one read is not there."""
     by_location = np.zeros((len(counters), trace.locations), np.int64)
     readings, negative, total = np.zeros((3, len(counters)))
-    for mine in walk_locations(running.offsets, rows=_ROWS):
+
+    def summed(mine: slice) -> list[tuple[int, NDArray[np.int64], int, float]]:
         within = running.offsets[mine.start : mine.stop + 1]
         useful = slice(int(within[0]), int(within[-1]))
-        for row, counts in enumerate(trace.records.counters(tuple(counters), mine)):
+        return [
             # Of several readings at one time the first counts.
-            by_location[row, mine], below_0, summed = _kernel.sum_inside(
-                offsets=counts.offsets,
-                time=counts.time,
-                value=counts.value,
-                within_offsets=within - within[0],
-                begin=running.begin[useful],
-                end=running.end[useful],
+            (
+                len(counts),
+                *_kernel.sum_inside(
+                    offsets=counts.offsets,
+                    time=counts.time,
+                    value=counts.value,
+                    within_offsets=within - within[0],
+                    begin=running.begin[useful],
+                    end=running.end[useful],
+                ),
             )
-            readings[row] += len(counts)
+            for counts in trace.records.counters(tuple(counters), mine)
+        ]
+
+    parts = list(walk_locations(running.offsets, rows=_ROWS))
+    for mine, sums_of in zip(parts, in_threads(summed, [(mine,) for mine in parts]), strict=True):
+        for row, (count, counted, below_0, added) in enumerate(sums_of):
+            by_location[row, mine] = counted
+            readings[row] += count
             negative[row] += below_0
-            total[row] += summed
+            total[row] += added
     sums, broken = {}, {}
     for row, name in enumerate(counters.values()):
         if not readings[row]:

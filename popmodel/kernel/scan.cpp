@@ -26,10 +26,11 @@ struct Decoder {
     nb::object source;
 
     void restart(nb::list blobs, const Column<const std::int64_t> &lengths, std::int32_t first,
-                 bool fresh) {
+                 const std::vector<bool> &fresh) {
         const std::size_t segments = nb::len(blobs);
         if (segments == 0 || lengths.size() % segments)
             throw nb::value_error("lengths must hold one row per blob");
+        if (fresh.size() != segments) throw nb::value_error("fresh must hold one value per blob");
         const std::size_t locations = lengths.size() / segments;
         std::vector<const std::uint8_t *> next(segments);
         for (std::size_t segment = 0; segment < segments; ++segment) {
@@ -46,7 +47,7 @@ struct Decoder {
                 const auto size =
                     static_cast<std::size_t>(lengths.data()[segment * locations + at]);
                 pieces.push_back({next[segment], size, first + static_cast<std::int32_t>(at),
-                                  fresh && segment == 0});
+                                  fresh[segment]});
                 next[segment] += size;
             }
         source = blobs;
@@ -102,6 +103,54 @@ scan::Scanner make_scanner(std::vector<std::vector<std::int64_t>> threads, std::
     return scan::Scanner(layout);
 }
 
+// A number of each location and table, tables first.
+template <typename Value>
+auto by_table(const scan::Scanner &scanner, Value value) {
+    using Number = decltype(value(0, std::size_t{0}));
+    const std::size_t locations = scanner.streams().locations();
+    std::vector<Number> values;
+    values.reserve(scan::kTables * locations);
+    for (int table = 0; table < scan::kTables; ++table)
+        for (std::size_t at = 0; at < locations; ++at) values.push_back(value(table, at));
+    return numpy(std::move(values));
+}
+
+nb::dict summary(const scan::Scanner &self) {
+    nb::dict found, communicators;
+    found["counts"] = by_table(self, [&](int table, std::size_t at) {
+        return static_cast<std::int64_t>(self.streams()[at].count[table]);
+    });
+    found["disordered"] = by_table(self, [&](int table, std::size_t at) {
+        return static_cast<std::uint8_t>(self.disordered(table, at));
+    });
+    found["first"] = by_table(
+        self, [&](int table, std::size_t at) { return self.first(table, at).time; });
+    found["first_line"] = by_table(self, [&](int table, std::size_t at) {
+        return static_cast<std::int64_t>(self.first(table, at).line);
+    });
+    found["last"] = by_table(
+        self, [&](int table, std::size_t at) { return self.streams()[at].last[table]; });
+    std::vector<std::int64_t> last_begin, tallies;
+    for (std::size_t at = 0; at < self.streams().locations(); ++at)
+        last_begin.push_back(self.last_begin(at));
+    found["last_begin"] = numpy(std::move(last_begin));
+    for (int notice = 0; notice < scan::kNotices; ++notice) {
+        tallies.push_back(static_cast<std::int64_t>(self.tally(notice).count));
+        tallies.push_back(static_cast<std::int64_t>(self.tally(notice).line));
+    }
+    found["tallies"] = numpy(std::move(tallies));
+    for (const scan::Communicator &each : self.communicators())
+        communicators[nb::int_(each.id)] =
+            nb::make_tuple(each.line, numpy(std::vector<std::int32_t>(each.first)),
+                           numpy(std::vector<std::int32_t>(each.ranks)));
+    found["communicators"] = communicators;
+    found["first_time"] = self.first_time();
+    found["last_time"] = self.last_time();
+    found["end_elsewhere"] = self.end_elsewhere();
+    found["lines"] = self.line();
+    return found;
+}
+
 }  // namespace
 
 void bind_scan(nb::module_ &module) {
@@ -123,7 +172,8 @@ void bind_scan(nb::module_ &module) {
         .def("restart", &Decoder::restart, nb::arg("blobs"), nb::arg("lengths"), nb::arg("first"),
              nb::arg("fresh"),
              "Decode further blobs, one per segment, each holding the streams of the locations\n"
-             "from `first` on and 64 bytes of padding; `lengths` has one row per blob.")
+             "from `first` on and 64 bytes of padding; `lengths` has one row per blob, and `fresh`\n"
+             "says which are the first of a scanner.")
         .def("fill", &Decoder::fill,
              "Fill 14 columns (states, events, messages); the rows written of each table.");
 
@@ -148,55 +198,8 @@ void bind_scan(nb::module_ &module) {
         .def("finish", &scan::Scanner::finish, "The text has ended.")
         .def_prop_ro("held", [](const scan::Scanner &self) { return self.streams().held(); },
                      "Bytes taken by the streams.")
-        .def("counts",
-             [](const scan::Scanner &self) {
-                 nb::list tables;
-                 for (int table = 0; table < scan::kTables; ++table) {
-                     std::vector<std::int64_t> counts;
-                     for (std::size_t at = 0; at < self.streams().locations(); ++at)
-                         counts.push_back(
-                             static_cast<std::int64_t>(self.streams()[at].count[table]));
-                     tables.append(numpy(std::move(counts)));
-                 }
-                 return tables;
-             },
-             "States, events and messages of each location.")
-        .def("disordered",
-             [](const scan::Scanner &self) {
-                 nb::list tables;
-                 for (int table = 0; table < scan::kTables; ++table) {
-                     std::vector<std::int64_t> found;
-                     for (std::size_t at = 0; at < self.streams().locations(); ++at)
-                         if (self.disordered(table, at))
-                             found.push_back(static_cast<std::int64_t>(at));
-                     tables.append(numpy(std::move(found)));
-                 }
-                 return tables;
-             },
-             "The locations whose states, events or messages are out of time order.")
-        .def_prop_ro("first_time", &scan::Scanner::first_time,
-                     "The earliest time of a record of the application; 0 without any.")
-        .def_prop_ro("last_time", &scan::Scanner::last_time,
-                     "The latest time of a record of the application; 0 without any.")
-        .def_prop_ro("end_elsewhere", &scan::Scanner::end_elsewhere,
-                     "When the last state or event of another application ends.")
-        .def("communicators",
-             [](const scan::Scanner &self) {
-                 nb::dict found;
-                 for (const scan::Communicator &each : self.communicators())
-                     found[nb::int_(each.id)] = numpy(std::vector<std::int32_t>(each.ranks));
-                 return found;
-             },
-             "Ranks, from 0, of each communicator of the application.")
-        .def("tallies",
-             [](const scan::Scanner &self) {
-                 nb::list tallies;
-                 for (int notice = 0; notice < scan::kNotices; ++notice)
-                     tallies.append(nb::make_tuple(self.tally(notice).count,
-                                                   self.tally(notice).line));
-                 return tallies;
-             },
-             "Count and first line of everything worth a warning, in the order of the kinds.")
+        .def("summary", &summary,
+             "What is known of the text beside its records; all that `text_scan.Scan` merges.")
         .def("lengths",
              [](const scan::Scanner &self) {
                  const std::vector<std::uint64_t> lengths = self.streams().lengths();
@@ -206,6 +209,7 @@ void bind_scan(nb::module_ &module) {
         .def("take",
              [](scan::Scanner &self, nb::handle buffer) {
                  const Bytes bytes(buffer, true);
+                 nb::gil_scoped_release release;
                  return self.streams().take(static_cast<std::uint8_t *>(bytes.data()), bytes.size());
              },
              nb::arg("buffer"),

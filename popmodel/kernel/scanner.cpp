@@ -36,6 +36,7 @@ Scanner::Scanner(const Layout &layout)
       streams_(locations_of(layout)),
       last_begin_(streams_.locations()),
       disorder_(streams_.locations()) {
+    for (auto &first : first_) first.resize(streams_.locations());
     std::int64_t location = 0;
     for (const std::int64_t threads : chosen(layout_)) {
         first_location_.push_back(location);
@@ -72,6 +73,13 @@ POPMODEL_COLD void Scanner::fail_count(const char *line) const {
 
 POPMODEL_COLD void Scanner::note(int notice) {
     if (tallies_[notice].count++ == 0) tallies_[notice].line = line_;
+}
+
+// Whether a location has no record in a table yet; then this one is remembered.
+POPMODEL_COLD bool Scanner::is_first(int table, std::size_t location, std::int64_t time) {
+    if (streams_[location].count[table]) return false;
+    first_[table][location] = {time, line_};
+    return true;
 }
 
 // ---- fields -----------------------------------------------------------------------------------
@@ -226,7 +234,8 @@ inline const char *Scanner::state(const char *line) {
     const auto index = static_cast<std::size_t>(location);
     reach(begin, end);
     if (POPMODEL_UNLIKELY(end > layout_.duration)) note(kAfterEnd);
-    if (POPMODEL_UNLIKELY(begin < streams_[index].last[kStates])) {
+    if (POPMODEL_UNLIKELY(begin < streams_[index].last[kStates]) &&
+        !is_first(kStates, index, begin)) {
         if (begin < last_begin_[index]) {
             disorder_[index] |= 1 << kStates;
             note(kStatesDisordered);
@@ -248,7 +257,8 @@ inline const char *Scanner::event(const char *line) {
     if (POPMODEL_LIKELY(kept)) {
         reach(time, time);
         if (POPMODEL_UNLIKELY(time > layout_.duration)) note(kAfterEnd);
-        if (POPMODEL_UNLIKELY(time < streams_[index].last[kEvents])) {
+        if (POPMODEL_UNLIKELY(time < streams_[index].last[kEvents]) &&
+            !is_first(kEvents, index, time)) {
             disorder_[index] |= 1 << kEvents;
             note(kEventsDisordered);
         }
@@ -299,7 +309,8 @@ inline const char *Scanner::message(const char *line) {
     if (POPMODEL_UNLIKELY(std::max(physical_send, physical_receive) > layout_.duration))
         note(kAfterEnd);
     const auto index = static_cast<std::size_t>(sender);
-    if (POPMODEL_UNLIKELY(physical_send < streams_[index].last[kMessages])) {
+    if (POPMODEL_UNLIKELY(physical_send < streams_[index].last[kMessages]) &&
+        !is_first(kMessages, index, physical_send)) {
         disorder_[index] |= 1 << kMessages;
         note(kMessagesDisordered);
     }
@@ -352,7 +363,7 @@ void Scanner::communicator(const char *line) {
     if (size != listed)
         fail("communicator " + std::to_string(id) + " lists " + plural(listed, "rank") + ", not " +
              std::to_string(size));
-    Communicator found{id, {}};
+    Communicator found{id, {}, line_, {}};
     const auto tasks = static_cast<std::int64_t>(
         layout_.threads[static_cast<std::size_t>(application - 1)].size());
     for (std::int64_t rank = 0; rank < size; ++rank) {
@@ -366,12 +377,13 @@ void Scanner::communicator(const char *line) {
     // There are as many as processes: each has its MPI_COMM_SELF.
     const auto [known, is_new] = communicator_index_.try_emplace(id, communicators_.size());
     if (is_new) {
+        found.first = found.ranks;
         communicators_.push_back(std::move(found));
         return;
     }
     Communicator &before = communicators_[known->second];
     if (before.ranks != found.ranks) note(kCommunicatorAgain);
-    before = std::move(found);
+    before.ranks = std::move(found.ranks);
 }
 
 // ---- text -------------------------------------------------------------------------------------

@@ -35,7 +35,15 @@ struct Layout {
 
 struct Communicator {
     std::int64_t id;
-    std::vector<std::int32_t> ranks;  // from 0
+    std::vector<std::int32_t> ranks;  // from 0; as defined last
+    std::uint64_t line;               // of its first definition
+    std::vector<std::int32_t> first;  // its ranks there
+};
+
+// The first record of a location in a table: its time (of a state: the begin), and its line.
+struct First {
+    std::int64_t time = kStart;
+    std::uint64_t line = 0;
 };
 
 enum Notice : int {
@@ -79,6 +87,11 @@ class Scanner {
     bool disordered(int table, std::size_t location) const {
         return (disorder_[location] >> table) & 1;
     }
+    // What tells whether a text that is cut into ranges, each with a scanner, is in order across
+    // the cuts.
+    const First &first(int table, std::size_t location) const { return first_[table][location]; }
+    std::int64_t last_begin(std::size_t location) const { return last_begin_[location]; }
+    std::uint64_t line() const { return line_; }
 
   private:
     struct Prefix {
@@ -102,6 +115,7 @@ class Scanner {
     [[noreturn]] void fail_count(const char *line) const;
     [[noreturn]] void fail_field(const char *line, int field, const std::string &problem) const;
     void note(int notice);
+    bool is_first(int table, std::size_t location, std::int64_t time);
     void reach(std::int64_t first, std::int64_t last) {
         first_time_ = std::min(first_time_, first);
         last_time_ = std::max(last_time_, last);
@@ -117,6 +131,7 @@ class Scanner {
     Streams streams_;
     std::vector<std::int64_t> last_begin_;  // of each location's states
     std::vector<std::uint8_t> disorder_;
+    std::vector<First> first_[kTables];
     std::vector<Prefix> prefixes_;
     int prefix_shift_ = 0;
     std::vector<Communicator> communicators_;

@@ -119,7 +119,7 @@ void Decoder::fill(const Columns &columns, std::size_t (&rows)[kTables]) {
     bool full = false;
     for (; piece_ < pieces_.size() && !full; full ? 0 : (++piece_, offset_ = 0)) {
         const Piece &piece = pieces_[piece_];
-        if (piece.fresh && offset_ == 0) last_[kStates] = last_[kEvents] = last_[kMessages] = 0;
+        if (piece.fresh && offset_ == 0) last_[kStates] = last_[kEvents] = last_[kMessages] = kStart;
         std::int64_t last_state = last_[kStates], last_event = last_[kEvents];
         const std::uint8_t *at = piece.data + offset_;
         const std::uint8_t *const end = piece.data + piece.size;

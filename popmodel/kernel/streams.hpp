@@ -26,15 +26,18 @@ namespace popmodel::scan {
 
 enum Table : int { kStates, kEvents, kMessages, kTables };
 
+// What the first record of a location is coded against: any time is earlier, or the same.
+constexpr std::int64_t kStart = INT64_MAX;
+
 // One location's stream and what its next record is coded against: one cache line.
 struct alignas(64) Stream {
     std::uint8_t *at = nullptr;
     std::uint8_t *room = nullptr;  // a record may begin anywhere before this
-    std::int64_t last[kTables] = {0, 0, 0};  // state: its end; event: its time; message: its send
+    std::int64_t last[kTables] = {kStart, kStart, kStart};  // state: its end; event: its time; message: its send
     std::uint64_t count[kTables] = {0, 0, 0};
 };
 
-// A run of whole records; `fresh` where a location begins.
+// A run of whole records; `fresh` where a scanner began with a location.
 struct Piece {
     const std::uint8_t *data;
     std::size_t size;
@@ -69,7 +72,7 @@ class Decoder {
     std::vector<Piece> pieces_;
     std::size_t piece_ = 0;
     std::size_t offset_ = 0;
-    std::int64_t last_[kTables] = {0, 0, 0};
+    std::int64_t last_[kTables] = {kStart, kStart, kStart};
 };
 
 // Bytes that the decoder may read past the end of a piece (and never uses).

@@ -120,7 +120,7 @@ def resources(
         Folder for what does not fit into memory. Default: ``$TMPDIR``, unless it lies in memory
         itself (tmpfs), else the folder of the trace, else that of the cache.
     workers : int
-        Processes of this machine that work on several traces at once.
+        How many work at once on this machine: threads on one trace, processes on several.
     executor : concurrent.futures.Executor or str, optional
         Who works instead: any executor, ``"mpi4py"`` (``mpi4py.futures``), ``"dask://HOST:PORT"``
         or the scheduler file of dask. Results do not depend on it.

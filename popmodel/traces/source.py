@@ -12,8 +12,9 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from popmodel.base.errors import TraceError
 from popmodel.base.values import NamedTuple
@@ -209,8 +210,8 @@ class TraceSource(Protocol):
 
 
 @contextmanager
-def open_source(path: Path) -> Iterator[TraceSource]:
-    """Open a trace, decompressing it if its first bytes say that it is gzip."""
+def open_source(path: Path, part: tuple[int, int] | None = None) -> Iterator[TraceSource]:
+    """Open a trace, or a range of `text_ranges`, decompressing it if its first bytes are gzip's."""
     try:
         if stat.S_ISFIFO(mode := path.stat().st_mode) or stat.S_ISSOCK(mode):  # opening may wait
             raise TraceError(path, "is a pipe, not a file", hint=NO_PIPE)
@@ -230,12 +231,54 @@ def open_source(path: Path) -> Iterator[TraceSource]:
         raise TraceError(path, f"cannot be opened: {reason(error)}") from None
     with file:
         magic, size = _peek(file, path), os.fstat(file.fileno()).st_size
+        bytes_of: io.RawIOBase = file if part is None else _FilePart(file, *part)
         if magic != GZIP_MAGIC:
-            yield _Plain(file, path, size)
+            yield _Plain(bytes_of, path, size)
             return
         unpacker, damaged = _unpacker()
-        with unpacker(fileobj=file) as text:
+        with unpacker(fileobj=bytes_of) as text:
             yield _Gzip(text, path, damaged, LARGEST_RATIO * size)
+
+
+class _FilePart(io.RawIOBase):
+    """Bytes of a file from one on, up to another."""
+
+    def __init__(self, file: io.FileIO, begin: int, end: int) -> None:
+        self._file = file
+        self._left = end - begin
+        file.seek(begin)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        size = self._file.readinto(memoryview(buffer)[: self._left]) or 0
+        self._left -= size
+        return size
+
+
+def text_ranges(path: Path, most: int, least: int) -> list[tuple[int, int]]:
+    """Cut a trace into ranges of bytes that hold whole lines, of at least some bytes about each.
+
+    There are at most as many as given, in order; none where the file cannot be cut.
+    """
+    with open_source(path) as source:
+        size = path.stat().st_size
+        count = min(most, size // least)
+        if count < 2 or source.compressed:
+            return []
+    edges = [0]
+    with path.open("rb", buffering=0) as file:
+        for number in range(1, count):
+            file.seek(size * number // count)
+            line = file.read(CHUNK) or b""
+            while line and b"\n" not in line:
+                line = file.read(CHUNK)
+            # The position is behind what was read last.
+            at = file.tell() - len(line) + line.find(b"\n") + 1
+            if line and edges[-1] < at < size:
+                edges.append(at)
+    return list(pairwise([*edges, size]))
 
 
 def _unpacker() -> tuple[Callable[..., io.BufferedIOBase], tuple[type[Exception], ...]]:
@@ -286,7 +329,7 @@ def _near(path: Path) -> str:
 class _Plain:
     compressed = False
 
-    def __init__(self, file: io.FileIO, path: Path, most: int) -> None:
+    def __init__(self, file: io.RawIOBase, path: Path, most: int) -> None:
         self.most = most
         self._file = file
         self._path = path

@@ -1,4 +1,4 @@
-"""Work on several traces at once, by any `concurrent.futures.Executor`.
+"""Work on several traces, or on parts of one, at once, by any `concurrent.futures.Executor`.
 
 A unit of work is a function of this package and its arguments. Units are handed out in order and
 their results are taken in order, so that neither results nor the first error depend on how many
@@ -9,9 +9,11 @@ again.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -34,6 +36,12 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def threads() -> int:
+    """Threads that may work at once in this process."""
+    given = current()
+    return given.workers if given else 1
+
+
 def map_traces(
     function: Callable[..., Answer], units: Sequence[tuple[Any, ...]], paths: Sequence[str | None]
 ) -> Iterator[Answer]:
@@ -49,10 +57,11 @@ def map_traces(
     if len(sizes) < 2 or (executor is None and (workers < 2 or sizes[-2] < MANY)):
         yield from (function(*unit) for unit in units)
         return
-    scratch = os.fspath(given.chosen) if given and given.chosen else None
     apart = [unit for unit, path in zip(units, paths, strict=True) if path is not None]
-    jobs = [(function, unit, scratch, str(Path.cwd())) for unit in apart]
-    answers = _elsewhere(jobs, executor, min(workers, len(jobs)))
+    if executor is None:
+        answers = _in_processes(_jobs(function, apart), min(workers, len(apart)))
+    else:
+        answers = by_executor(function, apart, executor)
     for unit, path in zip(units, paths, strict=True):
         yield function(*unit) if path is None else next(answers)
 
@@ -64,13 +73,55 @@ def _size(path: str | None) -> int:
         return 0  # who reads it says why it cannot be
 
 
-def _elsewhere(
-    jobs: Sequence[tuple[Any, ...]], executor: str | Executor | None, workers: int
-) -> Iterator[Any]:
-    if executor is not None:
-        with opened(executor) as pool:
-            yield from _results([pool.submit(_job, *job) for job in jobs])
+def by_executor(
+    function: Callable[..., Answer], units: Sequence[tuple[Any, ...]], executor: str | Executor
+) -> Iterator[Answer]:
+    """Results of a function for each of some arguments, in order, from those of an executor."""
+    with opened(executor) as pool:
+        yield from _results([pool.submit(_job, *job) for job in _jobs(function, units)])
+
+
+_STOPPED: ContextVar[threading.Event | None] = ContextVar("stopped", default=None)
+
+
+def stopped() -> bool:
+    """Whether nobody wants the result of this unit any more."""
+    event = _STOPPED.get()
+    return event is not None and event.is_set()
+
+
+def in_threads(
+    function: Callable[..., Answer], units: Sequence[tuple[Any, ...]]
+) -> Iterator[Answer]:
+    """Results of a function for each of some arguments, in order, from threads of this process.
+
+    For work that is the kernel's, which lets other threads run: as many at once as there are
+    workers. Long units look at `stopped` from time to time.
+    """
+    number = min(threads(), len(units))
+    if number < 2:
+        yield from (function(*unit) for unit in units)
         return
+    stop = threading.Event()
+
+    def started(unit: tuple[Any, ...]) -> Answer:
+        _STOPPED.set(stop)
+        return function(*unit)
+
+    with ThreadPoolExecutor(number) as pool:
+        try:
+            yield from _results([pool.submit(copy_context().run, started, unit) for unit in units])
+        finally:
+            stop.set()
+
+
+def _jobs(function: Callable[..., Any], units: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    given = current()
+    scratch = os.fspath(given.chosen) if given and given.chosen else None
+    return [(function, unit, scratch, str(Path.cwd())) for unit in units]
+
+
+def _in_processes(jobs: Sequence[tuple[Any, ...]], workers: int) -> Iterator[Any]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool

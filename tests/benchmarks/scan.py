@@ -53,11 +53,12 @@ def done(begin, nbytes=0):
 path = Path(sys.argv[1])
 """
 SCAN = """
-from popmodel.traces.paraver import reader
-from popmodel.traces.source import open_source
+from contextlib import ExitStack
+from popmodel.traces.paraver import reader, text_scan
+layout = reader.layout_of(reader.read_header(path, 1), 1)
 begin = start()
-with open_source(path) as source:
-    reader.scan(source, path, 1)
+with ExitStack() as files:
+    text_scan.scan_text(path, layout, files)
 done(begin)
 """
 READ = """

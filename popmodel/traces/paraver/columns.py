@@ -5,17 +5,22 @@ from __future__ import annotations
 import errno
 import mmap
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from popmodel.base.errors import TraceError
 from popmodel.kernel import _kernel
+from popmodel.traces import workers
 from popmodel.traces.resources import scratch_folder
 from popmodel.traces.tables import EventTable, Int64, MessageTable, States, give_back, offsets_of
+
+if TYPE_CHECKING:
+    from popmodel.traces.paraver.text_scan import Scan
 
 # Long traces on disk: what a scanner holds is written out whenever it gets too much.
 #
@@ -56,7 +61,7 @@ def size_of(shapes: Shapes) -> int:
 
 
 class ColumnFile:
-    """Arrays in one file, filled from their beginnings in pieces of any size, then mapped."""
+    """Arrays in one file, filled by rows, then mapped."""
 
     def __init__(self, file: IO[bytes], shapes: Shapes) -> None:
         self._file = file
@@ -65,29 +70,25 @@ class ColumnFile:
         for name, (kind, rows) in shapes.items():
             self._begin[name] = end
             end += -(-np.dtype(kind).itemsize * rows // _ALIGNMENT) * _ALIGNMENT
-        self._at = dict(self._begin)
         os.truncate(file.fileno(), end)
 
-    def append(self, name: str, values: np.ndarray) -> None:
-        """Write the next elements of an array."""
-        view = values.data.cast("B")
+    def put(self, name: str, row: int, values: np.ndarray) -> None:
+        """Write elements of an array, from a row on."""
+        view, at = values.data.cast("B"), self._begin[name] + row * values.itemsize
         while view:
-            written = os.pwrite(self._file.fileno(), view, self._at[name])
-            view, self._at[name] = view[written:], self._at[name] + written
+            written = os.pwrite(self._file.fileno(), view, at)
+            view, at = view[written:], at + written
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Map the arrays, all of which must be complete."""
+        """Map the arrays."""
         mapped = mmap.mmap(self._file.fileno(), 0)
-        found = {}
-        for name, (kind, rows) in self._shapes.items():
-            lacking = self._begin[name] + np.dtype(kind).itemsize * rows - self._at[name]
-            if lacking:
-                raise ValueError(f"array {name} lacks {lacking} bytes")
-            found[name] = np.frombuffer(mapped, kind, rows, self._begin[name])
-        return found
+        return {
+            name: np.frombuffer(mapped, kind, rows, self._begin[name])
+            for name, (kind, rows) in self._shapes.items()
+        }
 
 
-class _Segment(NamedTuple):
+class Segment(NamedTuple):
     """Where in the file the streams of a segment begin, and their lengths."""
 
     blob: int
@@ -95,12 +96,12 @@ class _Segment(NamedTuple):
 
 
 class Spill:
-    """Segments in one temporary file."""
+    """Segments of one scanner in one temporary file."""
 
-    def __init__(self, file: IO[bytes], locations: int) -> None:
+    def __init__(self, file: IO[bytes], locations: int, segments: Iterable[Segment] = ()) -> None:
         self._file = file
         self._locations = locations
-        self._segments: list[_Segment] = []
+        self.segments = list(segments)
         self._end = 0
 
     def drain(self, scanner: _kernel.Scanner, buffer: memoryview) -> None:
@@ -109,7 +110,7 @@ class Spill:
         blob = self._end
         while size := scanner.take(buffer):
             self._append(buffer[:size])
-        self._segments.append(_Segment(blob, self._end))
+        self.segments.append(Segment(blob, self._end))
         self._append(lengths.astype(np.uint32).data.cast("B"))
 
     def _append(self, data: memoryview) -> None:
@@ -118,42 +119,62 @@ class Spill:
             data = data[written:]
             self._end += written
 
-    def _lengths(self, segment: _Segment, first: int, stop: int) -> np.ndarray:
+    def lengths(self, segment: Segment, first: int = 0, stop: int | None = None) -> np.ndarray:
+        """Bytes of the streams of some locations in a segment."""
+        stop = self._locations if stop is None else stop
         lengths = np.empty(stop - first, np.uint32)
-        self._read(lengths.data.cast("B"), segment.lengths + 4 * first)
+        self.read(lengths.data.cast("B"), segment.lengths + 4 * first)
         return lengths.astype(np.int64)
 
-    def _read(self, view: memoryview, at: int) -> None:
+    def read(self, view: memoryview, at: int) -> None:
+        """Fill a buffer from a byte of the file on."""
         while view:
             size = os.preadv(self._file.fileno(), [view], at)
             if not size:
                 raise OSError(f"the temporary file ended at byte {at}")
             view, at = view[size:], at + size
 
-    def blocks(self, decoder: _kernel.Decoder, most: int) -> Iterator[None]:
-        """Return the decoder one block after the other, of about `most` bytes or one stream.
+
+class _Streams:
+    """The streams of all spills, by location."""
+
+    def __init__(self, spills: Sequence[Spill]) -> None:
+        # A scanner begins with the first segment of its spill.
+        self._segments = [
+            (spill, segment, place == 0)
+            for spill in spills
+            for place, segment in enumerate(spill.segments)
+        ]
+        lengths = [spill.lengths(segment) for spill, segment, _ in self._segments]
+        self.bytes: Int64 = np.sum(lengths, axis=0)
+
+    def blocks(self, decoder: _kernel.Decoder, first: int, last: int, most: int) -> Iterator[None]:
+        """Return the decoder one block of locations after the other, of about `most` bytes.
 
         Every time this yields, the decoder must be emptied.
         """
-        total = np.zeros(self._locations, np.int64)
-        for segment in self._segments:
-            total += self._lengths(segment, 0, self._locations)
-        blobs = [segment.blob for segment in self._segments]  # where each block begins
-        first = 0
-        while first < self._locations:
-            stop = _block(total, first, most)
-            lengths = np.array([self._lengths(each, first, stop) for each in self._segments])
+        # Where the block begins in each segment.
+        at = [
+            segment.blob + int(spill.lengths(segment, 0, first).sum())
+            for spill, segment, _ in self._segments
+        ]
+        while first < last:
+            stop = min(_block(self.bytes, first, most), last)
+            lengths = np.array(
+                [spill.lengths(segment, first, stop) for spill, segment, _ in self._segments]
+            )
             sizes = lengths.sum(axis=1).tolist()
             # One location alone may be too long: then its segments go one group after the other.
             for begin, end in _groups(sizes, most):
-                read = []
+                blobs = []
                 for number in range(begin, end):
                     blob = bytearray(sizes[number] + PADDING)
-                    self._read(memoryview(blob)[: sizes[number]], blobs[number])
-                    read.append(blob)
-                decoder.restart(read, lengths[begin:end].ravel(), first, begin == 0)
+                    self._segments[number][0].read(memoryview(blob)[: sizes[number]], at[number])
+                    blobs.append(blob)
+                fresh = [fresh for _, _, fresh in self._segments[begin:end]]
+                decoder.restart(blobs, lengths[begin:end].ravel(), first, fresh)
                 yield
-            blobs = [at + size for at, size in zip(blobs, sizes, strict=True)]
+            at = [begin + size for begin, size in zip(at, sizes, strict=True)]
             first = stop
 
 
@@ -208,6 +229,7 @@ ROWS = 1 << 14
 """Rows decoded at a time when columns go to a file."""
 BLOCK = 1 << 23
 """Bytes of spilled streams read at a time."""
+_PER_WORKER = 4  # parts of all locations, so that none waits long for the last
 
 Arrays = dict[str, np.ndarray]
 """Columns by name, as ``events.time``; ``events.offsets`` and the like are the partitions."""
@@ -242,47 +264,79 @@ def _decoded(decoder: _kernel.Decoder, block: Arrays, origin: int) -> tuple[int,
     return filled
 
 
-def in_memory(scanner: _kernel.Scanner) -> Arrays:
+def in_memory(scanner: _kernel.Scanner, scan: Scan) -> Arrays:
     """Columns and offsets of all that the scanner holds."""
-    offsets = {
-        table: offsets_of(each) for table, each in zip(SCHEMA, scanner.counts(), strict=True)
-    }
+    offsets = {table: offsets_of(each) for table, each in zip(SCHEMA, scan.counts, strict=True)}
     arrays = empty({table: int(each[-1]) for table, each in offsets.items()})
-    _decoded(scanner.decoder(), arrays, scanner.first_time)
+    _decoded(scanner.decoder(), arrays, scan.first_time)
     arrays |= {f"{table}.offsets": each for table, each in offsets.items()}
-    sort_locations(arrays, scanner)
+    sort_locations(arrays, scan)
     return arrays
 
 
-def write(scanner: _kernel.Scanner, spill: Spill | None, file: ColumnFile) -> None:
-    """Append all columns and offsets to a file, a block of rows at a time."""
-    for table, each in zip(SCHEMA, scanner.counts(), strict=True):
-        file.append(f"{table}.offsets", offsets_of(each))
-    block = empty(dict.fromkeys(SCHEMA, ROWS))
-    origin = scanner.first_time
-    if spill is None:
-        _write_decoded(scanner.decoder(), block, origin, file)
+def write(
+    scan: Scan, held: _kernel.Scanner | None, spills: Sequence[Spill], file: ColumnFile
+) -> None:
+    """Fill all columns and offsets of a file, from spills or from a scanner that holds all."""
+    offsets = {table: offsets_of(each) for table, each in zip(SCHEMA, scan.counts, strict=True)}
+    for table, each in offsets.items():
+        file.put(f"{table}.offsets", 0, each)
+    if not spills:
+        assert held is not None
+        _write_decoded(
+            held.decoder(), empty(dict.fromkeys(SCHEMA, ROWS)), scan, file, dict.fromkeys(SCHEMA, 0)
+        )
         return
-    decoder = _kernel.Decoder()
-    for _ in spill.blocks(decoder, BLOCK):
-        _write_decoded(decoder, block, origin, file)
+    streams = _Streams(spills)
+    # Locations that have as many bytes together as those of other threads.
+    reach, parts = np.cumsum(streams.bytes), workers.threads()
+    parts = 1 if parts == 1 else _PER_WORKER * parts
+    edges = np.searchsorted(reach, np.arange(1, parts) * reach[-1] / parts) if parts > 1 else []
+    edges = np.unique([0, *edges, len(reach)]).tolist()
+    units = [(streams, *part, offsets, scan, file) for part in pairwise(edges)]
+    for _ in workers.in_threads(_write_locations, units):
+        pass
 
 
-def _write_decoded(decoder: _kernel.Decoder, block: Arrays, origin: int, file: ColumnFile) -> None:
-    while any(filled := _decoded(decoder, block, origin)):
+def _write_locations(
+    streams: _Streams,
+    first: int,
+    last: int,
+    offsets: Mapping[str, Int64],
+    scan: Scan,
+    file: ColumnFile,
+) -> None:
+    """Fill the columns of some locations, a block of rows at a time."""
+    decoder, block = _kernel.Decoder(), empty(dict.fromkeys(SCHEMA, ROWS))
+    rows = {table: int(each[first]) for table, each in offsets.items()}
+    for _ in streams.blocks(decoder, first, last, BLOCK):
+        _write_decoded(decoder, block, scan, file, rows)
+        if workers.stopped():
+            return
+    for table, each in offsets.items():
+        if rows[table] != each[last]:
+            raise ValueError(f"{table} have {rows[table]} rows before location {last}")
+
+
+def _write_decoded(
+    decoder: _kernel.Decoder, block: Arrays, scan: Scan, file: ColumnFile, row: dict[str, int]
+) -> None:
+    """Write all that a decoder has, from a row of each table on, which moves."""
+    while any(filled := _decoded(decoder, block, scan.first_time)):
         for (table, columns), rows in zip(SCHEMA.items(), filled, strict=True):
             for name in columns:
-                file.append(f"{table}.{name}", block[f"{table}.{name}"][:rows])
+                file.put(f"{table}.{name}", row[table], block[f"{table}.{name}"][:rows])
+            row[table] += rows
 
 
-def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> None:
-    """Put the rows of those locations in time order that the scanner found out of it.
+def sort_locations(arrays: Arrays, scan: Scan) -> None:
+    """Put the rows of those locations in time order that the scanners found out of it.
 
     Rows of equal time keep their order, because the order of entry and exit matters.
     """
-    for (table, columns), locations in zip(SCHEMA.items(), scanner.disordered(), strict=True):
+    for (table, columns), disordered in zip(SCHEMA.items(), scan.disordered, strict=True):
         offsets = arrays[f"{table}.offsets"]
-        for location in locations:
+        for location in np.flatnonzero(disordered):
             rows = slice(int(offsets[location]), int(offsets[location + 1]))
             order = np.argsort(arrays[f"{table}.{TIME_ORDER[table]}"][rows], kind="stable")
             for name in columns:

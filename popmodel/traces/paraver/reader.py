@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from popmodel.base.errors import TraceError, UsageError
 from popmodel.base.units import format_time
-from popmodel.kernel import _kernel
 from popmodel.traces.codes import Event
 from popmodel.traces.paraver import columns
-from popmodel.traces.paraver.columns import ColumnFile, Spill, temporary_files
+from popmodel.traces.paraver.columns import ColumnFile, temporary_files
 from popmodel.traces.paraver.device_streams import (
     device_rows,
     streams_of,
@@ -28,14 +26,22 @@ from popmodel.traces.paraver.event_tables import ParaverRecords
 from popmodel.traces.paraver.events import select
 from popmodel.traces.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
 from popmodel.traces.paraver.numbers import NUMBERS
+from popmodel.traces.paraver.text_scan import (
+    DAMAGED,
+    DAMAGED_GZIP,
+    INTERCOMMUNICATORS,
+    NOTICES,
+    Scan,
+    TextLayout,
+    new_file,
+    read_header_line,
+    scan_text,
+)
 from popmodel.traces.recorded_run import Trace
-from popmodel.traces.resources import memory_error, scratch_folder
-from popmodel.traces.source import CHUNK, TraceSource, open_source
+from popmodel.traces.resources import memory_error
+from popmodel.traces.source import CHUNK, open_source
 from popmodel.traces.tables import Int64, TraceWarning, offsets_of, part_of
 
-LONGEST_HEADER = 1 << 26
-HELD = 56 << 20
-"""Bytes that the scanner may hold before its records go to disk."""
 MEMORY = 1 << 26
 """Bytes of columns that are kept in memory; longer ones go to a temporary file."""
 FEW_THREADS = 1 << 16
@@ -50,26 +56,6 @@ END_TOLERANCE = 0.01
 """Part of the run that may lack records at its end: Extrae states the end of the last record."""
 PROCESS_TOLERANCE = 0.1
 """Part of the run by which processes may end before others: they do not end at the same time."""
-DAMAGED = "the line is damaged: copy the trace again, or merge it again (mpi2prv)"
-DAMAGED_GZIP = (
-    "check with gzip -t: copy the file again if it is damaged, else merge it again (mpi2prv)"
-)
-TRUNCATED = "the file ends in the middle of a record"
-INTERCOMMUNICATORS = "intercommunicators (ignored)"
-NOTICES = (
-    "comment lines (ignored)",
-    "states out of time order (sorted)",
-    "events out of time order (sorted)",
-    "messages out of time order (sorted)",
-    "overlapping states: the overlap counts twice",
-    "records after the end time in the header",
-    "messages to or from another application (ignored)",
-    "communicators defined again with other ranks (the last definition counts)",
-    INTERCOMMUNICATORS,
-    "records of global operations (ignored: collectives are known by their events)",
-    "no newline at the end of the file: the last record may be truncated",
-)
-"""Texts of what the scanner tallies, in its order."""
 _ENDS = ("MPI_Finalize", "MPI_Session_finalize")
 _NS = 1e9
 _ORIGIN = "times count from the first record, which the file has at {}"
@@ -79,7 +65,7 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     """Read one application of a Paraver trace; parameters as those of `popmodel.traces.read`."""
     source_path = Path(path)
     try:
-        header, scanner, arrays = _scanned(source_path, application)
+        header, scan, arrays = _scanned(source_path, application)
     except MemoryError:
         raise memory_error(path) from None
     task = header.applications[application - 1]
@@ -90,8 +76,8 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     labels, unlabelled = read_labels(source_path)
     names, unnamed = read_names(source_path, header, application)
     shown = os.fspath(path).encode(errors="backslashreplace").decode()
-    origin = scanner.first_time
-    end = max(header.duration, scanner.last_time) - origin  # as Paraver does
+    origin = scan.first_time
+    end = max(header.duration, scan.last_time) - origin  # as Paraver does
     records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
     of_device = device_rows(names, records)
     if of_device.any():
@@ -114,13 +100,13 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
         nodes=header.nodes,
         process_offsets=process_offsets,
         node_of_location=node_of_location,
-        communicators=scanner.communicators(),
+        communicators={number: ranks for number, (_, _, ranks) in scan.communicators.items()},
         records=records,
         names=names,
         warnings=(
             *([TraceWarning(_ORIGIN.format(format_time(origin / _NS)))] if origin else []),
-            *_warnings(header, application, scanner),
-            *_truncation(records, process_offsets[:-1], header, scanner),
+            *_warnings(header, application, scan),
+            *_truncation(records, process_offsets[:-1], header, scan),
             *unlabelled,
             *unnamed,
         ),
@@ -128,114 +114,51 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     )
 
 
-def _scanned(path: Path, application: int) -> tuple[Header, _kernel.Scanner, columns.Arrays]:
+def _scanned(path: Path, application: int) -> tuple[Header, Scan, columns.Arrays]:
     """Scan a trace: its columns are in memory or, of a long trace, mapped from a file."""
+    header = read_header(path, application)
     with ExitStack() as files:
-
-        def temporary_file() -> IO[bytes]:
-            return files.enter_context(
-                tempfile.TemporaryFile(buffering=0, dir=scratch_folder(path))
-            )
-
-        def drain(spill: Spill | None, scanner: _kernel.Scanner, view: memoryview) -> Spill:
-            with temporary_files(path):
-                spill = spill or Spill(temporary_file(), len(scanner.lengths()))
-                spill.drain(scanner, view)
-            return spill
-
-        with open_source(path) as source:
-            header, scanner, spill = scan(source, path, application, drain)
-        shapes = columns.shapes_of(scanner.counts())
-        if spill is None and columns.size_of(shapes) <= MEMORY:
-            return header, scanner, columns.in_memory(scanner)
+        scan, spills, scanner = scan_text(path, layout_of(header, application), files)
+        shapes = columns.shapes_of(scan.counts)
+        if scanner is not None and not spills and columns.size_of(shapes) <= MEMORY:
+            return header, scan, columns.in_memory(scanner, scan)
         with temporary_files(path):
-            file = ColumnFile(temporary_file(), shapes)
-            columns.write(scanner, spill, file)
+            file = ColumnFile(new_file(path, files), shapes)
+            columns.write(scan, scanner, spills, file)
             arrays = file.arrays()
-        columns.sort_locations(arrays, scanner)
+        columns.sort_locations(arrays, scan)
     for array in arrays.values():
         array.flags.writeable = False
-    return header, scanner, arrays
+    return header, scan, arrays
 
 
-def scan(
-    source: TraceSource,
-    path: Path,
-    application: int,
-    drain: Callable[[Spill | None, _kernel.Scanner, memoryview], Spill] | None = None,
-) -> tuple[Header, _kernel.Scanner, Spill | None]:
-    """Scan all of a trace's text; many records are drained, others stay in the scanner."""
-    view = memoryview(bytearray(CHUNK))
-    line, rest = read_header_line(source, path, view)
-    try:
-        header = parse_header(line)
-        if header.threads > max(FEW_THREADS, source.most):  # there cannot be a record of each
-            raise HeaderError(
-                f"the header states {header.threads} threads, more than the file can have records"
-            )
-    except HeaderError as error:
-        hint = DAMAGED_GZIP if source.compressed else DAMAGED
-        raise TraceError(path, str(error), line=1, hint=hint) from None
+def layout_of(header: Header, application: int) -> TextLayout:
+    """What a scanner of an application has to know of the header."""
+    threads = [list(each.threads) for each in header.applications]
+    return TextLayout(threads, sum(header.nodes), header.unit, header.duration, application)
+
+
+def read_header(path: Path, application: int) -> Header:
+    """Read the header of a trace, which must have the application."""
+    with open_source(path) as source:
+        line, _ = read_header_line(source, path, memoryview(bytearray(CHUNK)))
+        try:
+            header = parse_header(line)
+            if header.threads > max(FEW_THREADS, source.most):  # there cannot be a record of each
+                raise HeaderError(
+                    f"the header states {header.threads} threads, "
+                    "more than the file can have records"
+                )
+        except HeaderError as error:
+            hint = DAMAGED_GZIP if source.compressed else DAMAGED
+            raise TraceError(path, str(error), line=1, hint=hint) from None
     count = len(header.applications)
     if not 1 <= application <= count:
         there = "1 only" if count == 1 else f"1 to {count}"
         raise UsageError(
             f"{path}: no application {application}", f"the trace has application {there}"
         )
-    scanner = _kernel.Scanner(
-        [list(each.threads) for each in header.applications],
-        sum(header.nodes),
-        header.unit,
-        header.duration,
-        application,
-        1,
-    )
-    spill: Spill | None = None
-    try:
-        scanner.feed(rest)
-        while size := source.readinto(view):
-            scanner.feed(view[:size])
-            if drain is not None and scanner.held > HELD:
-                spill = drain(spill, scanner, view)
-        scanner.finish()
-    except _kernel.ScanError as error:
-        number, reason = error.args
-        hint = DAMAGED
-        if source.compressed:
-            hint = DAMAGED_GZIP
-        elif reason == TRUNCATED:
-            hint = "copy the trace or run the program again"
-        elif "is outside" in reason:
-            hint = "header and records do not match: merge the trace again (mpi2prv)"
-        raise TraceError(path, reason, line=number, hint=hint) from None
-    if drain is not None and spill is not None:
-        drain(spill, scanner, view)
-        scanner.release()
-    return header, scanner, spill
-
-
-def read_header_line(source: TraceSource, path: Path, view: memoryview) -> tuple[str, bytes]:
-    """Return the first line and the bytes read after it."""
-    text = bytearray()
-    found = -1
-    while found < 0 and len(text) < LONGEST_HEADER:
-        size = source.readinto(view)
-        if not size:
-            break
-        begin = len(text)
-        text += view[:size]
-        if begin == 0 and not b"#paraver ".startswith(text[:9].lower()):
-            what = "the file is binary" if b"\0" in text[:4096] else "not a Paraver trace"
-            raise TraceError(
-                path,
-                f"{what}: it does not begin with '#Paraver'",
-                hint="give the .prv or .prv.gz file that Extrae wrote",
-            )
-        found = text.find(b"\n", begin)
-    if not text:
-        raise TraceError(path, "the file is empty", hint="trace the run again")
-    line = text if found < 0 else text[:found]
-    return line.decode("ascii", "backslashreplace").rstrip("\r"), bytes(text[len(line) + 1 :])
+    return header
 
 
 # The header.
@@ -414,9 +337,9 @@ def _numbered(application: int, threads: Sequence[int]) -> tuple[str, ...]:
 # Warnings.
 
 
-def _warnings(header: Header, application: int, scanner: _kernel.Scanner) -> list[TraceWarning]:
+def _warnings(header: Header, application: int, scan: Scan) -> list[TraceWarning]:
     """What the scanner tallied and what the header lacks."""
-    tallies = scanner.tallies()
+    tallies = scan.tallies.tolist()
     found = [
         TraceWarning(text, count, line)
         for text, (count, line) in zip(NOTICES, tallies, strict=True)
@@ -427,7 +350,7 @@ def _warnings(header: Header, application: int, scanner: _kernel.Scanner) -> lis
         found.append(TraceWarning(text, 1, 1))
     if (others := len(header.applications) - 1) > 0:
         found.append(TraceWarning("other applications in the trace, which are left out", others, 1))
-    listed = len(scanner.communicators()) + tallies[NOTICES.index(INTERCOMMUNICATORS)][0]
+    listed = len(scan.communicators) + tallies[NOTICES.index(INTERCOMMUNICATORS)][0]
     if (lacking := header.applications[application - 1].communicators - listed) > 0:
         text = "communicators counted in the header but not listed"
         found.append(TraceWarning(text, lacking))
@@ -435,7 +358,7 @@ def _warnings(header: Header, application: int, scanner: _kernel.Scanner) -> lis
 
 
 def _truncation(
-    records: ParaverRecords, masters: Int64, header: Header, scanner: _kernel.Scanner
+    records: ParaverRecords, masters: Int64, header: Header, scan: Scan
 ) -> list[TraceWarning]:
     """Say what speaks for records that are lacking at the end, as of a file that was cut there.
 
@@ -444,7 +367,7 @@ def _truncation(
     have no records after their last parallel region; one without any record says nothing, and one
     that ends MPI, or itself, is whole however early that is.
     """
-    origin, last = scanner.first_time, max(scanner.last_time, scanner.end_elsewhere)
+    origin, last = scan.first_time, max(scan.last_time, scan.end_elsewhere)
     if last - origin < (1 - END_TOLERANCE) * (header.duration - origin):
         found = f"the records end at {format_time(last / _NS)}" if last else "there are no records"
         stated = format_time(header.duration / _NS)

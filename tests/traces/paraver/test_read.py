@@ -17,7 +17,7 @@ from trace_files import DATA, HEADER, STATE, same, write
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.traces import Trace, read
-from popmodel.traces.paraver import columns, reader
+from popmodel.traces.paraver import columns, text_scan
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.writer import TraceWriter
 
@@ -224,8 +224,8 @@ def test_the_pieces_of_a_long_trace_make_the_same_trace(monkeypatch: pytest.Monk
     for name in ("bt-mz.S.2x2", "comd.4"):
         wanted = read(DATA / f"{name}.prv.gz")
         for held, rows_, block in ((1 << 13, 100, 1 << 12), (1 << 15, 1 << 16, 1 << 23)):
-            monkeypatch.setattr(reader, "HELD", held)
-            monkeypatch.setattr(reader, "CHUNK", 1 << 12)
+            monkeypatch.setattr(text_scan, "HELD", held)
+            monkeypatch.setattr(text_scan, "CHUNK", 1 << 12)
             monkeypatch.setattr(columns, "ROWS", rows_)
             monkeypatch.setattr(columns, "BLOCK", block)
             assert same(read(DATA / f"{name}.prv.gz"), wanted)
@@ -240,8 +240,8 @@ def test_out_of_order_records_of_a_long_trace(
     path = write(tmp_path / "x.prv", b"".join(text))
     wanted = read(path)
     assert all(np.all(np.diff(wanted.states.begin[a:b]) >= 0) for a, b in _edges(wanted))
-    monkeypatch.setattr(reader, "HELD", 1 << 13)
-    monkeypatch.setattr(reader, "CHUNK", 1 << 12)
+    monkeypatch.setattr(text_scan, "HELD", 1 << 13)
+    monkeypatch.setattr(text_scan, "CHUNK", 1 << 12)
     assert same(read(path), wanted)
 
 

@@ -11,7 +11,7 @@ from fuzz.fuzz_scanner import compare
 from fuzz.mutate import FIELDS, mutate
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle.compare import compiled, expected
+from oracle.compare import compiled, expected, in_ranges
 from oracle.scanner import Layout
 
 from popmodel.kernel import _kernel
@@ -61,7 +61,9 @@ def test_right_text_gives_the_same_records_however_it_is_cut(
     text = ending.join(lines) + (ending if ended else b"")
     wanted = expected(text, layout)
     assert wanted[0] == "records"
-    assert compiled(text, layout, sorted(int(cut * len(text)) for cut in cuts)) == wanted
+    places = sorted(int(cut * len(text)) for cut in cuts)
+    assert compiled(text, layout, places) == wanted
+    assert in_ranges(text, layout, places) == wanted
 
 
 @given(st.lists(records(), min_size=1, max_size=8), st.randoms(use_true_random=False))
@@ -71,7 +73,9 @@ def test_damaged_text_gives_the_same_result_or_error(
     layout = Layout([[2, 1], [1]], 4, dice.choice([1, 1000]), 2**62, 1)
     text = mutate(b"\n".join(lines) + b"\n", dice)
     cuts = sorted(dice.randrange(len(text) + 1) for _ in range(3))
-    assert compiled(text, layout, cuts) == expected(text, layout)
+    wanted = expected(text, layout)
+    assert compiled(text, layout, cuts) == wanted
+    assert in_ranges(text, layout, cuts) == wanted
 
 
 @pytest.mark.long
@@ -277,6 +281,8 @@ def test_the_scanner_and_the_decoder_refuse_arguments_that_do_not_fit() -> None:
         scanner.release()
     decoder = _kernel.Decoder()
     with pytest.raises(ValueError, match="one row per blob"):
-        decoder.restart([], np.zeros(1, np.int64), 0, True)
+        decoder.restart([], np.zeros(1, np.int64), 0, [])
     with pytest.raises(ValueError, match="shorter than its lengths"):
-        decoder.restart([bytearray(64)], np.ones(1, np.int64), 0, True)
+        decoder.restart([bytearray(64)], np.ones(1, np.int64), 0, [True])
+    with pytest.raises(ValueError, match="one value per blob"):
+        decoder.restart([bytearray(64)], np.zeros(1, np.int64), 0, [])

@@ -8,19 +8,24 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from popmodel.base.errors import TraceError
+from popmodel.kernel import _kernel
 from popmodel.traces import read
-from popmodel.traces.paraver import columns, reader
+from popmodel.traces.paraver import columns, reader, text_scan
 from popmodel.traces.paraver.columns import ColumnFile
 
 TEXT = (
     "#Paraver (x):1000_ns:1(4):1:2(2:1,1:1),1\nc:1:1:2:1:2\n"
     "1:1:1:1:1:0:10:1\n2:1:1:1:1:5:50000001:1\n3:1:1:1:1:1:2:3:1:2:1:3:4:8:9\n"
 )
+
+
+LIMITS = [[(reader, "MEMORY", 0)], [(text_scan, "HELD", 1 << 10), (text_scan, "CHUNK", 1 << 12)]]
 
 
 @pytest.fixture
@@ -33,16 +38,18 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "limits", [{"MEMORY": 0}, {"HELD": 1 << 10, "CHUNK": 1 << 12}], ids=["columns", "streams"]
+    "limits",
+    LIMITS,
+    ids=["columns", "streams"],
 )
 def test_records_in_files_are_those_in_memory(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: list[tuple[Any, str, int]]
 ) -> None:
     wanted = read(path)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    for name, value in limits.items():
-        monkeypatch.setattr(reader, name, value)
+    for limit in limits:
+        monkeypatch.setattr(*limit)
     trace = read(path)
     assert len(trace.states.begin) == 4991
     for table in ("states", "events", "messages"):
@@ -54,7 +61,10 @@ def test_records_in_files_are_those_in_memory(
     assert trace.warnings == wanted.warnings
 
 
-@pytest.mark.parametrize("limits", [{"MEMORY": 0}, {"HELD": 1 << 10, "CHUNK": 1 << 12}])
+@pytest.mark.parametrize(
+    "limits",
+    LIMITS,
+)
 @pytest.mark.parametrize(
     ("number", "problem", "hint"),
     [
@@ -74,7 +84,7 @@ def test_a_disk_that_takes_no_more_is_said(
     path: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    limits: dict[str, int],
+    limits: list[tuple[Any, str, int]],
     number: int,
     problem: str,
     hint: str,
@@ -84,8 +94,8 @@ def test_a_disk_that_takes_no_more_is_said(
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(os, "pwrite", pwrite)
-    for name, value in limits.items():
-        monkeypatch.setattr(reader, name, value)
+    for limit in limits:
+        monkeypatch.setattr(*limit)
     with pytest.raises(TraceError) as caught:
         read(path)
     assert caught.value.message == f"{path}: {problem.format(tmp_path)}"
@@ -107,11 +117,17 @@ def test_a_machine_without_a_temporary_directory_takes_that_of_the_trace(
 
 
 def test_incomplete_columns_are_not_mapped() -> None:
-    with tempfile.TemporaryFile(buffering=0) as file:
-        filled = ColumnFile(file, {"a": ("<i8", 2)})
-        filled.append("a", np.arange(1))
-        with pytest.raises(ValueError, match="array a lacks 8 bytes"):
-            filled.arrays()
+    scanner = _kernel.Scanner([[1]], 1, 1, 10, 1, 1)
+    scanner.feed(b"1:1:1:1:1:0:1:1\n")
+    scanner.finish()
+    scan = text_scan.Scan.of(scanner)
+    with tempfile.TemporaryFile(buffering=0) as streams, tempfile.TemporaryFile() as file:
+        spill = columns.Spill(streams, 1)
+        spill.drain(scanner, memoryview(bytearray(100)))
+        scan.counts = scan.counts + 1
+        filled = ColumnFile(file, columns.shapes_of(scan.counts))
+        with pytest.raises(ValueError, match="states have 1 rows before location 1"):
+            columns.write(scan, None, [spill], filled)
 
 
 BOUNDED = """

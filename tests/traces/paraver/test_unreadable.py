@@ -208,7 +208,7 @@ def test_too_little_memory_names_the_trace(tmp_path: Path, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(reader, "scan", fail)
+    monkeypatch.setattr(reader, "scan_text", fail)
     assert message_of(write(tmp_path / "x.prv", HEADER)) == (
         ": not enough memory to read it",
         "use a machine with more memory",
