@@ -188,10 +188,14 @@ _RATED = ("structure", "phases")
 
 
 def _part(name: str, trace: Trace, part: TracePart, asked: TracePart) -> dict[str, Any]:
+    from popmodel.traces.selection import PROGRAM
+
     if name == "info":
+        from popmodel.efficiency.region_efficiencies import function_efficiencies
         from popmodel.traces.info import info
 
-        return info(trace, part)
+        functions = function_efficiencies(trace) if part == PROGRAM else []
+        return info(trace, part) | ({"functions": functions} if functions else {})
     from popmodel.structure import descriptions
 
     makers = {

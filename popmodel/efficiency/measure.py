@@ -39,10 +39,10 @@ from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.traces.calls import call_times
 from popmodel.traces.caveats import caveats
-from popmodel.traces.codes import RUNNING, Event
+from popmodel.traces.codes import Event
 from popmodel.traces.info import marked_regions
 from popmodel.traces.intervals import Intervals, alone
-from popmodel.traces.regions import ParallelRegions, WithoutWaits, parallel_regions, summed_waits
+from popmodel.traces.regions import ParallelRegions, WithoutWaits, parallel_regions, running_time
 from popmodel.traces.runtime import longest, state_ends, state_times
 from popmodel.traces.selection import PROGRAM, TraceFocus, TracePart, focused
 from popmodel.traces.tables import walk_locations
@@ -78,10 +78,7 @@ def useful_times(trace: Trace) -> UsefulTimes:
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
     is_master = np.zeros(bounds[-1], dtype=bool)
     is_master[bounds[:-1]] = True
-    in_state = trace.records.in_state(RUNNING)
-    if len(calls := trace.devices.calls):
-        in_state = alone([in_state], [calls])
-    running = WithoutWaits.of_running(in_state, summed_waits(trace, in_state))
+    running = running_time(trace.records, trace.devices.calls, trace.begin)
     regions = parallel_regions(trace)
     outlined = regions.in_function
     inside = np.where(is_master, running.within(regions.on_master), running.within(outlined))

@@ -1,9 +1,9 @@
-"""OpenMP parallel regions: what their threads do inside, and which regions cost most."""
+"""OpenMP parallel regions and functions: what threads do inside, and which cost most."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from popmodel.efficiency.observables import RegionObservables
 from popmodel.traces.codes import SYNCHRONISING
 from popmodel.traces.intervals import Intervals, alone
 from popmodel.traces.regions import ParallelRegions, locked, synchronisation
+from popmodel.traces.runtime import state_times
 from popmodel.traces.tables import part_of
 
 if TYPE_CHECKING:
@@ -168,6 +169,46 @@ def _by_cost(
             )
         )
     return tuple(sorted(regions, key=lambda r: (-r.cost, r.name)))
+
+
+# Functions of the program, or regions that users mark.
+
+
+def function_efficiencies(trace: Trace) -> list[dict[str, Any]]:
+    """Functions of a whole run, those with most useful time of their own first; times in s.
+
+    Efficiencies are those of all threads of the run in all visits of a function together: its
+    runtime is the time of the thread that is in it for longest, with all that it calls.
+    """
+    times = trace.records.functions(np.asarray(trace.process_offsets, np.int64))
+    if times is None:
+        return []
+    number = len(times.names)
+    visits, inclusive, useful, own = (
+        np.bincount(times.function, column, number)
+        for column in (times.visits, times.inclusive, times.useful, times.own)
+    )
+    longest, busiest = np.zeros((2, number), np.int64)
+    np.maximum.at(longest, times.function, times.inclusive)
+    np.maximum.at(busiest, times.function, times.useful)
+    every = max(int(state_times(trace)[0].sum()), 1)  # of all threads, in all states
+    rows = []
+    for function in np.lexsort((np.array(times.names), -own)).tolist():
+        mean, most = float(useful[function]) / trace.locations, float(busiest[function])
+        elapsed = float(longest[function])
+        rows.append(
+            {
+                "name": times.names[function],
+                "visits": int(visits[function]),
+                "exclusive": own[function] / _NS,
+                "inclusive": inclusive[function] / _NS,
+                "share": own[function] / every,
+                "parallel_efficiency": mean / elapsed if elapsed else None,
+                "load_balance": mean / most if most else None,
+                "communication_efficiency": most / elapsed if elapsed else None,
+            }
+        )
+    return rows
 
 
 # What threads do that no parallel region explains: they are not OpenMP's, or events were lost.

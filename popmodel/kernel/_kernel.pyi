@@ -87,7 +87,7 @@ class Otf2Reader:
     def patches(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
     def messages(self) -> tuple[Any, ...]: ...
     def gather(self, other: Otf2Reader) -> None: ...
-    def functions(self) -> tuple[npt.NDArray[np.int64], ...]: ...
+    def functions(self) -> tuple[npt.NDArray[Any], ...]: ...
     def tallies(self) -> tuple[int, ...]: ...
     @property
     def first_time(self) -> int: ...
@@ -155,6 +155,26 @@ def rows_of_values(
     wanted: npt.NDArray[np.int64],
     first: int,
 ) -> npt.NDArray[np.int64]: ...
+def times_of_functions(
+    offsets: npt.NDArray[np.int64],
+    time: npt.NDArray[np.int64],
+    function: npt.NDArray[np.int32],
+    functions: int,
+    masters: npt.NDArray[np.uint8],
+    last: int,
+    running_offsets: npt.NDArray[np.int64],
+    running_begin: npt.NDArray[np.int64],
+    running_end: npt.NDArray[np.int64],
+    wait_offsets: npt.NDArray[np.int64],
+    wait_time: npt.NDArray[np.int64],
+    waited: npt.NDArray[np.int64],
+    fork_offsets: npt.NDArray[np.int64],
+    fork_begin: npt.NDArray[np.int64],
+    fork_end: npt.NDArray[np.int64],
+    part_offsets: npt.NDArray[np.int64],
+    part_begin: npt.NDArray[np.int64],
+    part_end: npt.NDArray[np.int64],
+) -> tuple[tuple[npt.NDArray[Any], ...], tuple[npt.NDArray[np.int64], ...]]: ...
 def state_times(
     *,
     offsets: npt.NDArray[np.int64],

@@ -10,6 +10,7 @@ void bind_scan(nb::module_ &module);
 void bind_parts(nb::module_ &module);
 void bind_pairing(nb::module_ &module);
 void bind_readings(nb::module_ &module);
+void bind_functions(nb::module_ &module);
 void bind_states(nb::module_ &module);
 void bind_types(nb::module_ &module);
 void bind_messages(nb::module_ &module);
@@ -33,6 +34,7 @@ NB_MODULE(_kernel, module) {
     bind_parts(module);
     bind_pairing(module);
     bind_readings(module);
+    bind_functions(module);
     bind_states(module);
     bind_types(module);
     bind_messages(module);

@@ -66,7 +66,7 @@ class Reader : public ThreadRecords {
         for (size_t i = 0; i < regions.size(); i++)
             regions_.push_back({Kind(kind.data()[i]), traits.data()[i], state.data()[i],
                                 type.data()[i], value.data()[i], missed.data()[i]});
-        functions_.assign(regions.size(), {});
+        functions_.assign(regions.size());
         comm_index_.assign(communicators);
         for (size_t c = 0; c < communicators.size(); c++) {
             comms_.push_back({number.data()[c], own.data()[c] != 0, members[c], far[c], near[c]});
@@ -196,22 +196,9 @@ class Reader : public ThreadRecords {
                      });
     }
 
-    void gather(Reader &other) {
-        check(other.functions_.size() == functions_.size(), DIFFERENT_LENGTHS);
-        take(other);
-    }
+    void gather(Reader &other) { take(other); }
 
-    nb::tuple functions() const {
-        std::vector<int64_t> visits, inclusive, exclusive;
-        for (const auto &[count, all, own, open] : functions_) {
-            static_cast<void>(open);
-            visits.push_back(count);
-            inclusive.push_back(all);
-            exclusive.push_back(own);
-        }
-        return nb::make_tuple(numpy(std::move(visits)), numpy(std::move(inclusive)),
-                              numpy(std::move(exclusive)));
-    }
+    nb::tuple functions() { return functions_.rows(); }
 
     nb::tuple tallies() const {
         nb::list found;
@@ -386,7 +373,7 @@ void bind_otf2(nb::module_ &module) {
         .def("messages", &Reader::messages, "Columns of messages, and how many ends are without.")
         .def("gather", &Reader::gather, nb::arg("other"),
              "Take what a reader of further threads has in memory.")
-        .def("functions", &Reader::functions, "Visits, inclusive and exclusive ns of each region.")
+        .def("functions", &Reader::functions, "Rows of times by location and function.")
         .def("tallies", &Reader::tallies, "Counts of what is worth a warning.")
         .def_prop_ro("first_time", &Reader::first_time)
         .def_prop_ro("last_time", &Reader::last_time);

@@ -85,14 +85,12 @@ struct Counter {
 
 struct Frame {
     // Written where it stays, and read field by field: a copy would wait for what was just written.
-    Frame(int32_t index, int32_t shows, int32_t held, int32_t called, int64_t t)
-        : region(index), state(shows), holds(held), caller(called), enter(t) {}
+    Frame(int32_t index, int32_t shows, int32_t held, int32_t called)
+        : region(index), state(shows), holds(held), caller(called) {}
     int32_t region;
     int32_t state;
     int32_t holds;  // region whose event is open (a barrier, a lock), or -1
     int32_t caller; // innermost function, or -1
-    int64_t enter;
-    int64_t inside = 0;  // time of the regions inside
     bool opened = false; // a parallel region without records of its team
 };
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "function_times.hpp"
 #include "otf2_library.hpp"
 #include "otf2_tables.hpp"
 
@@ -56,12 +57,12 @@ class ThreadRecords {
         const int32_t around = is_outer ? base() : stack_.back().state;
         const int32_t holds = is_outer ? -1 : stack_.back().holds;
         const int32_t caller = is_outer ? -1 : stack_.back().caller;
-        functions_[size_t(index)].open++;
-        stack_.emplace_back(index, region.state, holds, caller, t);
+        stack_.emplace_back(index, region.state, holds, caller);
         Frame &frame = stack_.back();
         if (region.is_quiet() && !between_ && around != SCHEDULING && around != NOT_CREATED) {
             frame.state = around;
             frame.caller = index;
+            begin_function(t, index);
             return;
         }
         if (region.state == INHERITED) // whoever runs code is no idle thread
@@ -76,9 +77,9 @@ class ThreadRecords {
             if (teams_ == 0 && outlined_ == 0) {
                 frame.opened = true;
                 if (forks_++ == 0)
-                    emit(t, types_.parallel, WHOLE_REGION);
+                    begin_region(t);
                 if (outlined_++ == 0)
-                    emit(t, types_.outlined, region.value);
+                    begin_part(t, region.value);
             } else if (unnamed_ >= 0)
                 put(unnamed_, region.value);
             unnamed_ = -1;
@@ -89,6 +90,7 @@ class ThreadRecords {
             break;
         case FUNCTION:
             frame.caller = index;
+            begin_function(t, index);
             if (region.traits & USER)
                 emit(t, types_.user, region.value);
             break;
@@ -198,13 +200,13 @@ class ThreadRecords {
 
     void fork(int64_t t) {
         if (forks_++ == 0)
-            emit(t, types_.parallel, WHOLE_REGION);
+            begin_region(t);
         between_ = true;
         update(t);
     }
     void join(int64_t t) {
         if (forks_ > 0 && --forks_ == 0)
-            emit(t, types_.parallel, 0);
+            end_region(t);
         between_ = false;
         update(t);
     }
@@ -214,13 +216,13 @@ class ThreadRecords {
         known_ = true;
         if (outlined_++ == 0) {
             unnamed_ = here();
-            emit(t, types_.outlined, int64_t(regions_.size()) + 1);
+            begin_part(t, int64_t(regions_.size()) + 1);
         }
         update(t);
     }
     void end_team(int64_t t) {
         if (teams_ > 0 && teams_-- > 0 && --outlined_ == 0)
-            emit(t, types_.outlined, 0);
+            end_part(t);
         between_ = forks_ > 0;
         unnamed_ = -1;
         update(t);
@@ -230,7 +232,7 @@ class ThreadRecords {
         update(t);
     }
     void switch_task(int64_t t, uint32_t team, uint32_t thread, uint32_t generation) {
-        go_to(generation ? Task{team, thread, generation} : Task{});
+        go_to(t, generation ? Task{team, thread, generation} : Task{});
         update(t);
     }
     void complete_task(int64_t t, uint32_t team, uint32_t thread, uint32_t generation) {
@@ -238,7 +240,7 @@ class ThreadRecords {
         if (task == task_) {
             while (!stack_.empty())
                 pop(t);
-            go_to({}); // shown with the next record, which goes to another task
+            go_to(t, {}); // shown with the next record, which goes to another task
         }
         suspended_.erase(task);
     }
@@ -331,8 +333,8 @@ class ThreadRecords {
         master_ = first;
         stack_.clear();
         suspended_.clear();
-        for (Function &each : functions_)
-            each.open = 0;
+        functions_.begin(location, first);
+        useful_ = 0;
         posts_.clear(), posted_.clear(), probed_.clear(), requested_.clear();
         collectives_.clear(), read_.clear();
         task_ = {};
@@ -350,8 +352,7 @@ class ThreadRecords {
     void finish() {
         if (now_ == LATE)
             return;
-        while (!stack_.empty())
-            pop_function(now_);
+        functions_.finish(now_, useful(now_));
         show(now_, -1);
         last_ = std::max(last_, now_);
     }
@@ -390,8 +391,29 @@ class ThreadRecords {
                 state_.push_back(shown_);
             }
         }
+        useful_ = useful(t);
         since_ = t;
         shown_ = state;
+    }
+
+    int64_t useful(int64_t t) const { return useful_ + (shown_ == RUNNING ? t - since_ : 0); }
+
+    // A parallel region, and the part that a thread takes in it.
+    void begin_region(int64_t t) {
+        functions_.fork(t);
+        emit(t, types_.parallel, WHOLE_REGION);
+    }
+    void end_region(int64_t t) {
+        functions_.join(t);
+        emit(t, types_.parallel, 0);
+    }
+    void begin_part(int64_t t, int64_t region) {
+        functions_.begin_part(t, useful(t));
+        emit(t, types_.outlined, region);
+    }
+    void end_part(int64_t t) {
+        functions_.end_part(t, useful(t));
+        emit(t, types_.outlined, 0);
     }
 
     // Show the state of the innermost region, and open and close the events of barriers and locks.
@@ -413,17 +435,21 @@ class ThreadRecords {
         show(t, off_ ? int32_t(OFF) : state);
     }
 
+    void begin_function(int64_t t, int32_t function) {
+        const int64_t now = useful(t);
+        functions_.open(function, t, now);
+        functions_.innermost(function, now);
+    }
+
     void pop_function(int64_t t) {
         const Frame &frame = stack_.back();
-        const int64_t length = t - frame.enter;
-        Function &of = functions_[size_t(frame.region)];
-        of.visits++;
-        of.exclusive += length - frame.inside;
-        if (--of.open == 0)
-            of.inclusive += length;
+        const int32_t function = frame.caller == frame.region ? frame.region : -1;
         stack_.pop_back();
-        if (!stack_.empty())
-            stack_.back().inside += length;
+        if (function >= 0) {
+            const int64_t now = useful(t);
+            functions_.close(function, t, now);
+            functions_.innermost(stack_.empty() ? -1 : stack_.back().caller, now);
+        }
     }
 
     void pop(int64_t t) {
@@ -436,9 +462,9 @@ class ThreadRecords {
             emit(t, types_.user, 0);
         if (opened) {
             if (--outlined_ == 0)
-                emit(t, types_.outlined, 0);
+                end_part(t);
             if (--forks_ == 0)
-                emit(t, types_.parallel, 0);
+                end_region(t);
         }
     }
 
@@ -519,13 +545,21 @@ class ThreadRecords {
         put(row + 3, is_root);
     }
 
-    void go_to(const Task &task) {
+    void go_to(int64_t t, const Task &task) {
         if (task == task_)
             return;
+        int32_t around = functions_.around();
+        if (task_ == Task{}) { // other tasks are run where the implicit one is
+            suspended_around_ = around;
+            around = functions_.innermost();
+        }
         suspended_[task_] = std::move(stack_);
         task_ = task;
         stack_ = std::move(suspended_[task]);
         suspended_.erase(task);
+        const int32_t caller = stack_.empty() ? -1 : stack_.back().caller;
+        functions_.around(task == Task{} ? suspended_around_ : around, useful(t));
+        functions_.innermost(caller, useful(t));
     }
 
     template <typename T> static void room(std::vector<T> &column, size_t rows) {
@@ -559,20 +593,12 @@ class ThreadRecords {
         append(sends_, other.sends_), append(receives_, other.receives_);
         append(begin_, other.begin_), append(end_, other.end_), append(state_, other.state_);
         append(time_, other.time_), append(type_, other.type_), append(value_, other.value_);
-        for (size_t i = 0; i < functions_.size(); i++) {
-            functions_[i].visits += other.functions_[i].visits;
-            functions_[i].inclusive += other.functions_[i].inclusive;
-            functions_[i].exclusive += other.functions_[i].exclusive;
-        }
+        functions_.take(other.functions_);
         for (int i = 0; i < TALLIES; i++)
             tallies_[i] += other.tallies_[i];
         first_ = std::min(first_, other.first_);
         last_ = std::max(last_, other.last_);
     }
-
-    struct Function {
-        int64_t visits = 0, inclusive = 0, exclusive = 0, open = 0;
-    };
 
     bool failed_ = false;
     std::vector<Region> regions_;
@@ -583,7 +609,7 @@ class ThreadRecords {
     std::vector<uint32_t> contexts_; // the region of each
     EventTypes types_{};
     uint64_t offset_ = 0, whole_ = 1, part_ = 0;
-    std::vector<Function> functions_;
+    FunctionTimes functions_;
     int64_t tallies_[TALLIES] = {};
     int64_t first_ = LATE, last_ = 0;
 
@@ -607,7 +633,8 @@ class ThreadRecords {
     size_t fresh_ = 0; // states of other locations in memory
     int32_t location_ = -1;
     int64_t process_ = -1, taken_ = 0, taken_states_ = 0, now_ = LATE, since_ = LATE, unnamed_ = -1;
-    int32_t depth_ = 0, forks_ = 0, teams_ = 0, outlined_ = 0, shown_ = 0, held_ = -1;
+    int64_t useful_ = 0; // before `since_`
+    int32_t suspended_around_ = -1, depth_ = 0, forks_ = 0, teams_ = 0, outlined_ = 0, shown_ = 0, held_ = -1;
     int64_t completions_ = 0;
     bool master_ = false, between_ = false, known_ = false, started_ = false, off_ = false;
 };

@@ -173,9 +173,10 @@ def _call_facts(document: Document) -> Iterator[tuple[str, str]]:
         "MPI calls": [
             f"{name.removeprefix('MPI_')} {count(number)}" for name, number in info["calls"].items()
         ],
-        "regions": list(info["user_regions"]),
-        "functions": [
-            f"{one['name']} {100 * one['share']:.1f} %" for one in info.get("functions", ())
+        "regions": _only_marked(info),
+        _functions_or_regions(info): [
+            f"{function['name']} {100 * function['share']:.1f} %{_inside(function)}"
+            for function in info.get("functions", ())
         ],
         "counters": [name.partition(" [")[0] for name in info["counters"]],
         "devices": [
@@ -186,6 +187,11 @@ def _call_facts(document: Document) -> Iterator[tuple[str, str]]:
     for name, values in named.items():
         if values:
             yield name, _some(values)
+
+
+def _inside(function: Mapping[str, Any]) -> str:
+    efficiency = function["parallel_efficiency"]
+    return "" if efficiency is None else f" (efficiency {100 * efficiency:.1f} %)"
 
 
 _LEAST = 1e-9  # s
@@ -278,8 +284,8 @@ def _info_blocks(trace: str, info: Document) -> list[Section]:
             (Brief((warnings,), (few,)),) if warnings else (),
             _numbers("MPI calls", info["calls"], rows),
             _numbers("parallel regions", info["regions"], 0),
-            _marked(info["user_regions"]),
-            _functions(info.get("functions", ())),
+            _marked({name: info["user_regions"][name] for name in _only_marked(info)}),
+            _functions(_functions_or_regions(info), info.get("functions", ())),
         ],
         _MOST_CALLS,
         0,
@@ -397,31 +403,51 @@ _FUNCTIONS = 10
 """Functions on a screen."""
 
 
-def _functions(functions: Sequence[Mapping[str, Any]]) -> Section:
+def _only_marked(info: Document) -> list[str]:
+    """Regions that a user marks by events that are none of functions."""
+    functions = {function["name"] for function in info.get("functions", ())}
+    return [name for name in info["user_regions"] if name not in functions]
+
+
+def _functions_or_regions(info: Document) -> str:
+    """What is in the list of functions: regions that a user marks are told like these."""
+    marked = {function["name"] for function in info.get("functions", ())} <= {*info["user_regions"]}
+    return "user regions" if marked else "functions"
+
+
+def _functions(title: str, functions: Sequence[Mapping[str, Any]]) -> Section:
     """Functions of the program by the time of their own, all threads together."""
     rows = [
         TableRow(
-            one["name"],
-            texts(
-                (
-                    f"{100 * one['share']:.1f}",
-                    format_time(one["exclusive"]),
-                    format_time(one["inclusive"]),
-                    count(one["visits"]),
-                )
+            function["name"],
+            (
+                *texts((count(function["visits"]), format_time(function["inclusive"]))),
+                *texts((format_time(function["exclusive"]), f"{100 * function['share']:.1f}")),
+                *(_percent(function[name]) for name in ("parallel_efficiency", "load_balance")),
             ),
             depth=1,
         )
-        for one in functions
+        for function in functions
     ]
     if not rows:
         return ()
-    heads = (("", "%"), ("", "own time"), ("with all", "it calls"), ("", "visits"))
+    heads = (
+        ("", "visits"),
+        ("with all", "it calls"),
+        ("useful", "own time"),
+        ("", "%"),
+        ("parallel", "eff. %"),
+        ("load", "balance %"),
+    )
     whole, most = (
-        TableBlock(heads, tuple(some), first="functions") for some in (rows, rows[:_FUNCTIONS])
+        TableBlock(heads, tuple(some), first=title) for some in (rows, rows[:_FUNCTIONS])
     )
     more = NoteBlock(f"and {count(len(rows) - _FUNCTIONS)} more", Role.REMARK)
     return (Brief(((whole,),), ((most, more) if len(rows) > _FUNCTIONS else (most,),)),)
+
+
+def _percent(efficiency: float | None) -> TableCell:
+    return TableCell("-" if efficiency is None else f"{100 * efficiency:.1f}", efficiency)
 
 
 def _facts_of_region(facts: Mapping[str, Any]) -> list[str]:

@@ -68,7 +68,6 @@ def info(trace: Trace, part: TracePart = PROGRAM) -> dict[str, Any]:
         "calls": dict(calls),
         "regions": regions_by_name(trace),
         "user_regions": marked_regions(trace),
-        **({"functions": functions} if (functions := function_times(trace)) else {}),
         "counters": trace.records.counter_names(),
         **({"devices": trace.devices.contents()} if trace.devices.names else {}),
         "warnings": as_data((*trace.warnings, *warnings)),
@@ -117,27 +116,6 @@ def regions_by_name(trace: Trace) -> dict[str, int]:
     for name, number in zip(regions.names, numbers, strict=True):
         counts[name] = counts.get(name, 0) + number
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def function_times(trace: Trace) -> list[dict[str, Any]]:
-    """Functions of the program, of a whole run, those with most time of their own first."""
-    told = trace.records.functions()
-    if told is None:
-        return []
-    every = max(int(state_times(trace)[0].sum()), 1)  # of all threads, in all states
-    rows = [
-        {
-            "name": name,
-            "visits": visits,
-            "exclusive": exclusive / NANOSECONDS,
-            "inclusive": inclusive / NANOSECONDS,
-            "share": exclusive / every,
-        }
-        for name, visits, inclusive, exclusive in zip(
-            told.names, *(column.tolist() for column in told[1:]), strict=True
-        )
-    ]
-    return sorted(rows, key=lambda row: (-row["exclusive"], row["name"]))
 
 
 def marked_regions(trace: Trace) -> dict[str, dict[str, Any]]:

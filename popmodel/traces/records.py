@@ -65,12 +65,18 @@ class Synchronisation(NamedTuple):
 
 
 class FunctionTimes(NamedTuple):
-    """Time of all threads in functions of the program, in the whole run."""
+    """Time of threads in functions of the program, in a whole run: a row for each of both.
+
+    A worker that takes part in a parallel region is in all functions that its master is in there.
+    """
 
     names: tuple[str, ...]
-    visits: NDArray[np.int64]  # int64[F]
-    inclusive: NDArray[np.int64]  # int64[F]: With all that they call, ns; once where they recur
-    exclusive: NDArray[np.int64]  # int64[F]: Without what they call, ns
+    location: NDArray[np.int32]  # int32[N]
+    function: NDArray[np.int32]  # int32[N]: Index into `names`
+    visits: NDArray[np.int64]  # int64[N]
+    inclusive: NDArray[np.int64]  # int64[N]: With all that they call, ns; once where they recur
+    useful: NDArray[np.int64]  # int64[N]: Useful time in it, ns
+    own: NDArray[np.int64]  # int64[N]: Useful time in which it is the innermost function, ns
 
 
 class Others(NamedTuple):
@@ -149,7 +155,7 @@ class Records(ABC):
         """Streams of devices such as GPUs, which are no locations, and calls to their runtime."""
         return DeviceRows.none(self.locations)
 
-    def functions(self) -> FunctionTimes | None:
+    def functions(self, process_offsets: NDArray[np.int64]) -> FunctionTimes | None:  # noqa: ARG002
         """Time in functions of the program; None where the trace does not have it."""
         return None
 

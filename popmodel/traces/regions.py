@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.base.values import dataclass
-from popmodel.traces.intervals import Instants, Intervals, Spans, spread
+from popmodel.traces.codes import RUNNING
+from popmodel.traces.intervals import Instants, Intervals, Spans, alone, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from popmodel.traces.intervals import TracePieces
     from popmodel.traces.recorded_run import Trace
-    from popmodel.traces.records import OpenMP, Synchronisation
+    from popmodel.traces.records import OpenMP, Records, Synchronisation
 
 
 # Names of functions as their author wrote them, out of what compilers made of them.
@@ -253,23 +254,30 @@ class WithoutWaits(Intervals):
         return np.maximum(super().inside(location, begin, end), 0)
 
 
-def summed_waits(trace: Trace, running: Intervals) -> Instants:
+def running_time(records: Records, device_calls: Intervals, begin: int = 0) -> WithoutWaits:
+    """When threads of a run that begins at a time are in user code."""
+    running = records.in_state(RUNNING)
+    if len(device_calls):
+        running = alone([running], [device_calls])
+    return WithoutWaits.of_running(running, _summed_waits(records.lock_waits(), running, begin))
+
+
+def _summed_waits(told: Instants, running: Intervals, first: int) -> Instants:
     """Waits for locks that are told as sums.
 
     A sum is at most the time that its thread ran since the one before: a window of a trace can
     begin in between.
     """
-    told = trace.records.lock_waits()
     offsets, time, value, location = told.offsets, told.time, told.value, told.location
     # Locks and critical sections have their sums at the same instants: one for each instant.
     new = np.ones(len(time), dtype=bool)
     new[1:] = (time[1:] != time[:-1]) | (location[1:] != location[:-1])
-    first = np.flatnonzero(new)
-    if len(first):
-        value = np.add.reduceat(value, first)
-    time, location = time[first], location[first]
-    offsets = np.searchsorted(first, offsets)
-    begin = np.full(len(time), trace.begin, dtype=np.int64)
+    rows = np.flatnonzero(new)
+    if len(rows):
+        value = np.add.reduceat(value, rows)
+    time, location = time[rows], location[rows]
+    offsets = np.searchsorted(rows, offsets)
+    begin = np.full(len(time), first, dtype=np.int64)
     follows = np.flatnonzero(location[1:] == location[:-1]) + 1
     begin[follows] = time[follows - 1]
     most = running.inside(location, begin, time)

@@ -92,7 +92,7 @@ class ArchiveRecords(ParaverRecords):
 
     function_times: FunctionTimes | None = None
 
-    def functions(self) -> FunctionTimes | None:
+    def functions(self, process_offsets: NDArray[np.int64]) -> FunctionTimes | None:  # noqa: ARG002
         return self.function_times
 
 
@@ -450,7 +450,9 @@ def _tables(
     """Read all threads, each reader a part of them: columns of states and events."""
     events = np.cumsum([float(thread.events) for thread in threads])
     ends = np.searchsorted(events, events[-1] * np.arange(1, len(readers)) / len(readers))
-    bounds = [0, *ends.tolist(), len(threads)]
+    # Threads of a process stay together: workers are in the functions that their master is in.
+    first = np.flatnonzero([*(thread.is_first for thread in threads), True])
+    bounds = [0, *first[np.searchsorted(first, ends)].tolist(), len(threads)]
     parts = [threads[begin:end] for begin, end in pairwise(bounds)]
     # Long columns go to files from the begin: pieces stay in the cache of a core.
     limit = PIECE if is_long else HELD
@@ -572,9 +574,8 @@ def _move(
 
 
 def _function_times(reader: _kernel.Otf2Reader, plan: RegionPlan) -> FunctionTimes | None:
-    visits, inclusive, exclusive = reader.functions()
-    some = np.flatnonzero(plan.functions & (visits > 0))
-    if not len(some):
-        return None
+    location, region, *columns = reader.functions()
+    some = np.unique(region)
+    function = np.searchsorted(some, region).astype(np.int32)
     names = tuple(plan.names[row] for row in some.tolist())
-    return FunctionTimes(names, visits[some], inclusive[some], exclusive[some])
+    return FunctionTimes(names, location, function, *columns) if names else None

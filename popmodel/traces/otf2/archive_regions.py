@@ -23,8 +23,6 @@ from popmodel.traces.paraver.numbers import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
 # Numbers of OTF2.
 _FUNCTION, _WRAPPER, _PARALLEL = 1, 2, 5
 (_CRITICAL, _ATOMIC, _BARRIER, _IMPLICIT_BARRIER) = (12, 14, 15, 16)
@@ -100,7 +98,6 @@ class RegionPlan(NamedTuple):
 
     columns: dict[str, Any]  # As the kernel takes them
     names: Sequence[str]
-    functions: NDArray[np.bool_]  # Whether it is a function of the program
     labels: Labels
 
 
@@ -142,7 +139,6 @@ def plan_regions(regions: Sequence[tuple[Any, ...]], strings: Mapping[int, str])
             "missed": np.array(missed, np.int64),
         },
         names,
-        np.array(kind, np.int64) == FUNCTION,
         Labels(
             codes.STATES,
             dict(EVENT_TYPES),

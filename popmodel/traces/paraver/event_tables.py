@@ -7,13 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from popmodel.base.arrays import alike, among
+from popmodel.kernel import _kernel
 from popmodel.traces.codes import MARKS, Event
-from popmodel.traces.intervals import Instants, Spans, alone
+from popmodel.traces.intervals import Instants, Intervals, Spans, alone
 from popmodel.traces.paraver.device_streams import call_types
 from popmodel.traces.paraver.events import (
     instants,
@@ -41,8 +42,21 @@ from popmodel.traces.paraver.numbers import (
     SHORT_OPENMP,
     USER_EVENTS,
 )
-from popmodel.traces.records import CallSites, OpenMP, Others, Records, Synchronisation
-from popmodel.traces.regions import Occurrences, full_name, without_arguments
+from popmodel.traces.records import (
+    CallSites,
+    FunctionTimes,
+    OpenMP,
+    Others,
+    Records,
+    Synchronisation,
+)
+from popmodel.traces.regions import (
+    Occurrences,
+    WithoutWaits,
+    full_name,
+    running_time,
+    without_arguments,
+)
 from popmodel.traces.tables import EventTable, location_of_row, take
 
 if TYPE_CHECKING:
@@ -52,7 +66,6 @@ if TYPE_CHECKING:
 
     from popmodel.traces.calls import CallTable
     from popmodel.traces.device_rows import DeviceRows
-    from popmodel.traces.intervals import Intervals
     from popmodel.traces.paraver.events import Selected
     from popmodel.traces.paraver.labels import Labels
     from popmodel.traces.tables import MessageTable, States
@@ -199,6 +212,17 @@ class ParaverRecords(Records):
             columns.append(np.stack([label, *others]))
         return Occurrences.in_order(names, *np.concatenate(columns, axis=1))
 
+    def functions(self, process_offsets: NDArray[np.int64]) -> FunctionTimes | None:
+        """Time in the functions, or regions that users mark, which have begins and ends."""
+        if _USER_FUNCTION not in self.types:
+            return None
+        masters = np.zeros(self.locations, np.uint8)
+        masters[process_offsets[:-1]] = True
+        running = running_time(self, self.devices().calls)
+        numbers, times, _ = _functions(self.events, self._end, masters, running, self.openmp())
+        names = [_marked_name(self.labels, _USER_FUNCTION, number) for number in numbers]
+        return FunctionTimes(tuple(names), *times)
+
     def lock_waits(self) -> Instants:
         return self._told(*(NUMBERS[event] for event in _WAITED))
 
@@ -342,6 +366,32 @@ def _region_name(events: EventTable, labels: Labels, type_: int, value: int, row
 # Paraver shows it.
 
 
+def _functions(
+    events: EventTable,
+    last: int,
+    masters: NDArray[np.uint8],
+    running: WithoutWaits,
+    openmp: OpenMP,
+) -> tuple[list[int], tuple[NDArray[Any], ...], tuple[NDArray[np.int64], ...]]:
+    """Values of the functions, rows of their times, and occurrences that lie in no other one."""
+    rows = rows_where_type(events.type, (_USER_FUNCTION,))
+    numbers, function = np.unique(take(events.value, rows), return_inverse=True)
+    ends = int(len(numbers) > 0 and numbers[0] == 0)
+    times, occurrences = _kernel.times_of_functions(
+        np.searchsorted(rows, events.offsets),
+        take(events.time, rows),
+        (function - ends).astype(np.int32),
+        len(numbers) - ends,
+        masters,
+        last,
+        *(running.offsets, running.begin, running.end),
+        *(running.waits.offsets, running.waits.time, running.waits.value),
+        *(openmp.constructs.offsets, openmp.constructs.begin, openmp.constructs.end),
+        *(openmp.functions.offsets, openmp.functions.begin, openmp.functions.end),
+    )
+    return numbers[ends:].tolist(), times, occurrences
+
+
 def _marked(
     events: EventTable, labels: Labels, type_: int, last: int
 ) -> tuple[list[str], tuple[NDArray[np.int64], ...]] | None:
@@ -349,51 +399,25 @@ def _marked(
 
     None for a type whose values never end: a number that a user records is no region.
     """
+    if type_ == _USER_FUNCTION:
+        locations = len(events.offsets) - 1
+        nobody = WithoutWaits.of_running(Intervals.none(locations), Instants.none(locations))
+        nowhere = OpenMP(Spans.none(locations), Spans.none(locations), (), ())
+        numbers, _, found = _functions(events, last, np.ones(locations, np.uint8), nobody, nowhere)
+        return [_marked_name(labels, type_, number) for number in numbers], found
     rows = rows_where_type(events.type, (type_,))
     time, value = take(events.time, rows), take(events.value, rows)
     offsets = np.searchsorted(rows, events.offsets)
     location = location_of_row(offsets).astype(np.int64)
     follows = location[1:] == location[:-1]
-    if type_ == _USER_FUNCTION and np.any(follows & (value[1:] != 0) & (value[:-1] != 0)):
-        nested = [
-            (location, *region)
-            for location, mine in enumerate(map(slice, offsets[:-1].tolist(), offsets[1:].tolist()))
-            for region in _nested(time[mine].tolist(), value[mine].tolist(), last)
-        ]
-        location, open_, begin, end = np.array(nested, np.int64).reshape(-1, 4).T
-    elif type_ != _USER_FUNCTION and not np.any(value == 0):
+    if not np.any(value == 0):
         return None
-    else:
-        until = np.append(time[1:], last)
-        until[np.flatnonzero(~follows)] = last
-        some = np.flatnonzero(value)
-        location, open_, begin, end = location[some], value[some], time[some], until[some]
-    values, index = np.unique(open_, return_inverse=True)
+    until = np.append(time[1:], last)
+    until[np.flatnonzero(~follows)] = last
+    some = np.flatnonzero(value)
+    values, index = np.unique(value[some], return_inverse=True)
     names = [_marked_name(labels, type_, number) for number in values.tolist()]
-    return names, (index, location, begin, end)
-
-
-def _nested(times: Sequence[int], values: Sequence[int], last: int) -> list[tuple[int, int, int]]:
-    """Value, begin and end of what is open on a thread; inside itself nothing is opened again."""
-    found: dict[int, tuple[int, int, int]] = {}
-    stack: list[int] = []
-    since: dict[int, int] = {}
-    now, ended = -1, dict[int, int]()  # what ended last, and the number of its end
-    for number, (time, value) in enumerate(zip(times, values, strict=True)):
-        if time != now:
-            now, ended = time, {}
-        newest = max(ended.values(), default=-1)
-        if not value and stack:
-            value = stack.pop()
-            ended[value] = number
-            if value not in stack:
-                found[number] = value, since.pop(value), time
-        elif value and not (stack and newest == number - 1 and value == stack[-1]):
-            if value not in since:
-                crossed = ended.get(value, newest) < newest
-                since[value] = found.pop(ended[value])[1] if crossed else time
-            stack.append(value)
-    return [*found.values(), *((value, begin, last) for value, begin in since.items())]
+    return names, (index, location[some], time[some], until[some])
 
 
 def _marked_name(labels: Labels, type_: int, value: int) -> str:

@@ -433,17 +433,18 @@ def test_functions_have_times_and_name_the_places_of_calls(tmp_path: Path) -> No
     made.call(0, "MPI_Barrier", 60, 70)
     to.leave(100, made.user("main"))
     trace = made.read()
-    told = trace.records.functions()
+    told = trace.records.functions(trace.process_offsets)
     assert told is not None
     assert dict(
-        zip(told.names, zip(*(c.tolist() for c in told[1:]), strict=True), strict=True)
+        zip(told.names, zip(*(c.tolist() for c in told[3:]), strict=True), strict=True)
     ) == {
-        "main": (1, 100, 50),
-        "solve": (2, 40, 35),
+        "main": (1, 100, 85, 50),
+        "solve": (2, 40, 35, 35),
     }
     (main, solve) = popmodel.inspect(trace, show="info").to_dict()["info"]["functions"]
     assert (main["name"], main["visits"], main["share"]) == ("main", 1, 0.5)
     assert solve["exclusive"] == pytest.approx(35e-9)
+    assert solve["parallel_efficiency"] == pytest.approx(35 / 40)
     sites = trace.sites()
     assert [sites.places[site][0] for site in sites.site.tolist()] == ["solve", "main"]
 

@@ -1,0 +1,181 @@
+// Time that threads spend in functions: while these are on their stack, how much of that is useful,
+// and how much of it is the functions' own. A worker's stack continues that of its master: while it
+// takes part in a parallel region, it is in all functions that the region was begun in.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "numpy.hpp"
+
+namespace popmodel {
+
+// Fed with one location after the other, each master before its workers. Times are nanoseconds;
+// `useful` is the useful time of the location so far.
+class FunctionTimes {
+  public:
+    void assign(size_t functions) { times_.assign(functions, {}); }
+
+    void begin(int32_t location, bool master) {
+        location_ = location;
+        master_ = master;
+        if (master) {
+            forks_.clear();
+            contexts_.clear();
+            numbers_.clear();
+        }
+        for (const int32_t function : seen_)
+            times_[size_t(function)] = {};
+        seen_.clear();
+        around_ = innermost_ = -1;
+        charged_ = 0;
+    }
+
+    // The innermost function, -1 for none, is another one from now on; around it the parallel region.
+    void innermost(int32_t function, int64_t useful) {
+        if (innermost_ >= 0)
+            times_[size_t(innermost_)].own += useful - charged_;
+        charged_ = useful;
+        innermost_ = function < 0 ? around_ : function;
+    }
+    int32_t innermost() const { return innermost_; }
+
+    // Where nothing else is on the stack.
+    void around(int32_t function, int64_t useful) {
+        around_ = function;
+        innermost(function, useful);
+    }
+    int32_t around() const { return around_; }
+
+    void open(int32_t function, int64_t t, int64_t useful, int visits = 1) {
+        Times &of = times_[size_t(function)];
+        if (!of.seen) {
+            of.seen = true;
+            seen_.push_back(function);
+        }
+        of.visits += visits;
+        if (of.open++ == 0) {
+            of.since = t;
+            of.useful_since = useful;
+        }
+    }
+    void close(int32_t function, int64_t t, int64_t useful) {
+        Times &of = times_[size_t(function)];
+        if (--of.open == 0) {
+            of.inclusive += t - of.since;
+            of.useful += useful - of.useful_since;
+        }
+    }
+
+    // A master begins a parallel region, and ends it.
+    void fork(int64_t t) {
+        if (!master_)
+            return;
+        std::vector<int32_t> open;
+        for (const int32_t function : seen_)
+            if (times_[size_t(function)].open > 0)
+                open.push_back(function);
+        open.push_back(innermost_);
+        const auto [at, added] = numbers_.try_emplace(open, contexts_.size());
+        if (added)
+            contexts_.push_back(std::move(open));
+        forks_.push_back({t, FOREVER, at->second});
+    }
+    void join(int64_t t) {
+        if (master_ && !forks_.empty())
+            forks_.back().end = t;
+    }
+
+    // A worker begins its part in the region of its master, and ends it.
+    void begin_part(int64_t t, int64_t useful) {
+        if (master_)
+            return;
+        auto after = std::upper_bound(forks_.begin(), forks_.end(), t,
+                                      [](int64_t time, const Fork &fork) { return time < fork.begin; });
+        part_ = nullptr;
+        if (after == forks_.begin() || (--after)->end <= t)
+            return;
+        part_ = &contexts_[after->context];
+        for (size_t i = 0; i + 1 < part_->size(); i++)
+            open((*part_)[i], t, useful, 0);
+        around(part_->back(), useful);
+    }
+    void end_part(int64_t t, int64_t useful) {
+        if (master_ || part_ == nullptr)
+            return;
+        for (size_t i = 0; i + 1 < part_->size(); i++)
+            close((*part_)[i], t, useful);
+        part_ = nullptr;
+        around(-1, useful);
+    }
+
+    // What is still open ends.
+    void finish(int64_t t, int64_t useful) {
+        innermost(-1, useful);
+        part_ = nullptr;
+        std::sort(seen_.begin(), seen_.end());
+        for (const int32_t function : seen_) {
+            Times &of = times_[size_t(function)];
+            if (of.open > 0) {
+                of.open = 1;
+                close(function, t, useful);
+            }
+            locations.push_back(location_);
+            functions.push_back(function);
+            visits.push_back(of.visits);
+            inclusive.push_back(of.inclusive);
+            this->useful.push_back(std::max<int64_t>(of.useful, 0));
+            own.push_back(std::max<int64_t>(of.own, 0));
+        }
+    }
+
+    // Take the rows of further locations.
+    void take(FunctionTimes &other) {
+        const auto append = [](auto &to, auto &from) {
+            to.insert(to.end(), from.begin(), from.end());
+            from = {};
+        };
+        append(locations, other.locations), append(functions, other.functions);
+        append(visits, other.visits), append(inclusive, other.inclusive);
+        append(useful, other.useful), append(own, other.own);
+    }
+
+    // Location and function of each row, and its numbers.
+    nanobind::tuple rows() {
+        return nanobind::make_tuple(
+            numpy(std::exchange(locations, {})), numpy(std::exchange(functions, {})),
+            numpy(std::exchange(visits, {})), numpy(std::exchange(inclusive, {})),
+            numpy(std::exchange(useful, {})), numpy(std::exchange(own, {})));
+    }
+
+  private:
+    static constexpr int64_t FOREVER = INT64_MAX;
+    struct Times {
+        int64_t visits = 0, inclusive = 0, useful = 0, own = 0, since = 0, useful_since = 0;
+        int32_t open = 0;
+        bool seen = false;
+    };
+    struct Fork {
+        int64_t begin, end;
+        size_t context;
+    };
+
+    std::vector<int32_t> locations, functions;
+    std::vector<int64_t> visits, inclusive, useful, own;
+
+    // Of the location that is read; of its process the forks, and the functions they are in.
+    std::vector<Times> times_;
+    std::vector<int32_t> seen_;
+    std::vector<Fork> forks_;
+    std::vector<std::vector<int32_t>> contexts_; // the innermost one behind them, or -1
+    std::map<std::vector<int32_t>, size_t> numbers_;
+    const std::vector<int32_t> *part_ = nullptr;
+    int32_t location_ = -1, around_ = -1, innermost_ = -1;
+    int64_t charged_ = 0;
+    bool master_ = false;
+};
+
+} // namespace popmodel
