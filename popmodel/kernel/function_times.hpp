@@ -17,7 +17,7 @@ namespace popmodel {
 // `useful` is the useful time of the location so far.
 class FunctionTimes {
   public:
-    void assign(size_t functions) { times_.assign(functions, {}); }
+    void assign(size_t functions) { times_.assign(functions + 1, {}); } // one for none
 
     void begin(int32_t location, bool master) {
         location_ = location;
@@ -28,7 +28,7 @@ class FunctionTimes {
             numbers_.clear();
         }
         for (const int32_t function : seen_)
-            times_[size_t(function)] = {};
+            of(function) = {};
         seen_.clear();
         around_ = innermost_ = -1;
         charged_ = 0;
@@ -36,8 +36,7 @@ class FunctionTimes {
 
     // The innermost function, -1 for none, is another one from now on; around it the parallel region.
     void innermost(int32_t function, int64_t useful) {
-        if (innermost_ >= 0)
-            times_[size_t(innermost_)].own += useful - charged_;
+        of(innermost_).own += useful - charged_;
         charged_ = useful;
         innermost_ = function < 0 ? around_ : function;
     }
@@ -51,22 +50,22 @@ class FunctionTimes {
     int32_t around() const { return around_; }
 
     void open(int32_t function, int64_t t, int64_t useful, int visits = 1) {
-        Times &of = times_[size_t(function)];
-        if (!of.seen) {
-            of.seen = true;
+        Times &times = of(function);
+        if (!times.seen) {
+            times.seen = true;
             seen_.push_back(function);
         }
-        of.visits += visits;
-        if (of.open++ == 0) {
-            of.since = t;
-            of.useful_since = useful;
+        times.visits += visits;
+        if (times.open++ == 0) {
+            times.since = t;
+            times.useful_since = useful;
         }
     }
     void close(int32_t function, int64_t t, int64_t useful) {
-        Times &of = times_[size_t(function)];
-        if (--of.open == 0) {
-            of.inclusive += t - of.since;
-            of.useful += useful - of.useful_since;
+        Times &times = of(function);
+        if (--times.open == 0) {
+            times.inclusive += t - times.since;
+            times.useful += useful - times.useful_since;
         }
     }
 
@@ -76,7 +75,7 @@ class FunctionTimes {
             return;
         std::vector<int32_t> open;
         for (const int32_t function : seen_)
-            if (times_[size_t(function)].open > 0)
+            if (of(function).open > 0)
                 open.push_back(function);
         open.push_back(innermost_);
         const auto [at, added] = numbers_.try_emplace(open, contexts_.size());
@@ -118,17 +117,17 @@ class FunctionTimes {
         part_ = nullptr;
         std::sort(seen_.begin(), seen_.end());
         for (const int32_t function : seen_) {
-            Times &of = times_[size_t(function)];
-            if (of.open > 0) {
-                of.open = 1;
+            Times &times = of(function);
+            if (times.open > 0) {
+                times.open = 1;
                 close(function, t, useful);
             }
             locations.push_back(location_);
             functions.push_back(function);
-            visits.push_back(of.visits);
-            inclusive.push_back(of.inclusive);
-            this->useful.push_back(std::max<int64_t>(of.useful, 0));
-            own.push_back(std::max<int64_t>(of.own, 0));
+            visits.push_back(times.visits);
+            inclusive.push_back(times.inclusive);
+            this->useful.push_back(std::max<int64_t>(times.useful, 0));
+            own.push_back(std::max<int64_t>(times.own, 0));
         }
     }
 
@@ -158,6 +157,8 @@ class FunctionTimes {
         int32_t open = 0;
         bool seen = false;
     };
+    Times &of(int32_t function) { return times_[size_t(function + 1)]; }
+
     struct Fork {
         int64_t begin, end;
         size_t context;
