@@ -46,9 +46,10 @@ from popmodel.traces import codes as states
 from popmodel.traces import trace_formats
 from popmodel.traces.caveats import crowded
 from popmodel.traces.codes import Event
+from popmodel.traces.gzip_blocks import GzipBlocks
 from popmodel.traces.paraver.labels import legend
 from popmodel.traces.paraver.render import Renderer
-from popmodel.traces.paraver.writer import header_lines, packed, write_beside
+from popmodel.traces.paraver.writer import header_lines, write_beside
 from popmodel.traces.tables import TraceWarning
 
 CHUNK = 1 << 17
@@ -299,7 +300,7 @@ def write_text(
     header = header_lines(
         date, f"{done.duration}_ns", cpus, done.threads, node_of, done.communicators.members
     )
-    with packed(file) if compressed else nullcontext(file) as out:
+    with GzipBlocks(file) if compressed else nullcontext(file) as out:
         for line in header:
             out.write(line.encode() + b"\n")
         for text in _windows(done, Renderer(where), messages):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from popmodel.base.errors import TraceError
 from popmodel.base.values import NamedTuple
+from popmodel.traces.gzip_blocks import block_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -264,8 +265,10 @@ def text_ranges(path: Path, most: int, least: int) -> list[tuple[int, int]]:
     """
     with open_source(path) as source:
         size = path.stat().st_size
+        if most > 1 and source.compressed:
+            return block_ranges(path, most, least)
         count = min(most, size // least)
-        if count < 2 or source.compressed:
+        if count < 2:
             return []
     edges = [0]
     with path.open("rb", buffering=0) as file:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import pairwise
+from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
 
+import popmodel
 from oracle import scanner as plain
+from popmodel.base.errors import TraceError
 from popmodel.kernel import _kernel
+from popmodel.traces import read
 from popmodel.traces.paraver import columns
 from popmodel.traces.paraver.text_scan import Scan
 
@@ -100,3 +105,19 @@ def expected(text: bytes, layout: plain.Layout) -> tuple:
         result.times(),
         result.end_elsewhere,
     )
+
+
+def told(path: Path, **resources: Any) -> dict[str, Any]:
+    """All that is read of a trace, or the error."""
+    try:
+        with popmodel.resources(**resources):
+            trace = read(path)
+    except TraceError as error:
+        return {"error": (error.message, error.hint, error.line)}
+    found: dict[str, Any] = {
+        f"{table}.{name}": np.asarray(getattr(getattr(trace.records, table), name)).tobytes()
+        for table, names in columns.SCHEMA.items()
+        for name in ("offsets", *names)
+    }
+    ranks = {number: each.tolist() for number, each in trace.communicators.items()}
+    return found | {"warnings": trace.warnings, "ranks": list(ranks.items()), "end": trace.end}

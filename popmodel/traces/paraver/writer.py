@@ -6,18 +6,19 @@ import gzip
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from itertools import accumulate, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.base import files
 from popmodel.base.errors import FileError, TraceError, UsageError
 from popmodel.traces.codes import Event
+from popmodel.traces.gzip_blocks import GzipBlocks
 from popmodel.traces.paraver.event_tables import ParaverRecords
 from popmodel.traces.paraver.labels import Labels, beside, legend, read_beside
 from popmodel.traces.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS, SENT_TO_ONE
@@ -189,21 +190,6 @@ def _pcf(labels: Labels) -> Iterable[str]:
     yield "\n"
 
 
-def packed(file: IO[bytes]) -> AbstractContextManager[Any]:
-    """Return a file whose content goes compressed into another one, which stays open.
-
-    It is compressed on another core where the library for that is there.
-    """
-    try:
-        from isal import igzip_threaded
-    except ImportError:  # no wheel for this platform: the standard library does, more slowly
-        return gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1, mtime=0, filename="")
-    opened: AbstractContextManager[Any] = igzip_threaded.open(  # type: ignore[no-untyped-call]
-        file, "wb", compresslevel=1, threads=1
-    )
-    return opened
-
-
 # A trace that is in memory, whatever it was made of: as text window by window of time, as merged
 # traces are. Names come from the trace that it was made of.
 
@@ -224,7 +210,7 @@ def write_trace(path: str | os.PathLike[str], trace: Trace, labels: Labels) -> N
     try:
         with files.written(target, read=partial(read)) as file:
             compressed = target.name.endswith(".gz")
-            with packed(file) if compressed else nullcontext(file) as out:
+            with GzipBlocks(file) if compressed else nullcontext(file) as out:
                 _write_text(out, trace, calls, numbers)
             write_beside(target, labels, trace.names or _thread_names(trace))
     except OSError as error:
@@ -264,7 +250,9 @@ def _value(name: str, named: Mapping[int, str]) -> int:
     return max(_FIRST_OWN, *named, -1) + 1
 
 
-def _write_text(file: BinaryIO, trace: Trace, calls: CallTable, numbers: NDArray[np.int64]) -> None:
+def _write_text(
+    file: IO[bytes] | GzipBlocks, trace: Trace, calls: CallTable, numbers: NDArray[np.int64]
+) -> None:
     where, cpus, node_of = _places(trace)
     threads = trace.threads.tolist()
     communicators = {
@@ -447,7 +435,7 @@ def add_events(
     try:
         with files.written(target, read=partial(read)) as file:
             compressed = target.suffix == ".gz"
-            with packed(file) if compressed else nullcontext(file) as out:
+            with GzipBlocks(file) if compressed else nullcontext(file) as out:
                 lines = _with_events(source, NUMBERS[event], application, process, time, value)
                 while text := b"".join(islice(lines, _JOINED)):
                     out.write(text)

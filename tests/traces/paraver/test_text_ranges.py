@@ -8,14 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from fuzz.mutate import mutate
+from oracle.compare import told
 
-import popmodel
-from popmodel.base.errors import TraceError
-from popmodel.traces import read
-from popmodel.traces.paraver import columns, text_scan
+from popmodel.traces.paraver import text_scan
 from popmodel.traces.source import text_ranges
 
 DATA = Path(__file__).parents[2] / "data"
@@ -24,22 +21,6 @@ DATA = Path(__file__).parents[2] / "data"
 @pytest.fixture
 def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_scan, "RANGE", 200)
-
-
-def told(path: Path, **resources: Any) -> dict[str, Any]:
-    """All that is read of a trace, or the error."""
-    try:
-        with popmodel.resources(**resources):
-            trace = read(path)
-    except TraceError as error:
-        return {"error": (error.message, error.hint, error.line)}
-    found: dict[str, Any] = {
-        f"{table}.{name}": np.asarray(getattr(getattr(trace.records, table), name)).tobytes()
-        for table, names in columns.SCHEMA.items()
-        for name in ("offsets", *names)
-    }
-    ranks = {number: each.tolist() for number, each in trace.communicators.items()}
-    return found | {"warnings": trace.warnings, "ranks": list(ranks.items()), "end": trace.end}
 
 
 def unpacked(path: Path, folder: Path) -> Path:
