@@ -80,11 +80,7 @@ class Converted(Result):
         """How the document is shown."""
         from popmodel.reports.views import Views
 
-        return Views(
-            _blocks,
-            lambda found: [{"path": found["path"], "format": found["format"], **found["counts"]}],
-            is_text=True,
-        )
+        return Views(_blocks, ("",), is_text=True)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the runs, or what they do at each site, as a pandas table."""

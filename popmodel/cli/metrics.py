@@ -27,8 +27,6 @@ from popmodel.reports.formats import DRAWN
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
-    import pandas
-
     from popmodel.cli.inputs import TraceLike
     from popmodel.cli.talp_reports import ReportedMetrics
     from popmodel.efficiency.family import FamilyEvaluation
@@ -182,43 +180,6 @@ class Metrics(Result):
     def files(self) -> tuple[str, ...]:
         """The files that the result rests on."""
         return tuple(run.trace for run in self.runs)
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return a row for each run (or process, or region), a column for each value.
-
-        Efficiencies are fractions in columns ``FAMILY.METRIC``, times in seconds.
-        """
-        import pandas
-
-        return pandas.DataFrame.from_records(list(_rows(self.names, self.to_dict())))
-
-
-def _rows(names: Sequence[str], document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Rows of the wide table."""
-    from popmodel.reports.figures import describe_team
-
-    for name, run in zip(names, document["runs"], strict=True):
-        threads = (
-            run["threads"] if isinstance(run["threads"], int) else describe_team(run["threads"])
-        )
-        head = {"trace": run["trace"], "processes": run["processes"], "threads": threads}
-        if "by_process" in run:
-            yield from ({"run": name, **row} for row in run["by_process"])
-            continue
-        regions = [("", run), *((row["region"], row) for row in run.get("by_region", ()))]
-        for region, row in regions:
-            yield {
-                "run": name,
-                **({"region": region} if "by_region" in run else {}),
-                **head,
-                "runtime": row["runtime"],
-                "ideal_runtime": row["ideal_runtime"],
-                **{
-                    f"{family}.{metric}": row["metrics"].get(family, {}).get(metric)
-                    for family, values in run["metrics"].items()
-                    for metric in (*values, *run["absent"][family])
-                },
-            }
 
 
 def _telling(evaluations: Sequence[Mapping[str, FamilyEvaluation]]) -> tuple[str, ...]:

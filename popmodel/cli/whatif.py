@@ -36,11 +36,13 @@ from popmodel.reports.formats import HTML, NAMES
 from popmodel.reports.result import Result, ResultValue
 
 if TYPE_CHECKING:
+    import pandas
+
     from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.network.network import Network
     from popmodel.network.scenario_networks import NetworkLike
     from popmodel.network.topology import Topology
-    from popmodel.reports.views import Record, Views
+    from popmodel.reports.views import Views
     from popmodel.sensitivity.runtime_sensitivity import RuntimeSensitivity
     from popmodel.sensitivity.scenarios import (
         Against,
@@ -206,12 +208,10 @@ class WhatIf(Result):
         more = f"; no result for {also} either" if also else ""
         return ReplayError(f"{first}: {error.message}{more}", error.hint)
 
-    def _records(self) -> list[Record]:
-        """The records, in which no limit, for which documents have null, is infinity."""
-        return [
-            {**one, **{name: math.inf for name in _LIMITS if one.get(name, 0) is None}}
-            for one in super()._records()
-        ]
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the rows of ``--format csv``: no limit, null in documents, is infinity."""
+        table = super().to_dataframe()
+        return table.fillna({name: math.inf for name in _LIMITS if name in table})
 
 
 _LIMITS = (

@@ -21,7 +21,7 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 _MOST = 3
 """Rows of a table on the screen."""
@@ -86,15 +86,6 @@ def _differing(document: Document) -> Iterator[Section]:
         yield (_table("messages and collectives", unlike[:1], lambda x: count(round(x))),)
 
 
-def records(checked: Document) -> list[Record]:
-    """One line per quantity: group, name, of the signature, of the trace."""
-    document = checked["against"]
-    groups = [("runtime", [document["runtime"]]), *document["metrics"].items()]
-    groups += [(name, document[name]) for name in ("phases", "counts", "bytes")]
-    head = {"signature_file": document["signature"], "trace_file": document["trace"]}
-    return [{**head, "group": group, **pair} for group, pairs in groups for pair in pairs]
-
-
 def _table(
     title: str, pairs: Sequence[dict[str, Any]], shown: Callable[[float], str]
 ) -> TableBlock:
@@ -145,4 +136,13 @@ def _differences(document: Document) -> Section:
     return (Brief((whole,), (whole[:2],)),) if lines else ()
 
 
-VIEWS = Views(blocks, records)
+VIEWS = Views(
+    blocks,
+    (
+        "against.runtime",
+        "against.metrics.FAMILY[]",
+        "against.phases[]",
+        "against.counts[]",
+        "against.bytes[]",
+    ),
+)

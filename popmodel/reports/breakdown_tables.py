@@ -27,7 +27,7 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.figures import efficiency, percent, run_names, tree_rows
 from popmodel.reports.notes import Reasons, joint_caveats, without_numbers
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,27 +65,6 @@ def process_blocks(document: Document) -> list[Section]:
     for run, name in zip(runs, names, strict=True):
         sections.append(_of_run(run, f"processes of {name}" if len(runs) > 1 else "processes"))
     return sections
-
-
-def process_records(document: Document) -> list[Record]:
-    """One line per run, process and quantity."""
-    names = run_names([run["trace"] for run in document["runs"]])
-    return [
-        {
-            "run": name,
-            "trace": run["trace"],
-            "process": one["process"],
-            "node": one["node"],
-            "threads": one["threads"],
-            "quantity": quantity,
-            "unit": unit,
-            "value": one[quantity],
-        }
-        for name, run in zip(names, document["runs"], strict=True)
-        for one in run["by_process"]
-        for quantity, unit in UNITS.items()
-        if one[quantity] is not None
-    ]
 
 
 def _of_run(run: Run, title: str) -> Section:
@@ -229,27 +208,6 @@ def _largest_regions(run: Run, name: str) -> Iterator[Section]:
     yield (table, *notes(more, Role.REMARK), *reasons.section())
 
 
-def region_records(document: Document) -> list[Record]:
-    """One line per run, region, family and metric; the whole has no region."""
-    rows: list[Record] = []
-    names = run_names([run["trace"] for run in document["runs"]])
-    for name, run in zip(names, document["runs"], strict=True):
-        for column in [{**run, "region": ""}, *run["by_region"]]:
-            head = {"run": name, "trace": run["trace"], "region": column["region"]}
-            basics = {one: column[one] for one in ("runtime", "ideal_runtime")}
-            basics["occurrences"] = column["window"] and column["window"]["occurrences"]
-            for metric, value in basics.items():
-                why = "" if value is not None else column.get("problem") or ""
-                rows.append({**head, "family": "", "metric": metric, "value": value, "absent": why})
-            for family in _region_families(run):
-                for metric in load_families()[family].metrics:
-                    value, why = _region_value(column, family, metric)
-                    rows.append(
-                        {**head, "family": family, "metric": metric, "value": value, "absent": why}
-                    )
-    return rows
-
-
 def _region_families(run: Run) -> list[str]:
     return [
         name
@@ -319,5 +277,10 @@ def _region_notes(run: Run) -> list[str]:
     ]
 
 
-BY_PROCESS = Views(process_blocks, process_records, "efficiency_tree")
-BY_REGION = Views(region_blocks, region_records, "efficiency_tree")
+BY_PROCESS = Views(process_blocks, ("runs[].by_process[]",), ("runs[].trace",), "efficiency_tree")
+BY_REGION = Views(
+    region_blocks,
+    ("runs[]", "runs[].by_region[]"),
+    ("runs[].trace", "runs[].processes", "runs[].threads"),
+    "efficiency_tree",
+)

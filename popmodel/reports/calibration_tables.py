@@ -27,7 +27,7 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.figures import percent
 from popmodel.reports.prediction_words import application, described, machine, name, omitted, varied
-from popmodel.reports.views import Document, Record
+from popmodel.reports.views import Document
 
 _SHOWN = 3
 """Rows of a table on the screen."""
@@ -75,19 +75,6 @@ def _brief(table: TableBlock | None) -> Section:
     first = table.first if title else f"{table.first}, {shown}"
     brief = replace(table, rows=table.rows[:_SHOWN], title=title, first=first)
     return (Brief(((table,),), ((brief,),)),)
-
-
-def records(document: Document) -> list[Record]:
-    """A row for every input: before and after."""
-    rows: list[Record] = []
-    constants = [{**one, "kind": "program", "after": one} for one in document["values"]]
-    for one in [*constants, *document["calibration"]["inputs"]]:
-        row = {"input": one["name"], "kind": one["kind"], "unit": one["unit"]}
-        for when in ("before", "after"):
-            values = {key: one[when][key] for key in ("value", "low", "high")}
-            row |= {f"{key}_{when}": value for key, value in values.items()}
-        rows.append({**row, "learnt": one["learnt"]})
-    return rows
 
 
 def _constants(values: Sequence[Entry]) -> TableBlock | None:

@@ -12,7 +12,7 @@ from popmodel.reports.blocks import (
     notes,
 )
 from popmodel.reports.run_tables import describe_threads
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 _LINES = 4  # of the placement, on a screen
 _NOT_A_FAULT = ("foreign_load",)
@@ -119,28 +119,8 @@ def _efficiencies(document: Document) -> Section:
     return (NoteBlock(whole), *notes(remarks, Role.REMARK))
 
 
-def records(document: Document) -> list[Record]:
-    """One line per finding, metric and thread."""
-    rows: list[Record] = [
-        {"group": "finding", "name": wrong["id"], "value": wrong["cost"], "text": wrong["text"]}
-        for wrong in document["findings"]
-    ]
-    rows += [
-        {"group": family, "name": id, "value": value, "text": ""}
-        for family, values in document["metrics"].items()
-        for id, value in values.items()
-    ]
-    rows += [
-        {
-            "group": "placement",
-            "name": f"{process['host']} {process['pid']} {thread['thread']}",
-            "value": process["rank"],
-            "text": thread["cpus"],
-        }
-        for process in document["placement"]
-        for thread in process["threads"]
-    ]
-    return rows
-
-
-VIEWS = Views(blocks, records)
+VIEWS = Views(
+    blocks,
+    ("findings[]", "metrics.FAMILY.METRIC", "placement[].threads[]"),
+    ("placement[].rank", "placement[].host", "placement[].pid"),
+)

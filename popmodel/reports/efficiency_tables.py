@@ -45,7 +45,7 @@ from popmodel.reports.notes import (
     verdict_section,
     warned,
 )
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family, FamilyLine
@@ -375,36 +375,6 @@ def _analysed(run: Run) -> str:
     return "" if share == "100" else share
 
 
-def records(document: Document) -> list[Record]:
-    """One line per run, family and metric, with a value or the reason why there is none."""
-    rows: list[Record] = []
-    names = run_names([run["trace"] for run in document["runs"]])
-    for name, run in zip(names, document["runs"], strict=True):
-        head = {
-            "run": name,
-            "trace": run["trace"],
-            "processes": run["processes"],
-            "threads": run["threads"]
-            if isinstance(run["threads"], int)
-            else describe_team(run["threads"]),
-            "outside_mpi": run["outside_mpi"],
-        }
-        basics = {"runtime": run["runtime"], "ideal_runtime": run["ideal_runtime"]}
-        if window := run["window"]:
-            basics |= {f"window_{name}": window[name] for name in ("begin", "end")}
-            basics |= {f"left_out_{name}": value for name, value in window["left_out"].items()}
-        for metric, value in basics.items():
-            rows.append({**head, "family": "", "metric": metric, "value": value, "absent": ""})
-        for family, values in run["metrics"].items():
-            for metric, value in values.items():
-                row = {"family": family, "metric": metric, "value": value, "absent": ""}
-                rows.append(head | row)
-            for metric, reason in run["absent"][family].items():
-                row = {"family": family, "metric": metric, "value": None, "absent": reason}
-                rows.append(head | row)
-    return rows
-
-
 def _families(runs: Sequence[Run]) -> list[Family]:
     """The families of the runs in the order of the definition, scaling (drawn apart) left out.
 
@@ -610,4 +580,4 @@ def _more(left_out: int) -> Section:
     return (NoteBlock(f"and {count(left_out)} more (--format json lists all)", Role.REMARK),)
 
 
-VIEWS = Views(blocks, records, "efficiency_tree")
+VIEWS = Views(blocks, ("runs[]",), picture="efficiency_tree")

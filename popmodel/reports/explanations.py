@@ -17,7 +17,7 @@ from popmodel.reports.blocks import (
     folded,
     notes,
 )
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 Entry: TypeAlias = Mapping[str, Any]
 
@@ -52,37 +52,6 @@ def _definition(metric: str, definition: Entry) -> Section:
 
 def _word(word: Entry) -> Section:
     return (Heading(f"{word['name']} ({word['topic']})"), Facts(tuple(_word_facts(word)), margin=1))
-
-
-def records(document: Document) -> list[Record]:
-    """One line per metric and word of the list, or per family that defines the metric."""
-    words: list[Record] = [
-        {"family": "", "metric": "", "name": page["page"], "meaning": page["title"], "unit": ""}
-        for page in document.get("pages", ())
-    ] + [
-        {
-            "family": "",
-            "metric": "",
-            **{field: word[field] for field in ("name", "meaning", "unit")},
-        }
-        for word in document["words"]
-    ]
-    if "families" in document:
-        return [
-            {
-                "family": family["family"],
-                "metric": metric["metric"],
-                "name": metric["name"],
-                "meaning": metric["meaning"],
-            }
-            for family in document["families"]
-            for metric in family["metrics"]
-        ] + words
-    fields = ("family", "name", "formula", "meaning", "advice", "source")
-    return [
-        {"metric": document["metric"], **{field: one[field] for field in fields}}
-        for one in document["definitions"]
-    ] + words
 
 
 def _list(document: Document) -> list[Section]:
@@ -181,7 +150,11 @@ def _unit(unit: str) -> str:
     return f" ({unit})" if unit not in {"", "1"} else ""
 
 
-VIEWS = Views(blocks, records)
+VIEWS = Views(
+    blocks,
+    ("definitions[]", "families[].metrics[]", "pages[]", "words[]"),
+    ("metric", "families[].family"),
+)
 
 
 def _page_blocks(document: Document) -> list[Section]:
@@ -190,9 +163,5 @@ def _page_blocks(document: Document) -> list[Section]:
     return [*words, (MarkdownBlock(document["text"], document["shown"]),)]
 
 
-def _page_records(document: Document) -> list[Record]:
-    return [{name: document[name] for name in ("page", "title", "text")}]
-
-
-MANUAL = Views(_page_blocks, _page_records, is_text=True)
+MANUAL = Views(_page_blocks, ("text",), ("page", "title"), is_text=True)
 """How a page of the documentation is shown."""

@@ -24,7 +24,7 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.machine_values import interval_text, value_text
 from popmodel.reports.prediction_words import application, machine, omitted
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 NEGLIGIBLE = 0.005
 """Per cent of the result for one per cent of an input: what is below is not worth a line."""
@@ -54,36 +54,6 @@ def blocks(document: Document) -> list[Section]:
         (folded(tuple(further)),),
         _elasticities(document),
         (folded((titled("notes", document["notes"]),)),),
-    ]
-
-
-def records(document: Document) -> list[Record]:
-    """One line per equation, symbol and elasticity."""
-    head = {
-        "application": document["application"]["name"],
-        "machine": document["machine"]["name"],
-        "processes": document["processes"],
-        "threads": document["threads"],
-        "metric": document["metric"],
-    }
-    keys = ("name", "text", "value", "low", "high", "unit", "origin", "meaning")
-    rows: list[Record] = [
-        {**head, "kind": one.get("kind", "symbol"), **{key: one.get(key) for key in keys}}
-        for one in [*document["parts"], *document["symbols"]]
-    ]
-    return rows + [
-        {
-            **head,
-            "kind": "elasticity",
-            **dict.fromkeys(keys),
-            "name": one["name"],
-            "value": one["value"],
-            "low": min(one["falling"], one["rising"]),
-            "high": max(one["falling"], one["rising"]),
-            "unit": "1",
-            "meaning": one["label"],
-        }
-        for one in document["elasticities"]
     ]
 
 
@@ -170,4 +140,8 @@ def _percent(change: float) -> str:
     return f"{change:+.2f} %"
 
 
-VIEWS = Views(blocks, records)
+VIEWS = Views(
+    blocks,
+    ("parts[]", "symbols[]", "elasticities[]"),
+    ("application.name", "machine.name", "processes", "threads", "metric"),
+)

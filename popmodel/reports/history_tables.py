@@ -213,4 +213,4 @@ def badge_text(comparisons: Sequence[HistoryComparison]) -> str:
     )
 
 
-VIEWS = Views(blocks, efficiency_tables.records, "efficiency_tree")
+VIEWS = Views(blocks, efficiency_tables.VIEWS.tables, picture="efficiency_tree")

@@ -35,7 +35,7 @@ from popmodel.reports.machine_values import (
     unit_of,
     value_text,
 )
-from popmodel.reports.views import Record, Views
+from popmodel.reports.views import Document, Views
 
 # What a reader does not look for; it is in the profile.
 _HIDDEN = frozenset(
@@ -53,7 +53,11 @@ _HEADS = heads(["value", "90 %"])
 
 def views(profile: Profile) -> Views:
     """How a profile is shown."""
-    return Views(lambda _: _blocks(profile), lambda _: _records(profile))
+    return Views(
+        lambda _: _blocks(profile),
+        ("quantities[]", "absent.PATH"),
+        data=lambda _: _data(profile),
+    )
 
 
 def _blocks(profile: Profile) -> list[Section]:
@@ -156,24 +160,13 @@ def _noise(profile: Profile) -> Iterator[TableRow]:
             yield TableRow(label or str(name), texts([text]), depth=1)
 
 
-def _records(profile: Profile) -> list[Record]:
-    """One line per quantity, and one per path that is absent with the reason."""
-    known: list[Record] = [
-        {
-            "path": path,
-            "value": quantity.value,
-            "low": quantity.low,
-            "high": quantity.high,
-            "unit": unit_of(path),
-            "origin": quantity.origin,
-            "n": quantity.n,
-            "source": quantity.source,
-            "absent": None,
-        }
+def _data(profile: Profile) -> Document:
+    """All quantities with their units, and those that are absent with the reason."""
+    quantities = [
+        {"path": path, "unit": unit_of(path), **quantity.to_dict()}
         for path, quantity in profile.quantities.items()
     ]
-    absent = profile.document.get("absent", {})
-    return known + [{"path": path, "absent": reason} for path, reason in absent.items()]
+    return {"quantities": quantities, "absent": profile.document.get("absent", {})}
 
 
 def _facts(profile: Profile) -> list[tuple[str, str]]:

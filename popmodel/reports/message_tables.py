@@ -29,7 +29,7 @@ from popmodel.reports.blocks import (
     titled,
     told_title,
 )
-from popmodel.reports.views import Document, Record
+from popmodel.reports.views import Document
 
 SHOWN = 12
 """Patterns on a page."""
@@ -69,24 +69,6 @@ def communication_blocks(trace: str, document: Document) -> list[Section]:
         ],
         SHOWN,
     )
-
-
-def communication_records(document: Document) -> Iterator[Record]:
-    """One line for each pair, class of sizes, call and pattern."""
-    each, processes = document["ranks_together"], document["processes"]
-    for pair in pairs_of(document):
-        ends = (ranks(rank // each, each, processes) for rank in (pair.sender, pair.receiver))
-        sums = {"messages": pair.messages, "bytes": pair.bytes}
-        yield {"group": "pair", "name": " to ".join(ends), **sums}
-    for size in document["sizes"]:
-        sums = {name: size[name] for name in ("messages", "bytes")}
-        yield {"group": "size", "name": f"{size['from']} to {size['below'] - 1} B", **sums}
-    for call in document["calls"]:
-        sums = {"calls": call["calls"], "bytes": call["bytes"], "total_time": call["time"]}
-        yield {"group": "call", "name": call["name"], **sums}
-    for number, pattern in enumerate(document["patterns"]):
-        sums = {name: pattern[name] for name in ("executions", "messages", "bytes")}
-        yield {"group": pattern["kind"], "name": f"{number}: {pattern_text(pattern)}", **sums}
 
 
 def facts(document: Document) -> list[tuple[str, str]]:

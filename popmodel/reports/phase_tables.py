@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from popmodel.base.units import count, format_size, format_time, plural
@@ -26,7 +26,7 @@ from popmodel.reports.blocks import (
     titled,
     told_title,
 )
-from popmodel.reports.views import Document, Record
+from popmodel.reports.views import Document
 from popmodel.structure.phases import SEVERAL
 
 _SHOWN = 10
@@ -35,7 +35,6 @@ _DIFFERING = 3
 """Phases whose processes differ most on a screen, at most; a file has twice as many."""
 _EVEN = 0.98
 """Load balance from which on nobody asks why."""
-_CAUSES = {"instructions": "instructions", "ipc": "IPC", "frequency": "frequency"}
 _MORE = {
     "instructions": "more instructions",
     "ipc": "fewer instructions per cycle",
@@ -69,30 +68,6 @@ def phase_blocks(trace: str, document: Document) -> list[Section]:
         ],
         _SHOWN,
     )
-
-
-def phase_records(document: Document) -> Iterator[Record]:
-    """One line per phase."""
-    for phase in document["phases"]:
-        balance, team = phase["load_balance"] or {}, phase["team"] or {}
-        names = ("executions", "processes", "share", "useful")
-        causes = ("persistent", "transient", "common", "excess")
-        counted = ("instructions", "cycles", "ipc", "frequency")
-        yield {
-            "group": phase["kind"],
-            "name": phase["name"],
-            "run_part": phase["part"],
-            "total_time": phase["time"],
-            **{name: phase[name] for name in names},
-            **{f"duration_{name}": value for name, value in phase["duration"].items()},
-            **{name: phase[name] for name in causes},
-            "load_balance": balance.get("value"),
-            "busiest_process": balance.get("process"),
-            **{f"factor_{name}": balance.get(name) for name in _CAUSES},
-            **{name: phase[name] for name in counted},
-            "thread_imbalance": team.get("imbalance"),
-            "region_overhead": team.get("overhead"),
-        }
 
 
 def longest_first(document: Document) -> list[Phase]:

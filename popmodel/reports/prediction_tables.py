@@ -51,7 +51,7 @@ from popmodel.reports.prediction_words import (
     named,
     omitted,
 )
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 _LACKING = "the profile lacks "  # begins a note on what is assumed
 _LONGEST = 100  # characters of what a screen says of an uncertain input
@@ -63,7 +63,11 @@ Estimate = Mapping[str, Any]
 
 def views(families: Sequence[str], *, fitting: bool = False) -> Views:
     """How a prediction is shown; `fitting`: without views of a metric that show no loss."""
-    return Views(partial(blocks, families=families, fitting=fitting), records)
+    return Views(
+        partial(blocks, families=families, fitting=fitting),
+        ("runtime", "time.PART", "metrics.FAMILY.METRIC", "absent.FAMILY.METRIC"),
+        ("application.name", "machine.name", "processes", "threads"),
+    )
 
 
 def blocks(document: Document, families: Sequence[str], *, fitting: bool = False) -> list[Section]:
@@ -152,30 +156,6 @@ def _advice(document: Document) -> Section:
             text = f"{name}, {percent(shares[name], 0)} % of the variance"
         lines.append(f"main uncertainty: {text}")
     return notes(lines, Role.HANGING)
-
-
-def records(document: Document) -> list[Record]:
-    """One line per predicted quantity: runtime, metrics of all families, parts of the time."""
-    head = {
-        "application": document["application"]["name"],
-        "machine": document["machine"]["name"],
-        "processes": document["processes"],
-        "threads": document["threads"],
-    }
-
-    def record(group: str, name: str, estimate: Estimate, absent: str = "") -> Record:
-        bounds = {key: estimate.get(key) for key in ("value", "low", "high")}
-        return {**head, "family": group, "metric": name, **bounds, "absent": absent}
-
-    rows = [record("", "runtime", document["runtime"])]
-    rows += [record("time", part, estimate) for part, estimate in document["time"].items()]
-    for family, metrics in document["metrics"].items():
-        rows += [record(family, metric, estimate) for metric, estimate in metrics.items()]
-        rows += [
-            record(family, metric, {}, reason)
-            for metric, reason in document["absent"][family].items()
-        ]
-    return rows
 
 
 def sizes(document: Document) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from popmodel.reports.blocks import (
     titled,
 )
 from popmodel.reports.machine_values import value_text
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 _TITLES = {
     "missing": "missing, needed by some predictions",
@@ -72,11 +72,7 @@ def _texts(document: Document, kind: str) -> list[str]:
     ]
 
 
-def _finding_records(document: Document) -> list[Record]:
-    return [{"machine": document["machine"], **finding} for finding in document["findings"]]
-
-
-CHECKED = Views(_findings, _finding_records)
+CHECKED = Views(_findings, ("findings[]",), ("machine",))
 
 # -- two profiles
 
@@ -153,22 +149,7 @@ def _listed(names: Sequence[str]) -> list[str]:
     return [line] if names else []
 
 
-def _difference_records(document: Document) -> list[Record]:
-    """One line per quantity that both have."""
-    figures = ("value", "low", "high")
-    return [
-        {
-            "path": row["path"],
-            "unit": row["unit"],
-            **{f"{name}_{key}": row[name].get(key) for name in "ab" for key in figures},
-            "ratio": row["ratio"],
-            "within": row["within"],
-        }
-        for row in document["rows"]
-    ]
-
-
-COMPARED = Views(_differences, _difference_records)
+COMPARED = Views(_differences, ("rows[]",))
 
 # -- this machine
 
@@ -199,11 +180,4 @@ def describe_machine(machine: Mapping[str, Any]) -> str:
     return ", ".join([machine.get("cpu", "unknown CPU"), *shape])
 
 
-def _host_records(document: Document) -> list[Record]:
-    return [
-        {name: check[name] for name in ("name", "status", "found", "todo")}
-        for check in document["checks"]
-    ]
-
-
-HOST = Views(_host, _host_records)
+HOST = Views(_host, ("checks[]",))

@@ -30,8 +30,7 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.figures import efficiency, loses, percent, run_names, time_range, tree_rows
 from popmodel.reports.notes import Reasons, joint_caveats
-from popmodel.reports.split_tables import records as split_records
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 _BASELINES = {
     "nearest": "as the nearest run",
@@ -44,7 +43,7 @@ _BASELINES = {
 
 def views(families: Sequence[str] | None = None) -> Views:
     """Return how a projected run is shown."""
-    return Views(partial(blocks, families=families), records)
+    return Views(partial(blocks, families=families), ("projection.rows[]",))
 
 
 def blocks(document: Document, families: Sequence[str] | None = None) -> list[Section]:
@@ -179,11 +178,6 @@ def _size(run: Mapping[str, Any]) -> str:
     return f"{run['processes']} x {run['threads']}"
 
 
-def records(document: Document) -> list[Record]:
-    """One line per size, family and metric."""
-    return [dict(row) for row in document["projection"]["rows"]]
-
-
 def _reach(line: Mapping[str, Any]) -> str:
     low, high = line["reach"]["low"], line["reach"]["high"]
     fixed = "T" if line["axis"] == "processes" else "P"
@@ -305,4 +299,4 @@ def _fastest(document: Document) -> str:
     return f"{first}{'' if document['trust']['ok'] else ', as far as known'}{as_good}"
 
 
-SPLITS = Views(split_blocks, split_records)
+SPLITS = Views(split_blocks, ("candidates[]", "refused[]"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from popmodel.base import shell
 from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.reports.blocks import (
@@ -21,7 +19,7 @@ from popmodel.reports.blocks import (
     titled,
 )
 from popmodel.reports.run_tables import describe_threads
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 _OPENMP = {"ompt": "OMPT (tools interface)", "gomp": "intercepted libgomp calls"}
 _BY_SPAWN = " (started by MPI_Comm_spawn)"
@@ -77,22 +75,6 @@ def _next(run: Document) -> Section:
     return (Code(tuple(f"popmodel {verb} {name}" for verb in verbs)),)
 
 
-def records(document: Document) -> list[Record]:
-    """One line per quantity: group, name, value."""
-    single = ("processes", "hosts", "duration", "size", "raw_size", "records", "messages",
-              "message_bytes", "clock_residual")  # fmt: skip
-    rows: list[tuple[str, str, Any]] = [("trace", name, document[name]) for name in single]
-    rows.append(("trace", "threads", sum(document["threads"])))
-    rows += [("overhead", name, value) for name, value in document["overhead"].items()]
-    rows += [("calls", name, value) for name, value in document["calls"].items()]
-    rows += [("not_seen", text, 1) for text in document["not_seen"]]
-    mine = [
-        {"trace": document["trace"], "group": group, "name": name, "value": value}
-        for group, name, value in rows
-    ]
-    return [*mine, *(row for other in document.get("others", ()) for row in records(other))]
-
-
 def _facts(document: Document) -> list[tuple[str, str]]:
     hosts, raw, residual = (document[name] for name in ("hosts", "raw", "clock_residual"))
     size, raw_size = (format_size(document[name], digits=3) for name in ("size", "raw_size"))
@@ -139,4 +121,4 @@ def _percent(low: float, high: float) -> str:
     return f"{most} %" if least == most else f"{least} to {most} %"
 
 
-VIEWS = Views(blocks, records)
+VIEWS = Views(blocks, ("", "others[]"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from popmodel.reports.blocks import Heading, NoteBlock, Role, Section
 from popmodel.reports.html.contents import command_of
 from popmodel.reports.registry import views_of
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 
 def blocks(document: Document) -> list[Section]:
@@ -27,13 +27,4 @@ def left_out(document: Document) -> Section:
     )
 
 
-def records(document: Document) -> list[Record]:
-    """The records of all results, each with the command that it is of."""
-    return [
-        {"command": str(one["schema"]).split("/")[1], **record}
-        for one in document["documents"]
-        for record in views_of(one).records(one)
-    ]
-
-
-VIEWS = Views(blocks, records)
+VIEWS = Views(blocks, ())

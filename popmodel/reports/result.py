@@ -1,6 +1,6 @@
 """The results of all commands in Python: documents that can be read, tabulated and plotted.
 
-A result has the same document, the same records and the same screen as the command line; nothing
+A result has the same document, the same rows and the same screen as the command line; nothing
 here computes a number.
 """
 
@@ -18,7 +18,6 @@ from popmodel.base.values import NamedTuple, dataclass
 if TYPE_CHECKING:
     import pandas
 
-    from popmodel.reports.views import Record
     from popmodel.runs.regression import ValueChange
 
 
@@ -145,14 +144,16 @@ class Result(ABC):
         return None
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return the records of ``--format csv`` as a pandas table.
+        """Return the rows of ``--format csv`` as a pandas table.
 
         Quantities are in SI units and efficiencies fractions. ``popmodel docs tables`` says what
         the rows and columns of each result are.
         """
         import pandas
 
-        return pandas.DataFrame.from_records([dict(one) for one in self._records()])
+        from popmodel.reports.renderers.data import rows
+
+        return pandas.DataFrame.from_records(list(rows(self.to_dict(), self.views)))
 
     def plot(self) -> Drawing:
         """Plot the result; notebooks display it, ``save(path)`` writes it."""
@@ -171,10 +172,6 @@ class Result(ABC):
         from popmodel.reports.html.notebook import notebook
 
         return notebook(self._stamped(), self.views)
-
-    def _records(self) -> list[Record]:
-        rows: list[Record] = self.views.records(self.to_dict())
-        return rows
 
     def _stamped(self) -> dict[str, Any]:
         """The document with where it comes from."""

@@ -37,7 +37,6 @@ from popmodel.reports.blocks import (
 from popmodel.reports.message_tables import (
     alike,
     communication_blocks,
-    communication_records,
     message_sum,
 )
 from popmodel.reports.notes import warned
@@ -47,10 +46,9 @@ from popmodel.reports.phase_tables import (
     longest_first,
     phase_blocks,
     phase_label,
-    phase_records,
     phase_verdict,
 )
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 from popmodel.structure.structure import ASKED, LIKELY, certainty
 
 if TYPE_CHECKING:
@@ -83,18 +81,6 @@ def blocks(document: Document) -> list[Section]:
         return made[0][1]
     whole = tuple(section for _, part in made for section in part)
     return [*_overview(document), (folded(whole),)]
-
-
-def records(document: Document) -> list[Record]:
-    """One line for each thing, with all that is known of it."""
-    rows: list[dict[str, object]] = [
-        {"trace": document["trace"], "part": name, **row}
-        for name in PARTS
-        if document.get(name)
-        for row in _RECORDS[name](document[name])
-    ]
-    columns = dict.fromkeys(key for row in rows for key in row)
-    return [{key: row.get(key) for key in columns} for row in rows]
 
 
 def picture(document: Document) -> Figure:
@@ -292,36 +278,6 @@ def _info_blocks(trace: str, info: Document) -> list[Section]:
     )
 
 
-def _info_records(info: Document) -> Iterator[Record]:
-    """One line per number: group, name, value; of a region that the user has marked all."""
-    groups: dict[str, Mapping[str, Any]] = {
-        "trace": {
-            "processes": info["processes"],
-            "threads": sum(_threads(info)),
-            **{name: info[name] for name in ("nodes", "runtime", "duration")},
-        },
-        "analysed": {name: info["analysed"][name] for name in ("begin", "end")},
-        "message_sizes": info["message_sizes"] or {},
-        **{group: info[group] for group in ("records", "calls", "regions")},
-        "counters": dict.fromkeys(info["counters"], 1),
-        **{
-            f"device {one['name']}": {key: value for key, value in one.items() if key != "name"}
-            for one in info.get("devices", ())
-        },
-        "warnings": {entry["text"]: entry["count"] for entry in info["warnings"]},
-    }
-    for group, values in groups.items():
-        for name, value in values.items():
-            yield {"group": group, "name": name, "value": value}
-    for one in info.get("functions", ()):
-        yield {"group": "functions", **one}
-    for name, facts in info["user_regions"].items():
-        each = {f"time_{end}": time for end, time in facts["time_per_process"].items()}
-        known = {key: facts[key] for key in ("occurrences", "processes", "threads")}
-        all_ = {"total_time": facts["time"], **each}
-        yield {"group": "user_regions", "name": name, **known, **all_}
-
-
 def describe_threads(threads: list[int]) -> str:
     """Threads in words: ``2 per process``, or how many processes have how many."""
     numbers = Counter(threads)
@@ -479,22 +435,6 @@ def _structure_blocks(trace: str, document: Document) -> list[Section]:
     )
 
 
-def _structure_records(document: Document) -> Iterator[Record]:
-    """One line for each part, for the focus, and for each iteration."""
-    foa = document["foa"]
-    held = None if foa["first"] is None else foa["last"] - foa["first"] + 1
-    begins = (document["iterations"] or {"begins": []})["begins"]
-    for kind, name, begin, end, iterations in (
-        *(
-            (one["kind"], "", one["begin"], one["end"], one["iterations"])
-            for one in document["parts"]
-        ),
-        ("focus", "", foa["begin"], foa["end"], held),
-        *(("iteration", str(at), *ends, 1) for at, ends in enumerate(pairwise(begins), 1)),
-    ):
-        yield {"group": kind, "name": name, "begin": begin, "end": end, "iterations": iterations}
-
-
 def _structure_title(trace: str, document: Document) -> Title:
     processes = plural(document["processes"], "process", "processes")
     duration = format_time(document["end"] - document["begin"], digits=3)
@@ -648,10 +588,27 @@ _BLOCKS = {
     "phases": phase_blocks,
     "communication": communication_blocks,
 }
-_RECORDS = {
-    "info": _info_records,
-    "structure": _structure_records,
-    "phases": phase_records,
-    "communication": communication_records,
-}
-VIEWS = Views(blocks, records, picture)
+VIEWS = Views(
+    blocks,
+    (
+        "info",
+        "info.records.KIND",
+        "info.calls.CALL",
+        "info.regions.REGION",
+        "info.user_regions.REGION",
+        "info.functions[]",
+        "info.devices[]",
+        "info.warnings[]",
+        "structure.parts[]",
+        "structure.foa",
+        "structure.iterations[]",
+        "phases.phases[]",
+        "phases.calls[]",
+        "communication.pairs[]",
+        "communication.sizes[]",
+        "communication.calls[]",
+        "communication.patterns[]",
+    ),
+    ("trace",),
+    picture,
+)

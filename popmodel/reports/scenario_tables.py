@@ -30,7 +30,6 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.figures import efficiency, lifted, tree_rows
 from popmodel.reports.networks import (
-    parameters,
     properties,
     unusual,
     varying,
@@ -38,7 +37,7 @@ from popmodel.reports.networks import (
     written,
 )
 from popmodel.reports.notes import Reasons
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 Run = Mapping[str, Any]
 
@@ -84,37 +83,6 @@ def caveats(document: Document) -> list[Section]:
         shown = [*first, f"{last}; and {len(told) - most} more (--all)"]
     doubts = notes(document["doubts"], Role.VERDICT)
     return [(Brief((notes(told),), (notes(shown),)),), doubts]
-
-
-def records(document: Document) -> list[Record]:
-    """One line per scenario and rank; the quantities of the scenario repeat on each of its lines.
-
-    A replay that stopped has one line, with the reason and without rank.
-    """
-    nobody = {"rank": None, "compute": None, "end": None}
-    names = parameters(document["runs"])
-    return [
-        {
-            "trace": document["trace"],
-            **{f"network_{name}": run["network"].get(name) for name in names},
-            "window_begin": document["window"]["begin"],
-            "window_end": document["window"]["end"],
-            "measured_runtime": document["measured_runtime"],
-            "runtime": run["runtime"],
-            "against": document["against"]["what"],
-            "change": run["change"],
-            "operations": run["operations"],
-            **times,
-            **{
-                f"{family}.{metric}": value
-                for family, values in run.get("metrics", {}).items()
-                for metric, value in values.items()
-            },
-            "error": run.get("error", ""),
-        }
-        for run in document["runs"]
-        for times in [{"rank": rank, **one} for rank, one in enumerate(run["ranks"])] or [nobody]
-    ]
 
 
 def _shared(
@@ -310,4 +278,8 @@ def _notes(document: Document) -> list[str]:
     ]
 
 
-VIEWS = Views(blocks, records)
+VIEWS = Views(
+    blocks,
+    ("runs[]", "runs[].ranks[RANK]"),
+    ("trace", "measured_runtime", "against", "runs[].network"),
+)

@@ -39,7 +39,7 @@ from popmodel.reports.blocks import (
 from popmodel.reports.figures import percent
 from popmodel.reports.networks import properties
 from popmodel.reports.scenario_tables import caveats, further
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 Entry = Mapping[str, Any]
 
@@ -412,83 +412,6 @@ def _notes(run: Document) -> list[str]:
     return [*told, *run["notes"]]
 
 
-def records(document: Document) -> list[Record]:
-    """One line for each value: parts of the critical path, tolerances, pieces, regions."""
-    run = flat(document)
-    lines = [
-        *(_record("critical path", name, "time", "s", run["shares"][name]) for name in _PARTS),
-        *_limit_records(run),
-        *_curve_records(run),
-        *_region_records(run),
-        *_path_records(run),
-    ]
-    return [{"trace": run["trace"], **line} for line in lines]
-
-
-def _limit_records(run: Document) -> Iterator[Record]:
-    efficient = run["efficient"]
-    limits = [
-        *((f"{_slowdown(one)} slower", one) for one in run["tolerance"]),
-        (f"transfer efficiency {100 * efficient['transfer_efficiency']:g} %", efficient),
-    ]
-    for name, one in limits:
-        for quantity, unit in (("latency", "s"), ("bandwidth", "B/s")):
-            yield _record("tolerance", name, quantity, unit, one[quantity], one["runtime"])
-
-
-def _curve_records(run: Document) -> Iterator[Record]:
-    for key, unit in (("latency", "s"), ("inverse_bandwidth", "s/B")):
-        curve = run[key]
-        points = zip(curve["breakpoints"], curve["runtimes"], [*curve["slopes"], None], strict=True)
-        for number, (point, runtime, slope) in enumerate(points, start=1):
-            yield _record(f"runtime over {key}", str(number), key, unit, point, runtime, slope)
-
-
-def _region_records(run: Document) -> Iterator[Record]:
-    for one in run["regions"]:
-        name = one["name"]
-        slow = one["slowest"]["gain"]
-        yield _record("region", name, "share", "1", one["share"])
-        yield _record("region", name, "faster", "1", 0.0, run["runtime"], -one["critical"])
-        for quantity, gains in (("faster", one["gain"]), ("faster on the slowest rank", slow)):
-            for gain in gains:
-                yield _record("region", name, quantity, "1", gain["faster"], gain["runtime"])
-        yield _record("region", name, "balance", "1", one["balance"])
-        yield _record("region", name, "balance", "1", 1.0, one["balanced"])
-    for one in run["scenarios"]:
-        yield _record("scenario", one["name"], "gain", "s", one["gain"], one["runtime"])
-
-
-def _path_records(run: Document) -> Iterator[Record]:
-    """The time, the latencies and the bytes of each entry of each table."""
-    for table in ("ranks", "regions", "calls", "pairs"):
-        part = f"critical path by {table.removesuffix('s')}"
-        for entry in run["critical_path"][table]["entries"]:
-            yield _record(part, entry["name"], "time", "s", _time(entry))
-            yield _record(part, entry["name"], "latencies", "1", entry["latencies"])
-            yield _record(part, entry["name"], "bytes", "B", entry["bytes"])
-
-
-def _record(
-    part: str,
-    name: str,
-    quantity: str,
-    unit: str,
-    value: float | None,
-    runtime: float | None = None,
-    slope: float | None = None,
-) -> Record:
-    return {
-        "part": part,
-        "name": name,
-        "quantity": quantity,
-        "unit": unit,
-        "value": value,
-        "runtime": runtime,
-        "slope": slope,
-    }
-
-
 def _parameter(run: Document, name: str) -> str:
     """A value of the network, as it is now."""
     return _write(name, _finite(run["network"][name]))
@@ -513,4 +436,19 @@ def _slowdown(one: Entry) -> str:
     return f"{100 * one['slowdown']:g} %"
 
 
-VIEWS = Views(blocks, records)
+VIEWS = Views(
+    blocks,
+    (
+        "sensitivity.shares",
+        "sensitivity.tolerance[]",
+        "sensitivity.efficient",
+        "sensitivity.latency[]",
+        "sensitivity.inverse_bandwidth[]",
+        "sensitivity.regions[]",
+        "sensitivity.regions[].gain[]",
+        "sensitivity.regions[].slowest.gain[]",
+        "sensitivity.scenarios[]",
+        "sensitivity.critical_path.GROUP.entries[]",
+    ),
+    ("trace", "sensitivity.regions[].name"),
+)

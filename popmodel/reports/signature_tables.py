@@ -25,7 +25,7 @@ from popmodel.reports.blocks import (
     texts,
     titled,
 )
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 _ITEMS = {
     "loop": "loop",
@@ -55,15 +55,6 @@ def blocks(document: Document) -> list[Section]:
         _list("notes", document["notes"], 1),
         _next(document),
     ]
-
-
-def records(document: Document) -> list[Record]:
-    """One line per value; of a fit also what was known before, and of the machine and the laws."""
-    head = {"application": document["application"]}
-    if "calibration" in document:
-        return [{**head, **row} for row in calibration_tables.records(document)]
-    keys = ("name", "value", "low", "high", "unit", "origin", "source")
-    return [{**head, **{key: one[key] for key in keys}} for one in document["values"]]
 
 
 def _list(title: str, lines: Sequence[str], shown: int) -> Section:
@@ -207,4 +198,4 @@ def _next(document: Document) -> Section:
     return tuple(CommandBlock((join(words),)) for words in (check, predict))
 
 
-VIEWS = Views(blocks, records)
+VIEWS = Views(blocks, ("values[]", "calibration.inputs[]"), ("application",))

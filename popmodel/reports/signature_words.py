@@ -18,7 +18,7 @@ from popmodel.reports.blocks import (
     notes,
     titled,
 )
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 CHANGING = "what changes with P and T"
 _SHOWN = 5
@@ -77,32 +77,6 @@ def _first_words(text: str) -> str:
     return text if len(text) <= _LINE else f"{text[:_LINE].rsplit(' ', 1)[0]} ..."
 
 
-def records(document: Document) -> list[Record]:
-    """One line per mistake, remark, name and formula of the program."""
-    head = {"application": document["application"]}
-    rows: list[Record] = [
-        {**head, "section": kind, "name": "", "key": "", **_bare(finding)}
-        for kind, findings in (("mistake", document["mistakes"]), ("remark", document["remarks"]))
-        for finding in findings
-    ]
-    explained = document["explained"] or {"params": [], "constants": [], "let": [], "program": []}
-    for section in ("params", "constants", "let"):
-        rows += [
-            {
-                **head,
-                "section": section,
-                "name": entry["name"],
-                **{key: entry.get(key) for key in ("formula", "value", "unit")},
-            }
-            for entry in explained[section]
-        ]
-    rows += [
-        {**head, "section": kind, "name": name, "key": key, **formula}
-        for kind, name, key, formula in _formulas(explained["program"])
-    ]
-    return rows
-
-
 def _facts(document: Document) -> list[tuple[str, str]]:
     mistakes, remarks = (len(document[key]) for key in ("mistakes", "remarks"))
     verdict = plural(mistakes, "mistake") if mistakes else "no mistakes"
@@ -135,10 +109,6 @@ def _findings(document: Document) -> Iterator[Section]:
 def _place(path: str, finding: Entry) -> str:
     numbers = [finding["line"], finding["column"]]
     return ":".join([path, *(str(number) for number in numbers if number is not None)]) + ":"
-
-
-def _bare(finding: Entry) -> Record:
-    return {key: finding[key] for key in ("line", "column", "message", "hint")}
 
 
 # -- the parts before the program
@@ -244,16 +214,15 @@ def _dependence(explained: Entry) -> list[str]:
     ]
 
 
-def _formulas(
-    program: Sequence[Entry],
-) -> Iterator[tuple[str, str, str, Entry]]:
+def _formulas(program: Sequence[Entry]) -> Iterator[Entry]:
     """Kind and name of every item with its formulas, by key."""
     for item in program:
+        about = {"kind": item["kind"], "name": item["name"]}
         for key, entry in item.items():
-            if key == "body":
-                continue
-            for path, formula in _below(key, entry):
-                yield item["kind"], item["name"], path, formula
+            if key != "body":
+                yield from (
+                    {**about, "key": path, **formula} for path, formula in _below(key, entry)
+                )
         yield from _formulas(item.get("body", ()))
 
 
@@ -266,7 +235,22 @@ def _below(key: str, entry: Any) -> Iterator[tuple[str, Entry]]:
                 yield from _below(f"{key}.{name}", one)
 
 
-CHECKED = Views(blocks, records)
+CHECKED = Views(
+    blocks,
+    (
+        "mistakes[]",
+        "remarks[]",
+        "explained.params[]",
+        "explained.constants[]",
+        "explained.let[]",
+        "formulas[]",
+    ),
+    ("application",),
+    data=lambda document: {
+        **document,
+        "formulas": [*_formulas((document["explained"] or {"program": ()})["program"])],
+    },
+)
 
 
 # -- the list of the bundled signatures
@@ -291,11 +275,4 @@ def _summary(one: Entry) -> str:
     return f"{one['description']} ({params})"
 
 
-def _list_records(document: Document) -> list[Record]:
-    return [
-        {"name": one["name"], "description": one["description"], "path": one["path"]}
-        for one in document["signatures"]
-    ]
-
-
-LISTED = Views(_list_blocks, _list_records)
+LISTED = Views(_list_blocks, ("signatures[]",))

@@ -44,7 +44,7 @@ from popmodel.reports.prediction_words import (
 )
 from popmodel.reports.prediction_words import cores as split_cores
 from popmodel.reports.prediction_words import name as split_name
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 _MARKS = {EXTRAPOLATED: "~", OUTSIDE: "!"}
 COLUMNS = ("runtime s", "90 %", "PE %", "best", "mem/proc")
@@ -139,39 +139,6 @@ def _launch(choice: Entry, document: Document) -> CommandBlock:
     several = len(document["choices"]) > 1
     comment = plural(choice["cores"], "core") if several else ""
     return CommandBlock((choice["launch"], choice["launch_mpirun"]), comment)
-
-
-def records(document: Document) -> list[Record]:
-    """One line per split, with what is known of it."""
-    about = {key: document[key]["name"] for key in ("application", "machine") if key in document}
-
-    def record(split: Entry, why: str) -> Record:
-        return {
-            **about,
-            "cores": split_cores(split),
-            "processes": split["processes"],
-            "threads": split["threads"],
-            **{
-                f"{quantity}_{bound}": split[quantity][bound]
-                for quantity in ("runtime", "parallel_efficiency")
-                for bound in ("value", "low", "high")
-                if quantity in split
-            },
-            **{key: split[key] for key in _FACTS if key in split},
-            **{
-                f"validity{end}": split["validity"][key]
-                for key, end in (("status", ""), ("factor", "_factor"))
-                if "validity" in split
-            },
-            **({"source": split["source"]} if "source" in split else {}),
-            "absent": why,
-        }
-
-    rows = [record(split, "") for split in document["candidates"]]
-    return rows + [record(split, split["why"]) for split in document["refused"]]
-
-
-_FACTS = ("memory_per_process", "probability_best", "probability_tied", "regret")
 
 
 def cores(document: Document) -> str:
@@ -346,7 +313,12 @@ def _figure(number: float, digits: int) -> str:
     return f"{number:#.{digits}g}".removesuffix(".")
 
 
-VIEWS = Views(blocks, records, "split_runtimes")
+VIEWS = Views(
+    blocks,
+    ("candidates[]", "refused[]"),
+    ("application.name", "machine.name"),
+    "split_runtimes",
+)
 
 
 _LEAST_POINTS = 0.05  # of efficiency: what is less rounds to nothing

@@ -30,7 +30,7 @@ from popmodel.reports.blocks import (
     titled,
 )
 from popmodel.reports.prediction_words import application, omitted
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 
 Told = Mapping[str, Any]
 
@@ -169,7 +169,7 @@ def _commands(told: Told) -> Section:
     return (Heading("to repeat a step"), *steps)
 
 
-VIEWS = Views(blocks, split_tables.records, split_tables.VIEWS.picture)
+VIEWS = replace(split_tables.VIEWS, blocks=blocks)
 
 
 # -- the plan
@@ -218,19 +218,4 @@ def _target(document: Document) -> str:
     return ", ".join([machine, *values])
 
 
-def plan_records(document: Document) -> list[Record]:
-    """One line per run."""
-    return [
-        {
-            "run": run["name"],
-            "processes": run["processes"],
-            "threads": run["threads"],
-            **{f"parameter_{name}": value for name, value in run["settings"].items()},
-            "role": run["role"],
-            "run_command": run["command"],
-        }
-        for run in document["runs"]
-    ]
-
-
-PLAN = Views(plan_blocks, plan_records)
+PLAN = Views(plan_blocks, ("runs[]",))

@@ -35,7 +35,7 @@ from popmodel.reports.figures import lifted, loses, percent, run_names, tree_row
 from popmodel.reports.notes import joint_caveats
 from popmodel.reports.prediction_words import INCLUDED, described, varied
 from popmodel.reports.prediction_words import name as split_name
-from popmodel.reports.views import Document, Record, Views
+from popmodel.reports.views import Document, Views
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.validation.comparison import BOUNDARY
 
@@ -75,7 +75,7 @@ _LEAST_ROWS = 3
 
 def views(families: Sequence[str]) -> Views:
     """How a validation is shown: efficiencies of some families."""
-    return Views(partial(blocks, families=families), _records, "predicted_and_measured")
+    return Views(partial(blocks, families=families), ("rows[]",), picture="predicted_and_measured")
 
 
 def blocks(document: Document, families: Sequence[str]) -> list[Section]:
@@ -108,15 +108,6 @@ def blocks(document: Document, families: Sequence[str]) -> list[Section]:
             ),
         ),
         (folded((notes(_remarks(document)), (Facts(tuple(_legend(document))),))),),
-    ]
-
-
-def _records(document: Document) -> list[Record]:
-    return [
-        {key: value for key, value in row.items() if key != "parameters"}
-        | {"beyond": ", ".join(f"{name} x{by:.3g}" for name, by in row["beyond"].items())}
-        | {f"parameter_{name}": value for name, value in row["parameters"].items()}
-        for row in document["rows"]
     ]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Document: TypeAlias = Mapping[str, Any]
 Record: TypeAlias = Mapping[str, object]
-"""A line of CSV."""
+"""A row of a table."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,15 @@ class Views:
     """How one kind of document is shown."""
 
     blocks: Callable[[Document], Sequence[Section]]  # Document to what is shown, in order
-    records: Callable[[Document], list[Record]]  # Document to tidy records, one value each, for CSV
+    # What CSV and data frames have rows of, and what stands beside these: paths in the document as
+    # `popmodel docs json` names them.
+    tables: tuple[str, ...]
+    beside: tuple[str, ...] = ()
     # Document to a picture, or the name of what draws it in `popmodel.reports.pictures`; None where
     # there is none.
     picture: str | Callable[[Document], Figure] | None = None
+    # Document to what the tables are of, where it is not the document itself.
+    data: Callable[[Document], Document] | None = None
     # Document to what a page shows; None: the document and nothing else.
     contents: Callable[[Document], Contents] | None = None
     # Whether it is a text in itself, such as a page of the documentation: nothing says below where

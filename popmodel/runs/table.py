@@ -30,7 +30,7 @@ FACTS = ("nodes", "binding", "waited")
 """Columns that say how a run was made, beside what it did."""
 INFORMATION = (
     *("run", "repeat", "job", "job_id", "date", "time", "host", "comment", "note", "source"),
-    *("popmodel", "command"),
+    *("popmodel", "command", "popmodel_time", "popmodel_host", "popmodel_command"),
 )
 """Columns that say something about a run without setting anything, whatever is in them."""
 REMARK = "#"

@@ -70,7 +70,7 @@ def test_the_document_of_a_name_is_a_table_as_well() -> None:
     table = package.docs("load_balance").to_dataframe()
     assert list(table["family"]) == ["mpi", "mpi-additive"]
     listed = package.docs().to_dataframe()
-    assert {"tutorial", "Load balance", "memory.bsat"} <= {*listed["name"]}
+    assert {"tutorial", "Load balance", "memory.bsat"} <= {*listed["name"], *listed["page"]}
 
 
 NAMES_OF_ALL = sorted(

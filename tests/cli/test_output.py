@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_suffix_decides_the_format(trace: str, popmodel: Call) -> None:
     for suffix, beginning in (
         (".json", "{\n"),
-        (".csv", "trace,part,group,"),
+        (".csv", "table,trace,"),
         (".md", "## two.prv, "),
         (".txt", "two.prv  "),
     ):
@@ -56,7 +56,7 @@ def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) ->
     )
     assert Path("out.csv").read_text() == "precious"
     assert popmodel("inspect", trace, "-o", "out.csv", "--force") == (0, "", "")
-    assert Path("out.csv").read_text().startswith("trace,")
+    assert Path("out.csv").read_text().startswith("table,")
 
 
 def test_a_number_of_5000_digits_is_refused_like_others(trace: str, popmodel: Call) -> None:
@@ -155,7 +155,7 @@ def test_every_format_carries_its_provenance(trace: str, popmodel: Call) -> None
     assert stamp["command"] == "popmodel inspect two.prv --format json"
     assert [source["path"] for source in stamp["inputs"]] == ["two.prv"]
     rows = list(csv.DictReader(io.StringIO(popmodel("inspect", trace, "--format", "csv")[1])))
-    stamps = [(row["popmodel"], row["command"]) for row in rows]
+    stamps = [(row["popmodel"], row["popmodel_command"]) for row in rows]
     assert stamps[0] == (stamp["popmodel"], "popmodel inspect two.prv --format csv")
     assert set(stamps[1:]) == {("", "")}
     for form in ("markdown", "table"):

@@ -76,7 +76,8 @@ def test_a_baseline_can_be_chosen(
     head = "run 1" if what == "first" else what
     assert f" {head}\n" in popmodel("whatif", trace, *options)[1]
     (row, *_) = rows(popmodel, trace, *options)
-    assert (row["against"], float(row["change"])) == (what, pytest.approx(changes[0], abs=1e-9))
+    assert row["against_what"] == what
+    assert float(row["change"]) == pytest.approx(changes[0], abs=1e-9)
 
 
 def test_a_trace_without_mpi_says_that_there_is_nothing_to_replay(
@@ -137,8 +138,6 @@ def test_the_program_is_replayed_and_what_is_left_out_said_first(
     assert found["window"]["left_out"] == {"before": 0.04, "between": 0.0, "after": 0.01}
     assert found["measured_runtime"] == 0.05
     assert found["runs"][0]["runtime"] == 0.025
-    (row,) = rows(popmodel, started, *IDEAL)
-    assert (row["window_begin"], row["window_end"]) == ("0.04", "0.09")
     whole = document(popmodel, started, *IDEAL, "--from-start")
     assert whole["measured_runtime"] == 0.1
     assert whole["window"]["left_out"] == {"before": 0.0, "between": 0.0, "after": 0.0}
@@ -274,7 +273,7 @@ def test_efficiencies_are_in_every_format(popmodel: Call) -> None:
     head = "| MPI (multiplicative) | measured | run 1 | run 2 |"
     assert head in popmodel("whatif", *words, "--format", "markdown")[1]
     value = document(popmodel, *words)["runs"][1]["metrics"]["mpi"]["transfer_efficiency"]
-    assert float(rows(popmodel, *words)[-1]["mpi.transfer_efficiency"]) == value
+    assert float(rows(popmodel, *words)[1]["mpi.transfer_efficiency"]) == value
     found = package.whatif(PURE, latency=["1us", "1ms"], metrics=True)
     assert found["transfer_efficiency"][1] == value
     assert "measured_metrics" not in document(popmodel, *words[:-1])
@@ -504,7 +503,7 @@ def test_a_deadlock_on_one_network_leaves_the_others(mutual: str, popmodel: Call
     assert bad["error"].startswith(STOPS)
     assert (bad["runtime"], bad["operations"], bad["ranks"]) == (None, None, [])
     found = [(row["rank"], row["error"][:16]) for row in rows(popmodel, *options[1:])]
-    assert found == [("0", ""), ("1", ""), ("", STOPS[:16])]
+    assert found == [("", ""), ("", STOPS[:16]), ("0", ""), ("1", "")]
     out = popmodel(*options, "--metrics")[1]
     (line,) = [line for line in out.splitlines() if line.startswith("Parallel efficiency")]
     assert line.endswith("  -[1]")

@@ -118,23 +118,22 @@ def test_csv_has_every_breakpoint(popmodel: Call) -> None:
     found = document(popmodel, CG)
     text = popmodel("whatif", CG, "--format", "csv")[1]
     rows = list(csv.DictReader(line for line in io.StringIO(text) if not line.startswith("#")))
-    latencies = [float(row["value"]) for row in rows if row["part"] == "runtime over latency"]
+
+    def of(name: str) -> list[dict[str, str]]:
+        return [row for row in rows if row["table"] == f"sensitivity.{name}"]
+
+    latencies = [float(row["breakpoints"]) for row in of("latency")]
     assert latencies == found["latency"]["breakpoints"]
     assert len(latencies) > 100
-    shares = {row["name"]: float(row["value"]) for row in rows if row["part"] == "critical path"}
-    assert shares == found["shares"]
-    limits = [row for row in rows if row["part"] == "tolerance"]
-    assert float(limits[0]["value"]) == found["tolerance"][0]["latency"]
-    assert limits[-1]["value"] == ""
-    for table in ("rank", "region", "call", "pair"):
-        mine = [one for one in rows if one["part"] == f"critical path by {table}"]
-        assert {one["quantity"] for one in mine} == {"time", "latencies", "bytes"}
+    (shares,) = of("shares")
+    assert {name: float(shares[name]) for name in found["shares"]} == found["shares"]
+    limits = of("tolerance")
+    assert float(limits[0]["latency"]) == found["tolerance"][0]["latency"]
+    entries = of("critical_path.entries")
+    assert {row["group"] for row in entries} == {"ranks", "regions", "calls", "pairs"}
     (first, *_) = found["regions"]
-    faster = {
-        float(row["value"]): float(row["runtime"])
-        for row in rows
-        if (row["part"], row["name"], row["quantity"]) == ("region", first["name"], "faster")
-    }
+    gains = (row for row in of("regions.gain") if row["name"] == first["name"])
+    faster = {float(row["faster"]): float(row["runtime"]) for row in gains}
     assert faster[0.1] == first["gain"][0]["runtime"]
 
 

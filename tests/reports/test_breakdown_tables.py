@@ -9,6 +9,7 @@ import numpy as np
 from popmodel.cli.metrics import process_rows
 from popmodel.efficiency.measure import Processes
 from popmodel.reports import breakdown_tables
+from popmodel.reports.renderers.data import rows
 from popmodel.reports.renderers.terminal import block_lines
 from popmodel.reports.renderers.text_tables import Style
 
@@ -76,7 +77,7 @@ def test_of_many_processes_the_outliers_are_shown() -> None:
     assert shown == sorted(shown, key=int)
     assert "and 990 processes nearer to the average (all with --format csv or json)" in lines
     assert len(one["runs"][0]["by_process"]) == 1000
-    assert len(breakdown_tables.process_records(one)) == 2000
+    assert len(rows(one, breakdown_tables.BY_PROCESS)) == 1000
 
 
 def test_hybrid_runs_say_whose_times_they_are() -> None:

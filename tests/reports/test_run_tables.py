@@ -8,6 +8,7 @@ import pytest
 
 from popmodel.reports import run_tables
 from popmodel.reports.notes import warning_text
+from popmodel.reports.renderers.data import rows
 from popmodel.reports.renderers.terminal import block_lines
 from popmodel.reports.renderers.text_tables import Style
 
@@ -80,10 +81,9 @@ def test_sizes_of_messages() -> None:
     sizes = {"min": 8, "mean": 1536.0, "max": 65536, "total": 2**20}
     found = document(message_sizes=sizes)
     assert "messages     8 B to 64 KiB, mean 1.5 KiB; 1 MiB in total" in lines(found)
-    rows = run_tables.records({"trace": "big.prv", "info": found})
-    values = {(row["group"], row["name"]): row["value"] for row in rows}
-    assert {name: values["message_sizes", name] for name in sizes} == sizes
-    assert values["warnings", "records out of order"] == 3
+    made = rows({"trace": "big.prv", "info": found}, run_tables.VIEWS)
+    assert {name: made[0][f"message_sizes_{name}"] for name in sizes} == sizes
+    assert [row["count"] for row in made if row["table"] == "info.warnings"] == [3, 1]
 
 
 def test_of_many_warnings_a_screen_shows_some() -> None:

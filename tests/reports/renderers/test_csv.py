@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from popmodel.base.documents import csv_text
 from popmodel.reports.renderers.data import render_csv as render
+from popmodel.reports.renderers.data import rows
 from popmodel.reports.renderers.text import clean
 from popmodel.reports.renderers.text_tables import Style
 from popmodel.reports.views import Record, Views
@@ -22,14 +23,14 @@ STAMP = {"popmodel": "1", "time": "T", "host": "H", "command": "C", "inputs": []
 
 
 def written(records: list[Record]) -> str:
-    return render({"provenance": STAMP}, Views(lambda _: [], lambda _: records), Style())
+    return render({"provenance": STAMP, "rows": records}, Views(lambda _: [], ("rows[]",)), Style())
 
 
-def test_csv_has_the_columns_of_all_records_and_where_they_come_from() -> None:
+def test_csv_has_the_columns_of_all_rows_and_where_they_come_from() -> None:
     assert written([{"a": 1, "b": 0.1}, {"a": None, "c": "x,y"}, {"a": True}]) == (
-        'a,b,c,popmodel,time,host,command\n1,0.1,,1,T,H,C\n,,"x,y",,,,\ntrue,,,,,,\n'
+        'a,b,c,popmodel,popmodel_time,popmodel_host,popmodel_command\n1,0.1,,1,T,H,C\n,,"x,y",,,,\ntrue,,,,,,\n'
     )
-    assert written([]) == "popmodel,time,host,command\n"
+    assert written([]) == "popmodel,popmodel_time,popmodel_host,popmodel_command\n"
 
 
 @given(st.lists(st.tuples(st.text(), st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
@@ -60,8 +61,10 @@ def test_pandas_reads_it_without_a_word() -> None:
     table = pandas.read_csv(io.StringIO(written(records)))
     assert table["count"].tolist() == [0, 1, 2]
     assert table["value"].tolist() == [record["value"] for record in records]
-    assert table[["popmodel", "time", "host", "command"]].iloc[0].tolist() == [1, "T", "H", "C"]
-    assert table["command"].iloc[1:].isna().all()
+    assert table[["popmodel", "popmodel_time", "popmodel_host", "popmodel_command"]].iloc[
+        0
+    ].tolist() == [1, "T", "H", "C"]
+    assert table["popmodel_command"].iloc[1:].isna().all()
 
 
 def test_the_reader_of_tables_of_runs_reads_it(tmp_path: Path) -> None:
@@ -72,3 +75,50 @@ def test_the_reader_of_tables_of_runs_reads_it(tmp_path: Path) -> None:
     found = read_file(tmp_path / "runs.csv", ("=N",))
     assert [run.runtime for run in found.runs] == [8.0, 4.0]
     assert found.runs[1].parameters == {"=N": 64.0}
+
+
+def test_rows_are_those_of_the_paths_of_tables() -> None:
+    document = {
+        "schema": "popmodel/x/1",
+        "provenance": STAMP,
+        "machine": {"name": "m", "cores": 4},
+        "runs": [
+            {
+                "of": "a",
+                "time": {"low": 1, "high": 2},
+                "grid": [2, 1],
+                "ranks": [{"end": 3}, {"end": 4}],
+            },
+            {
+                "of": "b",
+                "metrics": {"mpi": {"x": 0.5}},
+                "absent": {"mpi": {"y": "why"}},
+                "ranks": [],
+            },
+        ],
+        "metrics": {"mpi": {"x": {"value": 0.5}}},
+        "pairs": {"from": [0, 1], "to": [1, 0], "all": 2},
+        "notes": [{"text": "one\ntwo", "line": 1}],
+    }
+
+    def made(*tables: str) -> list[Record]:
+        return rows(document, Views(lambda _: [], tables, ("machine.name", "runs[].of")))
+
+    assert made("runs[]", "runs[].ranks[RANK]")[0] == {
+        **{"table": "runs", "rank": None, "end": None},
+        **{"of": "a", "time_low": 1, "time_high": 2, "grid": "2 1"},
+        **{"mpi.x": None, "mpi.y": None, "absent.mpi.y": None, "machine": "m"},
+    }
+    assert made("runs[]")[1]["absent.mpi.y"] == "why"
+    assert made("runs[].ranks[RANK]") == [
+        {"machine": "m", "of": "a", "rank": 0, "end": 3},
+        {"machine": "m", "of": "a", "rank": 1, "end": 4},
+    ]
+    assert made("metrics.FAMILY.METRIC") == [
+        {"machine": "m", "family": "mpi", "metric": "x", "value": 0.5}
+    ]
+    assert made("pairs[]", "notes[]") == [
+        {"table": "pairs", "machine": "m", "from": 0, "to": 1, "line": None},
+        {"table": "pairs", "machine": "m", "from": 1, "to": 0, "line": None},
+        {"table": "notes", "machine": "m", "from": None, "to": None, "line": 1},
+    ]
