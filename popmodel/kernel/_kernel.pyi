@@ -72,6 +72,7 @@ class Otf2Reader:
         metrics: dict[int, list[tuple[int, bool, float]]],
         contexts: npt.NDArray[np.uint32],
         context_regions: npt.NDArray[np.uint32],
+        parallel_handles: npt.NDArray[np.uint32],
         types: npt.NDArray[np.uint32],
         resolution: int,
         offset: int,

@@ -54,8 +54,9 @@ class Reader : public ThreadRecords {
                   In<uint32_t> communicators, In<int64_t> number, In<uint8_t> own,
                   const Lists &members, const Lists &far, const Lists &near, nb::dict metrics,
                   In<uint32_t> contexts, In<uint32_t> context_regions,
-                  In<uint32_t> types, uint64_t resolution, uint64_t offset) {
-        check(types.size() == 8, "eight types of events are needed");
+                  In<uint32_t> parallel_handles, In<uint32_t> types, uint64_t resolution, uint64_t offset) {
+        check(types.size() == 11, "eleven types of events are needed");
+        check(regions.size() >= FILE_MODES, "regions of operations on files are needed");
         check(resolution > 0, "the clock has no resolution");
         for (const size_t size : {kind.size(), traits.size(), state.size(), type.size(),
                                   value.size(), missed.size()})
@@ -86,7 +87,9 @@ class Reader : public ThreadRecords {
             }
         }
         const uint32_t *is = types.data();
-        types_ = {is[0], is[1], is[2], is[3], is[4], is[5], is[6], is[7]};
+        types_ = {is[0], is[1], is[2], is[3], is[4], is[5], is[6], is[7], is[8], is[9], is[10]};
+        parallel_handles_.insert(parallel_handles.data(),
+                                 parallel_handles.data() + parallel_handles.size());
         offset_ = offset;
         whole_ = 1000000000 / resolution;
         part_ = uint64_t((Wide(1000000000 % resolution) << 64) / resolution);
@@ -285,6 +288,12 @@ RECORD(on_task_switch, uint32_t team, uint32_t thread, uint32_t generation) {
 RECORD(on_task_complete, uint32_t team, uint32_t thread, uint32_t generation) {
     DO(reader.complete_task(time, team, thread, generation));
 }
+RECORD(on_file_operation, uint32_t handle, uint8_t mode, uint32_t flags, uint64_t, uint64_t id) {
+    DO(reader.begin_file_operation(time, handle, mode, flags, id));
+}
+RECORD(on_file_operation_end, uint32_t, uint64_t bytes, uint64_t id) {
+    DO(reader.end_file_operation(time, bytes, id));
+}
 RECORD(on_metric, uint32_t metric, uint8_t number, const uint8_t *kinds, const uint64_t *values) {
     DO(reader.count(time, metric, number, kinds, values));
 }
@@ -329,6 +338,8 @@ void Reader::make_callbacks() {
     set("ThreadTaskSwitch", &on_task_switch);
     set("ThreadTaskComplete", &on_task_complete);
     set("Metric", &on_metric);
+    set("IoOperationBegin", &on_file_operation, true);
+    set("IoOperationComplete", &on_file_operation_end, true);
     set("ProgramBegin", &on_unknown, true);
     set("ProgramEnd", &on_unknown, true);
 }
@@ -357,7 +368,8 @@ void bind_otf2(nb::module_ &module) {
         .def("describe", &Reader::describe, nb::arg("regions"), nb::arg("kind"), nb::arg("traits"),
              nb::arg("state"), nb::arg("type"), nb::arg("value"), nb::arg("missed"),
              nb::arg("communicators"), nb::arg("number"), nb::arg("own"), nb::arg("members"),
-             nb::arg("far"), nb::arg("near"), nb::arg("metrics"), nb::arg("contexts"), nb::arg("context_regions"), nb::arg("types"), nb::arg("resolution"),
+             nb::arg("far"), nb::arg("near"), nb::arg("metrics"), nb::arg("contexts"), nb::arg("context_regions"),
+             nb::arg("parallel_handles"), nb::arg("types"), nb::arg("resolution"),
              nb::arg("offset"), "Say what the definitions are to popmodel.")
         .def("reserve", &Reader::reserve, nb::arg("ends"), nb::arg("rows"),
              "Make room for ends of messages and rows of columns.")

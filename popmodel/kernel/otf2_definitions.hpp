@@ -114,6 +114,15 @@ inline int on_intercomm(void *to, uint32_t self, uint32_t, uint32_t one, uint32_
     return static_cast<Definitions *>(to)->add("intercommunicators", self, one, other);
 }
 
+inline int on_io_paradigm(void *to, uint32_t self, uint32_t, uint32_t, uint8_t kind, uint32_t, uint8_t,
+                          const void *, const void *, const void *) {
+    return static_cast<Definitions *>(to)->add("io_paradigms", self, kind);
+}
+inline int on_io_handle(void *to, uint32_t self, uint32_t, uint32_t, uint32_t paradigm, uint32_t,
+                        uint32_t, uint32_t) {
+    return static_cast<Definitions *>(to)->add("io_handles", self, paradigm);
+}
+
 inline nb::dict read_definitions(const Library &library, void *reader, size_t most) {
     Definitions found{most};
     void *from = library.call<void *>("OTF2_Reader_GetGlobalDefReader", reader);
@@ -137,6 +146,10 @@ inline nb::dict read_definitions(const Library &library, void *reader, size_t mo
     set("MetricInstance", &on_instance);
     set("Comm", &on_comm);
     set("CallingContext", &on_context);
+    if (library.has("OTF2_GlobalDefReaderCallbacks_SetIoHandleCallback")) {
+        set("IoParadigm", &on_io_paradigm);
+        set("IoHandle", &on_io_handle);
+    }
     if (library.has("OTF2_GlobalDefReaderCallbacks_SetInterCommCallback"))
         set("InterComm", &on_intercomm);
     library.must("OTF2_Reader_RegisterGlobalDefCallbacks", reader, from, to, (void *)&found);

@@ -65,6 +65,7 @@ class Index {
 // Numbers of popmodel's events, as `popmodel.traces.paraver.numbers` has them.
 struct EventTypes {
     uint32_t sent, received, communicator, is_root, caller, parallel, outlined, user;
+    uint32_t file_call, file_bytes, mpi_file_bytes;
 };
 
 enum States : int32_t {

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -48,10 +49,12 @@ class ThreadRecords {
 
     void enter(int64_t t, uint32_t number) {
         const int32_t index = region_index_(number);
-        if (index < 0) {
+        if (index < 0)
             tallies_[UNDEFINED]++;
-            return;
-        }
+        else
+            enter_region(t, index);
+    }
+    void enter_region(int64_t t, int32_t index) {
         const Region &region = regions_[size_t(index)];
         const bool is_outer = stack_.empty();
         const int32_t around = is_outer ? base() : stack_.back().state;
@@ -70,6 +73,8 @@ class ThreadRecords {
         const bool changes = frame.state != around || region.kind != FUNCTION || between_;
         switch (region.kind) {
         case MPI:
+            if (!in_file_call())
+                operations_.clear();
             if (depth_++ == 0)
                 begin_call(t, region, frame.caller);
             break;
@@ -95,6 +100,8 @@ class ThreadRecords {
                 emit(t, types_.user, region.value);
             break;
         case PLAIN:
+            if (region.type == types_.file_call && !in_file_call())
+                operations_.clear(); // those before lack their ends
             if (region.type)
                 frame.holds = index;
         }
@@ -102,8 +109,8 @@ class ThreadRecords {
             update(t);
     }
 
-    void leave(int64_t t, uint32_t number) {
-        const int32_t index = region_index_(number);
+    void leave(int64_t t, uint32_t number) { leave_region(t, region_index_(number)); }
+    void leave_region(int64_t t, int32_t index) {
         size_t depth = stack_.size();
         if (depth > 1 && stack_.back().region == index && index >= 0 && !between_ &&
             regions_[size_t(index)].is_quiet() && stack_.back().state == stack_[depth - 2].state)
@@ -196,6 +203,34 @@ class ThreadRecords {
             return;
         arguments(found->second, op, communicator, root, sent, received);
         collectives_.erase(found);
+    }
+
+    // Operations on files. Of those inside each other, which are layers of one, the outermost tells
+    // the bytes; one in no call, whose region was filtered, is one.
+    void begin_file_operation(int64_t t, uint32_t handle, uint8_t mode, uint32_t flags,
+                              uint64_t operation) {
+        constexpr uint32_t NON_BLOCKING = 1;
+        if (flags & NON_BLOCKING)
+            return;
+        if (!in_file_call()) {
+            operations_.clear();
+            if (mode < FILE_MODES && !parallel_handles_.count(handle)) {
+                operation_region_ = int32_t(regions_.size()) - FILE_MODES + mode;
+                enter_region(t, operation_region_);
+            }
+        }
+        operations_.push_back(operation);
+    }
+    void end_file_operation(int64_t t, uint64_t bytes, uint64_t operation) {
+        const auto begun = std::find(operations_.rbegin(), operations_.rend(), operation);
+        const bool is_inner = begun != operations_.rend() && begun + 1 != operations_.rend();
+        if (begun != operations_.rend())
+            operations_.erase(begun.base() - 1, operations_.end());
+        constexpr uint64_t MOST = uint64_t(1) << 62; // more stand for an amount that is not known
+        if (!is_inner && bytes < MOST)
+            emit(t, depth_ > 0 ? types_.mpi_file_bytes : types_.file_bytes, int64_t(bytes));
+        if (operations_.empty() && operation_region_ >= 0)
+            leave_region(t, std::exchange(operation_region_, -1));
     }
 
     void fork(int64_t t) {
@@ -322,6 +357,7 @@ class ThreadRecords {
     };
     static constexpr int64_t LATE = std::numeric_limits<int64_t>::max();
     static constexpr int64_t WHOLE_REGION = 3; // of the event of a parallel construct
+    static constexpr int32_t FILE_MODES = 3;   // reading, writing, flushing: the last regions
 
     // Begin with a thread, which has this place among all.
     void begin(int32_t location, int64_t process, bool first) {
@@ -336,7 +372,8 @@ class ThreadRecords {
         functions_.begin(location, first);
         useful_ = 0;
         posts_.clear(), posted_.clear(), probed_.clear(), requested_.clear();
-        collectives_.clear(), read_.clear();
+        collectives_.clear(), read_.clear(), operations_.clear();
+        operation_region_ = -1;
         task_ = {};
         call_ = {};
         depth_ = forks_ = teams_ = outlined_ = 0;
@@ -518,6 +555,9 @@ class ThreadRecords {
         const int32_t index = context_index_(context);
         return index < 0 ? UNKNOWN : contexts_[size_t(index)];
     }
+    bool in_file_call() const {
+        return depth_ > 0 || (held_ >= 0 && regions_[size_t(held_)].type == types_.file_call);
+    }
     int64_t called(int64_t t) const { return depth_ > 0 ? call_.entry : t; }
     void add_receive(const Message &message) {
         completions_++;
@@ -607,6 +647,7 @@ class ThreadRecords {
     std::unordered_map<uint32_t, std::vector<Counter>> counters_;
     Index region_index_, comm_index_, context_index_;
     std::vector<uint32_t> contexts_; // the region of each
+    std::unordered_set<uint32_t> parallel_handles_; // of files, such as those of MPI
     EventTypes types_{};
     uint64_t offset_ = 0, whole_ = 1, part_ = 0;
     FunctionTimes functions_;
@@ -628,6 +669,8 @@ class ThreadRecords {
     std::unordered_map<uint64_t, uint64_t> requested_;
     std::unordered_map<uint64_t, int64_t> collectives_; // row of the arguments by request
     std::unordered_map<uint32_t, std::vector<int64_t>> read_;
+    std::vector<uint64_t> operations_; // on files, that have begun
+    int32_t operation_region_ = -1;    // that stands for the call of the first
     Task task_;
     Call call_;
     size_t fresh_ = 0; // states of other locations in memory

@@ -140,7 +140,7 @@ class Writer {
     enum Record : uint8_t {
         ENTER, LEAVE, SEND, ISEND, RECEIVE, POST, COMPLETE, SENT, COLLECTIVE_BEGIN, COLLECTIVE_END,
         REQUEST_COLLECTIVE, COMPLETE_COLLECTIVE, FORK, JOIN, TEAM_BEGIN, TEAM_END, METRIC,
-        PROGRAM_BEGIN, PROGRAM_END
+        PROGRAM_BEGIN, PROGRAM_END, OPERATION_BEGIN, OPERATION_END
     };
     static constexpr int32_t UNKNOWN = -3;
     static constexpr uint8_t OPENMP = 3;
@@ -242,6 +242,11 @@ class Writer {
             return event("ProgramBegin", t, number(0), uint32_t(0), (const void *)nullptr);
         case PROGRAM_END:
             return event("ProgramEnd", t, int64_t(0));
+        case OPERATION_BEGIN:
+            return event("IoOperationBegin", t, number(0), uint8_t(a[1]), uint32_t(a[2]), large(3),
+                         large(4));
+        case OPERATION_END:
+            return event("IoOperationComplete", t, number(0), large(1), large(2));
         }
         check(false, "an unknown record");
     }
@@ -277,7 +282,13 @@ class Writer {
                        uint32_t(members.size()), members.data());
         } else if (kind == "communicator")
             definition("Comm", number(1), number(2), number(3), NONE, uint32_t(0));
-        else if (kind == "counter") {
+        else if (kind == "handle") { // of files, with its paradigm
+            constexpr uint32_t PRE_CREATED = 1;
+            definition("IoParadigm", number(1), number(2), number(2), byte(3), uint32_t(0),
+                       uint8_t(0), (const void *)nullptr, (const void *)nullptr,
+                       (const void *)nullptr);
+            definition("IoHandle", number(1), number(2), NONE, number(1), PRE_CREATED, NONE, NONE);
+        } else if (kind == "counter") {
             constexpr uint8_t PAPI = 1, START = 0, WHOLE = 4, DECIMAL = 1, STRICT = 0, CPU = 2;
             const uint32_t self = number(1);
             definition("MetricMember", self, number(2), number(3), PAPI, START, WHOLE, DECIMAL,

@@ -73,6 +73,10 @@ class Event(IntEnum):
     CALLER = auto()  #: the function that makes the call
     CALLER_LINE = auto()  #: the line of the call
     MISSES = auto()  #: calls in a row that found nothing
+    MPI_FILE_BYTES = auto()  #: bytes that a call of MPI-IO moves
+    # Calls of POSIX and of C that open, read or write files.
+    FILE_CALL = auto()
+    FILE_BYTES = auto()  #: bytes that it moves
     # OpenMP.
     PARALLEL = auto()
     WORK_SHARING = auto()

@@ -57,6 +57,7 @@ TYPES = tuple(
     for event in (
         *(Event.BYTES_SENT, Event.BYTES_RECEIVED, Event.COMMUNICATOR, Event.IS_ROOT),
         *(Event.CALLER, Event.PARALLEL, Event.OUTLINED, Event.USER_REGION),
+        *(Event.FILE_CALL, Event.FILE_BYTES, Event.MPI_FILE_BYTES),
     )
 )
 NOTICES = (
@@ -75,6 +76,7 @@ _COMM_LOCATIONS, _COMM_GROUP, _COMM_SELF, _COMM_PROCESSES = 4, 5, 6, 7
 _GLOBAL_RANKS = 1
 _MPI = 4
 _SHARED_MEMORY = 1
+_PARALLEL_IO = 1
 _NS = 1e9
 _DAMAGED = "copy the archive again, with all of its files, or trace the run again"
 _COLUMNS: Mapping[str, Mapping[str, type[np.generic]]] = {
@@ -139,6 +141,8 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
     metrics, labels, wider = plan_metrics(defined, strings, plan.labels)
     communicators = _Communicators(defined, processes)
     contexts = defined.get("contexts", ())
+    parallel = {self for self, kind in defined.get("io_paradigms", ()) if kind == _PARALLEL_IO}
+    handles = [self for self, paradigm in defined.get("io_handles", ()) if paradigm in parallel]
     threads = _threads(defined, processes)
     events = sum(thread.events for thread in threads)
     if events > MANY:
@@ -151,6 +155,7 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
             metrics=metrics,
             contexts=np.array([self for self, _ in contexts], np.uint32),
             context_regions=np.array([region for _, region in contexts], np.uint32),
+            parallel_handles=np.array(handles, np.uint32),
             types=np.array(TYPES, np.uint32),
             resolution=resolution,
             offset=origin,

@@ -15,6 +15,7 @@ from popmodel.traces.paraver.numbers import (
     COUNTER_RANGE,
     DEVICE_CALLS,
     EVENT_TYPES,
+    FILE_CALLS,
     MPI_CALLS,
     MPI_TYPES,
     NUMBERS,
@@ -47,6 +48,10 @@ _FIRST_COUNTER = COUNTER_RANGE.stop - 100_000
 """Type of the first counter that has no number elsewhere."""
 _PAPI_NAMES = {"instructions": "PAPI_TOT_INS", "cycles": "PAPI_TOT_CYC"}
 """What the system's performance counters (perf) call those of PAPI."""
+_FIRST_OWN_FILE_CALL = 1000
+"""Before the value of the first call for files that has no number elsewhere."""
+_FILE_OPERATIONS = ("read", "write", "fsync")
+"""Calls that operations on files are taken as, by their mode, where no region says which it is."""
 UNNAMED_REGION = "parallel region"
 
 _CALL = re.compile(r"P?(MPI_\w+)", re.IGNORECASE)
@@ -91,6 +96,8 @@ _STATE_NAMES = {name: state for state, name in STATE_NAMES.items()}
 _TYPES = {group: type_ for type_, group in MPI_TYPES.items()}
 _USUAL = {name.lower(): name for name in MPI_CALLS.values()}
 _VALUES = {name: value for value, name in MPI_CALLS.items()}
+_FILE_CALLS = {name: value for value, name in FILE_CALLS.items()}
+_NO_REGIONS = (0xFFFFFFFF,) * len(_FILE_OPERATIONS)
 
 
 class RegionPlan(NamedTuple):
@@ -115,8 +122,8 @@ def plan_regions(regions: Sequence[tuple[Any, ...]], strings: Mapping[int, str])
             continue
         rows.append(_row(name, role, paradigm, place))
         where = f" ({strings[file]}:{line})" if strings.get(file) and line else ""
-        if rows[-1][3] in DEVICE_CALLS:
-            values.setdefault(rows[-1][3], {})[place] = name
+        if rows[-1][3] in DEVICE_CALLS or rows[-1][3] == NUMBERS[Event.FILE_CALL]:
+            values.setdefault(rows[-1][3], {})[rows[-1][4]] = name
         elif rows[-1][0] == PARALLEL:
             named = _OWN_PARALLEL.fullmatch(name)
             label = named[1] if named else name if "@" in name else name + where
@@ -124,13 +131,17 @@ def plan_regions(regions: Sequence[tuple[Any, ...]], strings: Mapping[int, str])
         elif rows[-1][0] == FUNCTION:
             values.setdefault(NUMBERS[Event.USER_REGION], {})[place] = name
             values.setdefault(NUMBERS[Event.CALLER], {})[place] = name
-    kind, traits, state, type_, value, missed = zip(*rows, strict=True) if rows else ((),) * 6
+    for name in _FILE_OPERATIONS:  # the kernel knows them by their place
+        names.append(name)
+        rows.append(_row(name, _FILE_IO, 0, len(names)))
+        values.setdefault(NUMBERS[Event.FILE_CALL], {})[rows[-1][4]] = name
+    kind, traits, state, type_, value, missed = zip(*rows, strict=True)
     outlined = values.setdefault(NUMBERS[Event.OUTLINED], {})
-    outlined[len(regions) + 1] = UNNAMED_REGION
+    outlined[len(rows) + 1] = UNNAMED_REGION
     known = legend({}, counters=False)
     return RegionPlan(
         {
-            "regions": np.array([each[0] for each in regions], np.uint32),
+            "regions": np.array([*(r[0] for r in regions), *_NO_REGIONS], np.uint32),
             "kind": np.array(kind, np.uint8),
             "traits": np.array(traits, np.uint8),
             "state": np.array(state, np.int32),
@@ -170,7 +181,8 @@ def _row(name: str, role: int, paradigm: int, place: int) -> _Row:
     if paradigm == _MPI:
         return plain()
     if role in (_FILE_IO, _FILE_METADATA):
-        return plain(codes.INPUT_OUTPUT)
+        own = _FIRST_OWN_FILE_CALL + place
+        return plain(codes.INPUT_OUTPUT, Event.FILE_CALL, _FILE_CALLS.get(name, own))
     if paradigm == _PTHREAD or _LOCKS.fullmatch(name):
         if _LOCKS.fullmatch(name):
             return plain(codes.SYNCHRONISING, Event.SET_LOCK, 3)

@@ -1,8 +1,8 @@
 """Writes traces as archives of OTF2, which viewers such as Vampir open.
 
 An archive holds calls of MPI with their messages and collectives, parallel regions with their
-teams, barriers and locks, the user's regions, instructions and cycles. Regions of their own tell
-the states of threads where these do not follow from the others.
+teams, barriers and locks, the user's regions, calls for files with their bytes, counters of the
+hardware. Regions of their own tell the states of threads where these do not follow from the others.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ from popmodel.traces.otf2.archive_regions import (
     plan_regions,
 )
 from popmodel.traces.otf2.libotf2 import find_library
+from popmodel.traces.paraver.events import select, where_nonzero
 from popmodel.traces.paraver.labels import legend
-from popmodel.traces.paraver.numbers import COUNTERS, NUMBERS
+from popmodel.traces.paraver.numbers import COUNTERS, FILE_CALLS, NUMBERS
+from popmodel.traces.paraver.writer import labels_of
 from popmodel.traces.source import reason
 from popmodel.traces.tables import location_of_row
 
@@ -46,9 +48,10 @@ SUFFIX = ".otf2"
 ENTER, LEAVE, SEND, ISEND, RECEIVE, POST, COMPLETE, SENT = range(8)
 COLLECTIVE_BEGIN, COLLECTIVE_END, REQUEST, COMPLETE_COLLECTIVE, FORK, JOIN = range(8, 14)
 TEAM_BEGIN, TEAM_END, METRIC, PROGRAM_BEGIN, PROGRAM_END = range(14, 19)
+OPERATION_BEGIN, OPERATION_END = range(19, 21)
 # Numbers of OTF2.
 _USER, _OPENMP, _MPI, _MEASUREMENT_SYSTEM = 1, 3, 4, 6
-_FUNCTION, _PARALLEL, _CRITICAL, _BARRIER, _ARTIFICIAL = 1, 5, 12, 15, 31
+_FUNCTION, _PARALLEL, _CRITICAL, _BARRIER, _FILE_IO, _ARTIFICIAL = 1, 5, 12, 15, 27, 31
 _LOCATIONS, _GROUP = 4, 5
 _PROCESS, _ACCELERATOR, _THREAD, _STREAM, _CUDA = 1, 2, 1, 2, 5
 _ACTIVITIES = ("kernel", "memcpy", "nccl collective")
@@ -56,7 +59,7 @@ _ACTIVITIES = ("kernel", "memcpy", "nccl collective")
 _NONE = 0xFFFFFFFF
 _ORDER = (
     *("clock", "string", "node", "process", "location", "region", "group", "communicator"),
-    "counter",
+    *("handle", "counter"),
 )
 """Kinds of definitions: what one names comes before it."""
 _OPERATIONS = {
@@ -82,7 +85,8 @@ _ACTIONS = (  # of the kernel, by names of calls
     (re.compile(r"MPI_i(neighbor_|sendrecv)\w+", re.IGNORECASE), 12),
 )
 COUNTED = (*COUNTERS, Event.DELAYED, Event.WOKEN)
-"""What threads count that is written as metrics."""
+"""What threads count that is written as metrics, beside other counters of the hardware."""
+_POSIX, _MPI_FILES = 0, 1  # handles that stand for all files, by class of their paradigm
 # Where records of one time stand: readings, what ends with a call, ends of regions, regions
 # without length, begins of regions, what begins with a call.
 _READING, _AT_EXIT, _END, _INSTANT, _BEGIN, _AT_ENTRY = range(6)
@@ -202,7 +206,9 @@ class _Archive:
         """Write all, and say what is left out."""
         trace = self.trace
         teams = self._places()
-        said = [*self._calls(), *self._threads(teams)]
+        said = self._calls()
+        self._threads(teams)
+        self._files()
         streams = self._devices()
         self._program()
         telling = {
@@ -348,9 +354,7 @@ class _Archive:
         found[done] = False
         row = np.flatnonzero(found)  # what they completed is not known: a send
         self.inside(row, location, _AT_EXIT, SENT, len(self.trace.messages.size) + row)
-        if lost:
-            return [f"{lost} messages without a call of MPI are left out"]
-        return []
+        return [f"{lost} messages without a call of MPI are left out"] if lost else []
 
     def inside(
         self,
@@ -438,7 +442,7 @@ class _Archive:
         self.inside(waits[~at_once], location, _AT_EXIT, COMPLETE, *some(~at_once))
         return waits, len(messages.size) - len(row)
 
-    def _threads(self, teams: Sequence[int]) -> list[str]:
+    def _threads(self, teams: Sequence[int]) -> None:
         """Parallel regions, barriers, locks, the user's regions and counters."""
         trace = self.trace
         records = trace.records
@@ -474,14 +478,47 @@ class _Archive:
                     self.spans(*_places(spans), 3, [(ENTER, number)], [(LEAVE, number)])
         types = legend({}, counters=True).event_types
         everywhere = slice(0, trace.locations)
-        told = {event: records.counters((event,), everywhere)[0] for event in COUNTED}
-        told[Event.LOCKS_WAITED] = records.lock_waits()
-        for number, (event, readings) in enumerate(told.items()):
-            if len(readings):
-                self._readings(number, types[NUMBERS[event]], readings)
+        told = {
+            types[NUMBERS[event]]: records.counters((event,), everywhere)[0] for event in COUNTED
+        }
+        told[types[NUMBERS[Event.LOCKS_WAITED]]] = records.lock_waits()
         others = {name.split()[0] for name in records.counter_names()} - {*COUNTERS.values()}
-        left_out = ", ".join(sorted(others))
-        return [f"counters are left out: {left_out}"] if left_out else []
+        told |= {name: records.counters((name,), everywhere)[0] for name in sorted(others)}
+        for number, (name, readings) in enumerate(told.items()):
+            if len(readings):
+                self._readings(number, name, readings)
+
+    def _files(self) -> None:
+        """Calls for files, and operations on these, also of MPI: what they move."""
+        trace, (events, turn, _) = self.trace, self.trace.records.others()
+        call = NUMBERS[Event.FILE_CALL]
+        started = select(events, (call,))
+        calls, opening = where_nonzero(started, (call,), trace.end)
+        values, kind = np.unique(started.value[opening], return_inverse=True)
+        named = {**FILE_CALLS, **labels_of(trace).event_values.get(call, {})}
+        names = [named.get(value, f"I/O call {value}") for value in values.tolist()]
+        region = np.array([self.region(name, _FILE_IO, 0) for name in names] or [0])[kind]
+        moving = select(events, (NUMBERS[Event.FILE_BYTES],))
+        number = np.searchsorted(started.row[opening], moving.row, side="right") - 1
+        fits = moving.time <= np.append(calls.end, -1)[number]  # there may be no call before
+        fits &= _locations(moving) == np.append(calls.location, -1)[number]
+        some, moved = _first(number[fits], moving.value[fits])
+        begin = OPERATION_BEGIN, _POSIX, _modes(names)[kind[some]], 0, moved, some
+        end = OPERATION_END, _POSIX, moved, some
+        others = np.delete(np.arange(len(calls)), some)
+        for rows, begins, ends in ((others, (), ()), (some, (begin,), (end,))):
+            enter, leave = ((record, region[rows]) for record in (ENTER, LEAVE))
+            self.spans(*_places(calls, rows), 10, [enter, *begins], [*ends, leave])
+        moving = select(events, (NUMBERS[Event.MPI_FILE_BYTES],))  # in calls of MPI
+        fits = turn[moving.row] % 2 == 1
+        row = self.calls.offsets[_locations(moving)[fits]] + turn[moving.row[fits]] // 2
+        row, moved = _first(row, moving.value[fits])
+        mode = _modes(self.calls.names)[self.calls.name[row]]
+        where, number = _locations(self.calls), len(calls) + row
+        self.inside(row, where, _AT_ENTRY, OPERATION_BEGIN, _MPI_FILES, mode, 0, moved, number)
+        self.inside(row, where, _AT_EXIT, OPERATION_END, _MPI_FILES, moved, number)
+        for handle, name in ((_POSIX, "POSIX"), (_MPI_FILES, "MPI-IO")):
+            self.definitions.append(("handle", handle, self.text(name), handle))
 
     def _readings(self, number: int, name: str, told: Instants) -> None:
         """Add a metric, which adds up from the begin; the first reading is of a time before."""
@@ -495,8 +532,28 @@ class _Archive:
         self.add(location, told.time, _READING, (row, number, 1), METRIC, number, sums - before)
 
 
-def _places(spans: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    return spans.location, spans.begin, spans.end
+def _first(
+    number: NDArray[np.int64], value: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct numbers, ascending, and the first value of each."""
+    found, row = np.unique(number, return_index=True)
+    return found, value[row]
+
+
+def _modes(names: Sequence[str]) -> NDArray[np.int64]:
+    """Whether calls read, write or flush files, by their names."""
+    ways = ("write" in name.lower() or 2 * ("sync" in name.lower()) for name in names)
+    return np.array([*ways] or [0], np.int64)
+
+
+def _locations(table: Any) -> NDArray[np.int64]:
+    return location_of_row(table.offsets).astype(np.int64)
+
+
+def _places(
+    spans: Any, rows: NDArray[np.int64] | slice = slice(None)
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    return spans.location[rows], spans.begin[rows], spans.end[rows]
 
 
 def _roots(

@@ -38,7 +38,6 @@ from popmodel.traces.paraver.numbers import (
     OPENMP_TYPES,
     OUTLINED,
     PARALLEL,
-    POSIX_IO,
     SHORT_OPENMP,
     USER_EVENTS,
 )
@@ -125,7 +124,7 @@ class ParaverRecords(Records):
         kept = np.flatnonzero(~(of_mpi | among(events.type, _OF_CALLS_AND_RUN)))
         type_ = events.type[kept]
         lasting = (type_ >= USER_EVENTS.start) & (type_ < USER_EVENTS.stop)
-        lasting |= among(type_, (*OPENMP_TYPES, _USER_FUNCTION))
+        lasting |= among(type_, (*OPENMP_TYPES, _USER_FUNCTION, NUMBERS[Event.FILE_CALL]))
         offsets = np.searchsorted(kept, events.offsets)
         chosen = EventTable(offsets, events.time[kept], type_, events.value[kept])
         return Others(chosen, _turns(events, of_mpi)[kept], lasting)
@@ -290,11 +289,9 @@ class ParaverRecords(Records):
 
     def file_io(self) -> Intervals:
         """Calls of POSIX that open, read or write files, outside of flushing the trace."""
-        found = select(self._having(POSIX_IO), (POSIX_IO, NUMBERS[Event.FLUSH]))
-        calls, flushes = (
-            where_nonzero(found, (type_,), self._end)[0]
-            for type_ in (POSIX_IO, NUMBERS[Event.FLUSH])
-        )
+        types = (NUMBERS[Event.FILE_CALL], NUMBERS[Event.FLUSH])
+        found = select(self._having(types[0]), types)
+        calls, flushes = (where_nonzero(found, (type_,), self._end)[0] for type_ in types)
         return alone([calls], [flushes]) if len(flushes) else calls
 
     def devices(self) -> DeviceRows:

@@ -19,6 +19,9 @@ NUMBERS: Mapping[Event, int] = {
     Event.ONE_SIDED: 50000004,
     Event.IO: 50000005,
     Event.MISSES: 50000304,
+    Event.MPI_FILE_BYTES: 50000110,
+    Event.FILE_CALL: 40000004,
+    Event.FILE_BYTES: 40000011,
     Event.BYTES_SENT: 50100001,
     Event.BYTES_RECEIVED: 50100002,
     Event.IS_ROOT: 50100003,
@@ -174,8 +177,16 @@ OPENMP_TYPES: Mapping[int, str] = {
 SHORT_OPENMP = range(60000, 60100)
 """Short numbers that newer Extrae versions give to events of OpenMP."""
 
-POSIX_IO = 40000004
-"""Event type of calls of POSIX that open, read or write files; the value says which."""
+FILE_CALLS: Mapping[int, str] = dict(
+    enumerate(
+        (
+            *("read", "write", "fread", "fwrite", "pread", "pwrite", "readv", "writev"),
+            *("preadv", "pwritev", "open", "fopen"),
+        ),
+        start=1,
+    )
+) | dict(enumerate(("close", "fclose", "fsync", "fdatasync", "fflush", "lseek"), start=101))
+"""Names of calls for files by the value of their event; Extrae has those up to 100."""
 DEVICE_CALLS = (63000000, 63500000)
 """Event types of calls of threads to the runtime of CUDA and HIP."""
 OPENCL_CALLS = range(64000001, 64099000)
@@ -216,6 +227,9 @@ EVENT_TYPES: Mapping[int, str] = {
     },
     NUMBERS[Event.APPLICATION]: "Application",
     NUMBERS[Event.FLUSH]: "Flushing traces",
+    NUMBERS[Event.FILE_CALL]: "I/O call",
+    NUMBERS[Event.FILE_BYTES]: "I/O size",
+    NUMBERS[Event.MPI_FILE_BYTES]: "MPI-IO size",
     NUMBERS[Event.TRACING]: "Tracing",
     40000018: "Tracing mode",
     NUMBERS[Event.BYTES_SENT]: "Send size in MPI global operation",
