@@ -79,7 +79,7 @@ def whole(
 def _with_end(script: Script) -> Script:
     """Return the script with a last communication of nobody: there may be no other."""
     nothing = OperationsBuilder(script.point.messages).build()
-    end = ScriptPart(_LAST, 1.0, Compute(0.0, 0.0), nothing)
+    end = ScriptPart(_LAST, 1.0, Compute(), nothing)
     return replace(script, parts=(*script.parts, end))
 
 

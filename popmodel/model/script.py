@@ -29,49 +29,32 @@ Common: TypeAlias = Mapping[str, Value]
 """Spread of the work of items without their own, ``persistent_cv`` and ``transient_cv``."""
 
 
-class Own(NamedTuple):
-    """Computation of an average process in items with a spread of their own, s.
+class Load(NamedTuple):
+    """Computation of an average process, and what it has to do with others of its memory domain."""
 
-    With the seconds by which a process is slower per standard deviation: in every step, and in
-    this one.
-    """
-
-    work: float = 0.0
+    seconds: float = 0.0
+    # Seconds by which a process is slower per standard deviation: in every step, and in this one.
     lasting: float = 0.0
     turns: float = 0.0
+    crowding: float = 0.0  # Seconds that others of the domain cost, if they have the same work
+    moved: float = 0.0  # Bytes to and from memory
 
-    def plus(self, other: Own) -> Own:
-        return Own(*(one + more for one, more in zip(self, other, strict=True)))
+    def plus(self, other: Load) -> Load:
+        return Load(*(one + more for one, more in zip(self, other, strict=True)))
 
-    def times(self, factor: float) -> Own:
-        return Own(*(one * factor for one in self))
-
-
-class Memory(NamedTuple):
-    """What a computation of an average process has to do with others on its memory domain.
-
-    The seconds that these cost, if they have the same work; and bytes to and from memory.
-    """
-
-    crowding: float = 0.0
-    moved: float = 0.0
-
-    def plus(self, other: Memory) -> Memory:
-        return Memory(self.crowding + other.crowding, self.moved + other.moved)
+    def times(self, factor: float) -> Load:
+        return Load(*(one * factor for one in self))
 
 
 class ScriptList(NamedTuple):
     """Computation of an item that processes share unevenly, in one or some of its executions."""
 
     place: Place  # Of the item
-    seconds: float  # Of an average process, s
-    # Spreads of what is not known value by value.
-    persistent: float
-    transient: float
+    load: Load  # All of it
+    cv: tuple[float, float]  # Persistent and transient spread of what is not known value by value
     parts: tuple[UnevenWork, ...]  # How it differs
-    memory: Memory = Memory()  # Of all of it
-    executions: int = 1  # Of a loop that communicates nothing: how many are in it
-    overhead: float = 0.0  # Beside the work of an average process, and as unequal, s
+    executions: int  # Of a loop that communicates nothing: how many are in it
+    overhead: float  # Beside the work of an average process, and as unequal, s
 
     @property
     def is_known(self) -> bool:
@@ -90,11 +73,10 @@ class ScriptList(NamedTuple):
 class Compute(NamedTuple):
     """Computation of an average process, s."""
 
-    work: float  # The part that grows with its work, of items without a spread of their own
-    overhead: float  # What is the same for all processes
-    own: Own = Own()  # The part that grows with its work, of the other items
-    listed: tuple[ScriptList, ...] = ()  # That of which more is known than a spread
-    memory: Memory = Memory()  # Of all but the last
+    overhead: float = 0.0  # What is the same for all processes
+    common: Load = Load()  # Of items that are spread as the program is
+    own: Load = Load()  # Of those with a spread of their own
+    listed: tuple[ScriptList, ...] = ()  # Of those of which more is known than a spread
 
 
 @dataclass(frozen=True)
@@ -138,8 +120,9 @@ class Script:
     @staticmethod
     def of(tree: ItemTree, common: Common) -> Script:
         """Work out every part of a program once."""
-        shared = _Shared(tree.point, common, _is_known_by_process(tree))
-        return Script(tree.point, _parts(shared, tree.nodes, ()))
+        every = (part for item, _ in tree.leaves() for part in item.uneven(tree.point))
+        has_memory = any(part.ranks is not None for part in every)
+        return Script(tree.point, _parts(_Shared(tree.point, common, has_memory), tree.nodes, ()))
 
     def operations(self, counts: Counts) -> float:
         """Count the operations of all processes."""
@@ -181,17 +164,11 @@ def _once(part: ScriptPart) -> Iterator[Event]:
     if part.meeting is None:
         yield part.compute
         return
-    half = Compute(part.compute.work / 2, part.compute.overhead / 2, part.compute.own.times(0.5))
+    whole = part.compute
+    half = Compute(whole.overhead / 2, whole.common.times(0.5), whole.own.times(0.5))
     yield half  # packing before, unpacking after
     yield part
     yield half
-
-
-def _is_known_by_process(tree: ItemTree) -> bool:
-    """Whether work is known process by process."""
-    return any(
-        part.ranks is not None for item, _ in tree.leaves() for part in item.uneven(tree.point)
-    )
 
 
 class _Shared(NamedTuple):
@@ -206,6 +183,39 @@ def _parts(shared: _Shared, nodes: tuple[TreeNode, ...], around: Place) -> tuple
     return tuple(_part(shared, node, (*around, index)) for index, node in enumerate(nodes))
 
 
+def _part(shared: _Shared, node: TreeNode, place: Place) -> ScriptPart:
+    item = node.item
+    every = nominal(item.every)
+    if node.inside and node.communicates:
+        count = repetitions(item.repeats, item.name)
+        return ScriptPart(place, every, Compute(), None, count, _parts(shared, node.inside, place))
+    compute = _compute(shared, node, place)
+    if not item.communicates:
+        return ScriptPart(place, every, compute)
+    build = OperationsBuilder(shared.point.messages)
+    item.operations(shared.point, build)
+    return ScriptPart(place, every, compute, build.build())
+
+
+def _compute(shared: _Shared, node: TreeNode, place: Place) -> Compute:
+    """Computation in one execution of a node, by how much is known of how it differs."""
+    overhead = nominal(node.work.overhead)
+    common, own = Load(), Load()
+    listed = []
+    for index, (item, work, executions) in enumerate(_leaves(node)):
+        parts = item.uneven(shared.point)
+        load, cv = _load(shared, item, work)
+        if not parts:
+            own, common = (own.plus(load), common) if item.own_spread else (own, common.plus(load))
+        elif not item.communicates:
+            more, turns = executions * nominal(item.measured_overhead), max(round(executions), 1)
+            listed.append(ScriptList((*place, index), load, cv, parts, turns, more))
+            overhead -= more
+    if node.item.computes_between:
+        common = Load()
+    return Compute(overhead, common, own, tuple(listed))
+
+
 def _leaves(node: TreeNode) -> Iterator[tuple[Item, RunWork, float]]:
     """Return the items without a body in a node: their work and executions in one of it."""
     if not node.inside:
@@ -216,62 +226,14 @@ def _leaves(node: TreeNode) -> Iterator[tuple[Item, RunWork, float]]:
             yield item, work.times(times), executions * nominal(times)
 
 
-def _own(shared: _Shared, node: TreeNode) -> Own:
-    """Computation in items with a spread of their own, in one execution of a node."""
-    found = Own()
-    for item, work, _ in _leaves(node):
-        if item.own_spread and not item.uneven(shared.point):
-            seconds = nominal(computation(work))
-            found = found.plus(Own(1.0, *_spreads(item, shared.common)).times(seconds))
-    return found
-
-
-def _listed(shared: _Shared, node: TreeNode, place: Place) -> Iterator[ScriptList]:
-    """Computation in items of which more is known than a spread, in one execution of a node."""
-    for index, (item, work, executions) in enumerate(_leaves(node)):
-        if parts := item.uneven(shared.point):
-            seconds = nominal(computation(work))
-            spreads, turns = _spreads(item, shared.common), max(round(executions), 1)
-            memory = _memory(shared, item, work)
-            overhead = executions * nominal(item.measured_overhead)
-            yield ScriptList((*place, index), seconds, *spreads, parts, memory, turns, overhead)
-
-
-def _spreads(item: Item, common: Common) -> tuple[float, float]:
-    """Return the persistent and the transient spread of an item."""
-    cv = {**common, **item.own_spread}
-    persistent, transient = (nominal(cv.get(name, 0.0)) for name in SPREADS.values())
-    return persistent, transient
-
-
-def _memory(shared: _Shared, item: Item, work: RunWork) -> Memory:
-    """What some executions of an item have to do with others on the memory domain."""
+def _load(shared: _Shared, item: Item, work: RunWork) -> tuple[Load, tuple[float, float]]:
+    """Computation in some executions of an item, and its persistent and transient spread."""
+    seconds = nominal(computation(work))
+    spread = {**shared.common, **item.own_spread}
+    lasting, turns = (nominal(spread.get(name, 0.0)) for name in SPREADS.values())
+    load, cv = Load(seconds, lasting * seconds, turns * seconds), (lasting, turns)
     crowding = nominal(item.crowding(shared.point)) if shared.has_memory else 0.0
     if not crowding:
-        return Memory()
-    executions = nominal(computation(work)) / nominal(computation(item.work(shared.point)))
-    return Memory(crowding * executions, nominal(work.memory_bytes))
-
-
-def _part(shared: _Shared, node: TreeNode, place: Place) -> ScriptPart:
-    item = node.item
-    every = nominal(item.every)
-    if node.inside and node.communicates:
-        count = repetitions(item.repeats, item.name)
-        inside = _parts(shared, node.inside, place)
-        return ScriptPart(place, every, Compute(0.0, 0.0), None, count, inside)
-    work = 0.0 if item.computes_between else nominal(computation(node.work))
-    listed = () if item.communicates else tuple(_listed(shared, node, place))
-    own = _own(shared, node)
-    rest = work - own.work - sum(one.seconds for one in listed)
-    memory = Memory()
-    for leaf, done, _ in _leaves(node) if shared.has_memory else ():
-        if not leaf.uneven(shared.point):
-            memory = memory.plus(_memory(shared, leaf, done))
-    overhead = nominal(node.work.overhead) - sum(one.overhead for one in listed)
-    compute = Compute(rest, overhead, own, listed, memory)
-    if not item.communicates:
-        return ScriptPart(place, every, compute)
-    build = OperationsBuilder(shared.point.messages)
-    item.operations(shared.point, build)
-    return ScriptPart(place, every, compute, build.build())
+        return load, cv
+    executions = seconds / nominal(computation(item.work(shared.point)))
+    return load._replace(crowding=crowding * executions, moved=nominal(work.memory_bytes)), cv

@@ -25,8 +25,7 @@ from popmodel.model.run.work import UnevenWork
 from popmodel.model.script import (
     Compute,
     Counts,
-    Memory,
-    Own,
+    Load,
     Place,
     Script,
     ScriptList,
@@ -47,25 +46,20 @@ Whole = NDArray[np.int64]
 class UnrollGap:
     """What an average process computes between two communications, before the first or at last."""
 
-    # By step, computation that grows with the work of a process, ns; the same of items with a
-    # spread of their own, and of items of which more is known.
-    work: dict[int, float] = field(default_factory=dict)
-    own: dict[int, Own] = field(default_factory=dict)
+    # By step, and whether items have a spread of their own: computation, s.
+    loads: dict[tuple[int, bool], Load] = field(default_factory=dict)
     listed: list[tuple[int, ScriptList]] = field(default_factory=list)
-    overhead: float = 0.0  # The rest, ns
-    memory: Memory = Memory()  # Of all but ``listed``
+    overhead: float = 0.0  # The rest, s
     # float64[P] or None: By what all but ``overhead`` is multiplied because processes of a memory
     # domain are not busy as long; None where they are, or where chance decides who is.
     pace: Array | None = None
 
     def add(self, compute: Compute, step: int) -> None:
-        self.work[step] = self.work.get(step, 0.0) + compute.work * _NS
-        if compute.own.work:
-            self.own[step] = self.own.get(step, Own()).plus(compute.own.times(_NS))
-        self.listed += [(step, one) for one in compute.listed]
-        self.overhead += compute.overhead * _NS
-        if compute.memory.crowding:
-            self.memory = self.memory.plus(compute.memory)
+        for load, is_own in ((compute.common, False), (compute.own, True)):
+            if load.seconds or not is_own:
+                self.loads[step, is_own] = self.loads.get((step, is_own), Load()).plus(load)
+        self.listed += [(step, item) for item in compute.listed]
+        self.overhead += compute.overhead
 
 
 class UnrollPart(NamedTuple):
@@ -92,21 +86,6 @@ class UnrollOutline(NamedTuple):
     gaps: list[UnrollGap]  # Before each of them and after the last one
     inside: Array  # float64[steps, P]: Computation inside of parts, ns
     loops: list[int]  # Of each step, the loop of which it is an iteration
-
-    @property
-    def steps(self) -> int:
-        return len(self.inside)
-
-    def in_step(self) -> Array:
-        """Computation of an average process in every step, ns, shape (steps, P).
-
-        That of items with a spread of their own left out.
-        """
-        found = self.inside.copy()
-        for gap in self.gaps:
-            for step, work in gap.work.items():
-                found[step] += work
-        return found
 
 
 class CarriedLoops(NamedTuple):
@@ -191,23 +170,26 @@ def outline(script: Script, counts: Counts) -> UnrollOutline:
 def _pace(point: ModelPoint, gaps: Sequence[UnrollGap]) -> None:
     """Find by what computation is multiplied where processes leave their memory to others."""
     crowded = (
-        gap.memory.crowding or any(one.memory.crowding for _, one in gap.listed) for gap in gaps
+        any(load.crowding for load in (*gap.loads.values(), *(item.load for _, item in gap.listed)))
+        for gap in gaps
     )
     if not any(crowded):
         return
     domains = Domains.of(point.placement, point.parameters)
     known: dict[object, Array] = {}
     for gap in gaps:
-        if not any(one.is_known for _, one in gap.listed):
+        if not any(item.is_known for _, item in gap.listed):
             continue
-        seconds = (sum(gap.work.values()) + sum(one.work for one in gap.own.values())) / _NS
-        key = seconds, gap.memory, tuple(id(one) for _, one in gap.listed)
+        alike = Load()
+        for load in gap.loads.values():
+            alike = alike.plus(load)
+        key = alike, tuple(id(item) for _, item in gap.listed)
         if key not in known:  # most of them come again in every step
-            all_alike = np.array([seconds, *gap.memory])[:, None]
-            loads = np.repeat(all_alike, point.placement.processes, axis=1)
-            for _, one in gap.listed:
-                loads += np.outer([one.seconds, *one.memory], one.levels)
-            known[key] = domains.paces(*loads)
+            together = np.zeros((3, point.placement.processes))
+            every = [(alike, np.ones(1)), *((item.load, item.levels) for _, item in gap.listed)]
+            for load, levels in every:
+                together += np.outer((load.seconds, load.crowding, load.moved), levels)
+            known[key] = domains.paces(*together)
         gap.pace = known[key]
 
 
@@ -225,13 +207,10 @@ def carry_out(outline: UnrollOutline, spread: Mapping[str, Any], seed: int) -> C
     def lasting(cv: float) -> Array:
         return with_one(1 + cv * scores, holder, level)
 
-    turns = np.zeros((outline.steps, processes))
-    many = [one for gap in outline.gaps for _, one in gap.listed]
-    if (
-        transient
-        or any(one.turns for gap in outline.gaps for one in gap.own.values())
-        or any(one.transient for one in many)
-    ):
+    turns = np.zeros((len(outline.inside), processes))
+    many = [item for gap in outline.gaps for _, item in gap.listed]
+    loads = (load for gap in outline.gaps for (_, is_own), load in gap.loads.items() if is_own)
+    if transient or any(load.turns for load in loads) or any(item.cv[1] for item in many):
         # loops draw from streams of their own: fewer iterations of one change no other
         loops = np.array(outline.loops)
         for loop in set(outline.loops):
@@ -240,50 +219,50 @@ def carry_out(outline: UnrollOutline, spread: Mapping[str, Any], seed: int) -> C
             turns[of_loop] = transient_scores(len(of_loop), processes, stream)
     # nobody has less than nothing to do
     factors = np.maximum(lasting(persistent) + transient * turns, 0.0)
-
-    def of_own(one: Own, step: int) -> Array:
-        ranks = one.work * lasting(one.lasting / one.work) if one.work else one.lasting * scores
-        mine: Array = np.maximum(ranks + one.turns * turns[step], 0.0)
-        return mine
-
-    def of_listed(one: ScriptList, step: int) -> tuple[Array, Array]:
-        """What processes compute, and their overhead beside it."""
-        several, transient = shares[one.place], one.transient * turns[step]
-        drawn = several.next(lasting(one.persistent) - 1, transient, one.executions)
-        levels = [
-            part.share * (1.0 if part.ranks is None else part.ranks) * factor
-            for part, factor in zip(one.parts, drawn, strict=True)
-        ]
-        level = _NS * np.sum(levels, axis=0)
-        return one.seconds * level, one.overhead * level
-
     # items and communications draw from streams of their own, as loops do
-    uneven = {one.place: one.parts for one in many}
+    uneven = {item.place: item.parts for item in many}
     uneven |= {part.place: part.inside.parts for part in outline.parts if part.inside is not None}
     shares = {
         place: Factors(parts, processes, [seed, processes, 2, *place])
         for place, parts in uneven.items()
     }
+
+    def of_load(load: Load, step: int, *, is_own: bool) -> Array:
+        mine: Array = load.seconds * factors[step]
+        if is_own:
+            ranks = load.seconds * lasting(load.lasting / load.seconds)
+            mine = np.maximum(ranks + load.turns * turns[step], 0.0)
+        return _NS * mine
+
+    def of_listed(item: ScriptList, step: int) -> Array:
+        """Work of every process over that of an average one."""
+        persistent, transient = item.cv
+        known, varied = shares[item.place], transient * turns[step]
+        drawn = known.next(lasting(persistent) - 1, varied, item.executions)
+        levels = [
+            part.share * (1.0 if part.ranks is None else part.ranks) * factor
+            for part, factor in zip(item.parts, drawn, strict=True)
+        ]
+        level: Array = _NS * np.sum(levels, axis=0)
+        return level
+
     burst, pending = np.zeros(program.operations), np.zeros(processes)
-    in_step = outline.in_step() * factors
+    in_step = outline.inside * factors
     saved = np.zeros(processes)
     for part, gap in zip((*outline.parts, None), outline.gaps, strict=True):
-        common = [(step, work * factors[step]) for step, work in gap.work.items()]
-        others = [(step, of_own(one, step)) for step, one in gap.own.items()]
+        computed = [
+            (step, of_load(load, step, is_own=is_own)) for (step, is_own), load in gap.loads.items()
+        ]
         for step, item in gap.listed:
-            mine, beside = of_listed(item, step)
-            others.append((step, mine))
-            pending += beside
-        for step, mine in others:
-            in_step[step] += mine
-        for step, mine in (*common, *others):
-            pending += mine
-            if gap.pace is not None:
-                less = mine * (1 - gap.pace)
-                pending -= less
-                in_step[step] -= less
-                saved += less
-        pending += gap.overhead
+            shared = of_listed(item, step)
+            computed.append((step, item.load.seconds * shared))
+            pending += item.overhead * shared
+        for step, mine in computed:
+            less = np.zeros(processes) if gap.pace is None else mine * (1 - gap.pace)
+            pending += mine - less
+            in_step[step] += mine - less
+            saved += less
+        pending += _NS * gap.overhead
         if part is None:
             break
         laid = part.laid
