@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from popmodel.base.plain import document, fields_of, plain
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, document, fields_of, plain
 
 
 class Mode(StrEnum):

@@ -10,8 +10,8 @@ import pytest
 
 import popmodel
 from popmodel.base.errors import FileError
-from popmodel.base.plain import plain
 from popmodel.base.provenance import HEAD_BYTES, collect
+from popmodel.base.values import plain
 
 
 def test_a_stamp_states_what_was_run_on_what(tmp_path: Path) -> None:

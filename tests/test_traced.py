@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 
 from popmodel.base.expressions import parse
 from popmodel.base.expressions.elementary import (
+    TracedExpression,
     ceiling,
     choose,
+    exact,
     floor,
     log,
     maximum,
     minimum,
+    named,
     sqrt,
 )
-from popmodel.base.expressions.traced import TracedExpression, exact, named
 
 
 def symbol(name: str, value: float) -> TracedExpression:

@@ -16,8 +16,7 @@ from typing import Any
 from popmodel._version import __version__
 from popmodel.base import shell
 from popmodel.base.errors import FileError
-from popmodel.base.plain import plain
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, plain
 
 HEAD_BYTES = 64 * 1024
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import PopmodelError, UsageError
-from popmodel.base.plain import document
 from popmodel.base.units import format_time
+from popmodel.base.values import document
 from popmodel.cli.app import Verb
 from popmodel.cli.command import OfCommand, argument, flag, option
 from popmodel.cli.options import one_of

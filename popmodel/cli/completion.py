@@ -145,13 +145,13 @@ def collective_readings(_: Any) -> Iterable[str]:
 
 def what_if_factors(_: Any) -> Iterable[str]:
     """Factors of a prediction that can be set."""
-    from popmodel.model.scale_factors import WHAT_IF
+    from popmodel.model.symbols import WHAT_IF
 
     return [f"{name}=" for name in WHAT_IF]
 
 
 def spread_names(_: Any) -> Iterable[str]:
     """Spreads of work that can be set."""
-    from popmodel.model.scale_factors import SPREADS
+    from popmodel.model.symbols import SPREADS
 
     return [f"{name}=" for name in SPREADS]

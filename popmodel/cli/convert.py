@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import UsageError
-from popmodel.base.plain import document
 from popmodel.base.units import plural
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, document
 from popmodel.cli.command import argument, flag, option
 from popmodel.cli.completion import TABLES, TRACES
 from popmodel.cli.options import APPLICATION, FLOP_RATE, FOA, FROM_START, REGION, WINDOW
@@ -294,7 +293,7 @@ def _exported(found: Converted, trace: Trace) -> Converted:
 def _drawn(found: Converted, trace: Trace, arguments: Sequence[str]) -> Converted:
     """Write a timeline as a drawing."""
     from popmodel.base import provenance
-    from popmodel.base.plain import plain
+    from popmodel.base.values import plain
     from popmodel.reports.pictures import COLUMNS, ROWS, run_timeline
     from popmodel.reports.renderers.svg import draw
     from popmodel.timeline.timeline import LIMITS, timeline
@@ -316,7 +315,7 @@ def _runs(
 ) -> Converted:
     """Write measured runs as a table."""
     from popmodel.base import provenance
-    from popmodel.base.plain import plain
+    from popmodel.base.values import plain
     from popmodel.cli.measured_runs import read_runs
     from popmodel.runs.run_files import read_file
     from popmodel.runs.table import runs_frame

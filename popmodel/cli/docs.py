@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import UsageError
-from popmodel.base.plain import document
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, document
 from popmodel.cli.command import argument
 from popmodel.cli.completion import PACKAGE, family_names, metric_ids, read_toml
 from popmodel.reports import formats

@@ -18,7 +18,7 @@ from popmodel.efficiency.family import AGGREGATES
 from popmodel.machines import register
 from popmodel.machines.profile import measuring_anew
 from popmodel.model import symbols
-from popmodel.model.scale_factors import REMEDIES
+from popmodel.model.symbols import REMEDIES
 
 FILE = Path(__file__).with_name("glossary.toml")
 
@@ -161,7 +161,7 @@ _GRAMMAR = ("popmodel docs grammar",)
 @cache
 def _keys() -> list[Word]:
     """Keys of signatures: by their own name and with that of their table."""
-    from popmodel.model.signature.grammar_tables import KEYS, TABLES
+    from popmodel.model.kinds import KEYS, TABLES
 
     found = []
     for table, keys in KEYS.items():

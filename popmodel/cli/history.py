@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from popmodel.base.plain import plain
 from popmodel.base.provenance import collect
 from popmodel.base.units import plural
+from popmodel.base.values import plain
 from popmodel.runs.regression import RunHistory, compare_history, runtime_factors
 from popmodel.runs.run_history import HistoryLine, append_history
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import PartError, PopmodelError, UsageError
-from popmodel.base.plain import document
 from popmodel.base.units import format_time, plural
-from popmodel.base.values import cut, dataclass
+from popmodel.base.values import cut, dataclass, document
 from popmodel.cli.command import option
 from popmodel.cli.options import (
     APPLICATION,

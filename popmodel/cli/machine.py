@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import PopmodelError, UsageError
-from popmodel.base.plain import document, plain
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, document, plain
 from popmodel.cli.command import argument, flag, option
 from popmodel.cli.completion import machine_presets
 from popmodel.cli.options import one_of, whole_number
@@ -118,7 +117,7 @@ class MachineFindings(Result):
 
 
 def _parts(_: Any) -> Sequence[str]:
-    from popmodel.machines.parameter import PARTS
+    from popmodel.machines.register import PARTS
 
     return PARTS
 
@@ -226,7 +225,7 @@ def machine(
     """
     from popmodel.cli.output import refuse_existing
     from popmodel.machines.bench import bench_plan
-    from popmodel.machines.parameter import PARTS
+    from popmodel.machines.register import PARTS
 
     file = None if output == "-" else Path(output or DEFAULT_FILE)
     if file is not None:

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
-from popmodel.base.plain import document
 from popmodel.base.units import format_time, plural, team
-from popmodel.base.values import cut, dataclass
+from popmodel.base.values import cut, dataclass, document
 from popmodel.cli.command import argument, option
 from popmodel.cli.completion import TRACES, family_names
 from popmodel.cli.options import (

@@ -103,7 +103,7 @@ def settings(option: str, texts: Sequence[str]) -> dict[str, float]:
 
 def spreads(option: str, text: str) -> dict[str, float]:
     """The spreads that ``--imbalance`` gives."""
-    from popmodel.model.scale_factors import SPREADS
+    from popmodel.model.symbols import SPREADS
 
     found: dict[str, float] = {}
     for part in text.split(","):

@@ -252,7 +252,7 @@ def _changes(name: str, text: str) -> dict[str, float]:
 
 def _check_change(name: str, factor: float, given: str) -> None:
     """Refuse a what-if change of something unknown, and one by no factor."""
-    from popmodel.model.scale_factors import WHAT_IF
+    from popmodel.model.symbols import WHAT_IF
 
     if name not in WHAT_IF:
         hint = did_you_mean(name, WHAT_IF, f"known: {', '.join(WHAT_IF)}")

@@ -158,7 +158,7 @@ def report(
     >>> found.page().startswith("<!doctype html>")
     True
     """
-    from popmodel.base.plain import document
+    from popmodel.base.values import document
     from popmodel.cli.inputs import several, trace_of
     from popmodel.reports.html.contents import SCHEMA, Contents
     from popmodel.reports.saved_reports import saved_report

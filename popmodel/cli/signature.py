@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from popmodel.base.errors import PopmodelError, UsageError, did_you_mean
-from popmodel.base.plain import document
 from popmodel.base.units import plural
-from popmodel.base.values import cut, dataclass
+from popmodel.base.values import cut, dataclass, document
 from popmodel.cli.command import argument, flag, option
 from popmodel.cli.completion import TABLES, TRACES, bundled_signatures
 from popmodel.cli.options import (

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.errors import UsageError
-from popmodel.base.plain import document
 from popmodel.base.units import plural
-from popmodel.base.values import cut, dataclass
+from popmodel.base.values import cut, dataclass, document
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING, Comparable, Mode, Scaling, scale
 from popmodel.efficiency.verdict import GOOD

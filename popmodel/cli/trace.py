@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
-from popmodel.base.plain import document
 from popmodel.base.units import plural
+from popmodel.base.values import document
 from popmodel.cli.app import Verb
 from popmodel.cli.command import OfCommand, argument, flag, option
 from popmodel.cli.options import choice, one_of, size, whole_number

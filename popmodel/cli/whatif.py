@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from popmodel.base.errors import PopmodelError, ReplayError, UsageError
-from popmodel.base.plain import document
 from popmodel.base.units import format_time, plural
-from popmodel.base.values import cut, dataclass
+from popmodel.base.values import cut, dataclass, document
 from popmodel.cli.command import CommandParameter, flag, option
 from popmodel.cli.completion import (
     Words,

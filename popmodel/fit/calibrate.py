@@ -37,11 +37,18 @@ from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import END, FIELDS, Quantity
 from popmodel.machines.register import find
 from popmodel.model.model_error import DRIFTS, RESIDUALS, own_deviation
-from popmodel.model.posterior import RESIDUAL, Calibration, packed, root_of
 from popmodel.model.run.process_placement import WHOLE, Allocation
 from popmodel.model.signature.application import SET, Signature
 from popmodel.model.symbols import LAWS, label
-from popmodel.model.uncertainty import deviation_of, group, spread
+from popmodel.model.uncertainty import (
+    RESIDUAL,
+    Calibration,
+    deviation_of,
+    group,
+    packed,
+    root_of,
+    spread,
+)
 from popmodel.runs.measurement import MeasuredRow
 
 OF_ONE = " of "

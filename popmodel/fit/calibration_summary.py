@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from popmodel.base.plain import fields_of
 from popmodel.base.units import plural
+from popmodel.base.values import fields_of
 from popmodel.fit.calibrate import PROGRAM, Calibrated, Learnt
 from popmodel.fit.cross_validation import LeftOut
 from popmodel.fit.problem import RUNTIME

@@ -18,8 +18,8 @@ from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import Quantity
 from popmodel.model.predictor import Study
 from popmodel.model.run.process_placement import WHOLE, Allocation
-from popmodel.model.scale_factors import SPREADS
 from popmodel.model.signature.application import Signature
+from popmodel.model.symbols import SPREADS
 from popmodel.model.uncertainty import nominal
 from popmodel.runs.measurement import MeasuredRow
 

@@ -31,14 +31,22 @@ from popmodel.model.model_error import (
     drift_places,
     split_label,
 )
-from popmodel.model.posterior import RESIDUAL, Calibration, Drift
 from popmodel.model.predictor import ModelEvaluation, ReplayAgreement, Study
 from popmodel.model.run.delays import ModelledObservables
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.process_placement import WHOLE, Allocation, Placement
 from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import LOOPS
-from popmodel.model.uncertainty import FIRST, Draws, deviation_of, nominal, score_bounds
+from popmodel.model.uncertainty import (
+    FIRST,
+    RESIDUAL,
+    Calibration,
+    Draws,
+    Drift,
+    deviation_of,
+    nominal,
+    score_bounds,
+)
 from popmodel.runs.measurement import LEAST_NOISE, NOISE_OF_LOSS, MeasuredRow
 
 RUNTIME, USEFUL = "runtime", "useful"

@@ -22,10 +22,9 @@ from popmodel.base.documents import Bundled, parse_json, read_text
 from popmodel.base.errors import PopmodelError
 from popmodel.base.units import format_size, format_time, plural
 from popmodel.base.values import cut, dataclass
-from popmodel.machines.parameter import DISTANCES, NODE_PARTS, TIERS
 from popmodel.machines.profile_schema import ProfileError, UnreadableProfile, check_document
 from popmodel.machines.quantity import Cache, Quantity, Topology
-from popmodel.machines.register import REGISTER, find, part_of
+from popmodel.machines.register import DISTANCES, NODE_PARTS, REGISTER, TIERS, find, part_of
 
 ANY = "any"
 """Stands for all pairs of memory domains, caches or distances, in paths of what is assumed."""

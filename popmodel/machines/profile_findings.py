@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from popmodel.base.values import NamedTuple, dataclass
-from popmodel.machines.parameter import CONSTRUCTS, TIERS
 from popmodel.machines.profile import ANY, Profile, lacking_part, measuring
 from popmodel.machines.quantity import Quantity
-from popmodel.machines.register import REGISTER, find, unused
+from popmodel.machines.register import CONSTRUCTS, REGISTER, TIERS, find, unused
 
 KINDS = ("missing", "failed", "noisy", "remark", "wide", "preset", "age", "unused")
 """Kinds of findings, what weighs most first."""

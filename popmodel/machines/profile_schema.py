@@ -28,9 +28,8 @@ from popmodel.base.documents import (
 )
 from popmodel.base.errors import FileError
 from popmodel.base.values import cut
-from popmodel.machines.parameter import TIERS, is_free
 from popmodel.machines.quantity import Quantity, read_quantity
-from popmodel.machines.register import BY_CORES, REGISTER
+from popmodel.machines.register import BY_CORES, REGISTER, TIERS, is_free
 
 
 class Number:

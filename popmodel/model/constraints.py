@@ -22,6 +22,7 @@ from popmodel.base.expressions.elementary import Value, numbers
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.model.grammar.keys import of_machine
 from popmodel.model.grammar.reading import OPEN, Path
+from popmodel.model.kinds import key_at
 from popmodel.model.run.feasible_splits import best_grid
 from popmodel.model.run.process_placement import MOST_PROCESSES, ImpossibleSplit
 from popmodel.model.signature.application import (
@@ -32,7 +33,6 @@ from popmodel.model.signature.application import (
     derived,
     unknown,
 )
-from popmodel.model.signature.grammar_tables import key_at
 
 MOST_THREADS = 256
 

@@ -13,7 +13,6 @@ from popmodel.base.expressions.elementary import Value, maximum, some
 from popmodel.base.units import plural
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.quantity import END, Quantity, Topology, around
-from popmodel.model.posterior import RESIDUAL, Calibration, Drift
 from popmodel.model.run.extrapolation import MEASURED, RUNS, Reach
 from popmodel.model.run.process_placement import Placement
 from popmodel.model.run.work import RunWork
@@ -27,7 +26,17 @@ from popmodel.model.symbols import (
     WAITING,
     ModelLaw,
 )
-from popmodel.model.uncertainty import REACH, Array, Draws, nominal, spread, widened
+from popmodel.model.uncertainty import (
+    REACH,
+    RESIDUAL,
+    Array,
+    Calibration,
+    Draws,
+    Drift,
+    nominal,
+    spread,
+    widened,
+)
 
 # The form of the model as draws: factors of its laws on the work of a process, noise of a profile.
 #

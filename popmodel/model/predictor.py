@@ -12,9 +12,8 @@ import numpy as np
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.expressions import ExpressionError
 from popmodel.base.expressions.elementary import Value, numbers, some
-from popmodel.base.plain import fields_of
 from popmodel.base.units import format_size, plural
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, fields_of
 from popmodel.efficiency.family import NO_MPI
 from popmodel.machines.profile import MissingQuantity, Profile
 from popmodel.machines.quantity import Quantity
@@ -27,8 +26,7 @@ from popmodel.model.model_error import (
     split_label,
     with_residuals,
 )
-from popmodel.model.posterior import RESIDUAL, Calibration
-from popmodel.model.reduced_run import similar
+from popmodel.model.replayed_run import similar, simulate
 from popmodel.model.run import feasible_splits
 from popmodel.model.run.collective_times import CARRIED, CARRIED_LAW
 from popmodel.model.run.delays import (
@@ -55,13 +53,21 @@ from popmodel.model.run.process_placement import (
     remarks,
 )
 from popmodel.model.run.work import RunWork
-from popmodel.model.scale_factors import SPREADS, beginnings
 from popmodel.model.signature.application import Signature, check_requirements, items, names
-from popmodel.model.simulate import simulate
-from popmodel.model.symbols import LAWS, WAITING
+from popmodel.model.symbols import LAWS, SPREADS, WAITING, beginnings
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.tree import ItemTree, Known, Model, prepare
-from popmodel.model.uncertainty import FORMS, Array, Draws, Estimate, estimate, group, nominal
+from popmodel.model.uncertainty import (
+    FORMS,
+    RESIDUAL,
+    Array,
+    Calibration,
+    Draws,
+    Estimate,
+    estimate,
+    group,
+    nominal,
+)
 
 Factor = TypeVar("Factor")
 RUN_TO_RUN = "run to run"

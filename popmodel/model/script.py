@@ -16,7 +16,7 @@ from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.delays import computation
 from popmodel.model.run.operations import Operations, OperationsBuilder, repetitions
 from popmodel.model.run.work import RunWork, UnevenWork
-from popmodel.model.scale_factors import SPREADS
+from popmodel.model.symbols import SPREADS
 from popmodel.model.tree import ItemTree, TreeNode
 from popmodel.model.uncertainty import nominal
 
@@ -29,7 +29,7 @@ Common: TypeAlias = Mapping[str, Value]
 """Spread of the work of items without their own, ``persistent_cv`` and ``transient_cv``."""
 
 
-class Load(NamedTuple):
+class ProcessLoad(NamedTuple):
     """Computation of an average process, and what it has to do with others of its memory domain."""
 
     seconds: float = 0.0
@@ -39,18 +39,18 @@ class Load(NamedTuple):
     crowding: float = 0.0  # Seconds that others of the domain cost, if they have the same work
     moved: float = 0.0  # Bytes to and from memory
 
-    def plus(self, other: Load) -> Load:
-        return Load(*(one + more for one, more in zip(self, other, strict=True)))
+    def plus(self, other: ProcessLoad) -> ProcessLoad:
+        return ProcessLoad(*(one + more for one, more in zip(self, other, strict=True)))
 
-    def times(self, factor: float) -> Load:
-        return Load(*(one * factor for one in self))
+    def times(self, factor: float) -> ProcessLoad:
+        return ProcessLoad(*(one * factor for one in self))
 
 
 class ScriptList(NamedTuple):
     """Computation of an item that processes share unevenly, in one or some of its executions."""
 
     place: Place  # Of the item
-    load: Load  # All of it
+    load: ProcessLoad  # All of it
     cv: tuple[float, float]  # Persistent and transient spread of what is not known value by value
     parts: tuple[UnevenWork, ...]  # How it differs
     executions: int  # Of a loop that communicates nothing: how many are in it
@@ -74,8 +74,8 @@ class Compute(NamedTuple):
     """Computation of an average process, s."""
 
     overhead: float = 0.0  # What is the same for all processes
-    common: Load = Load()  # Of items that are spread as the program is
-    own: Load = Load()  # Of those with a spread of their own
+    common: ProcessLoad = ProcessLoad()  # Of items that are spread as the program is
+    own: ProcessLoad = ProcessLoad()  # Of those with a spread of their own
     listed: tuple[ScriptList, ...] = ()  # Of those of which more is known than a spread
 
 
@@ -200,7 +200,7 @@ def _part(shared: _Shared, node: TreeNode, place: Place) -> ScriptPart:
 def _compute(shared: _Shared, node: TreeNode, place: Place) -> Compute:
     """Computation in one execution of a node, by how much is known of how it differs."""
     overhead = nominal(node.work.overhead)
-    common, own = Load(), Load()
+    common, own = ProcessLoad(), ProcessLoad()
     listed = []
     for index, (item, work, executions) in enumerate(_leaves(node)):
         parts = item.uneven(shared.point)
@@ -212,7 +212,7 @@ def _compute(shared: _Shared, node: TreeNode, place: Place) -> Compute:
             listed.append(ScriptList((*place, index), load, cv, parts, turns, more))
             overhead -= more
     if node.item.computes_between:
-        common = Load()
+        common = ProcessLoad()
     return Compute(overhead, common, own, tuple(listed))
 
 
@@ -226,12 +226,12 @@ def _leaves(node: TreeNode) -> Iterator[tuple[Item, RunWork, float]]:
             yield item, work.times(times), executions * nominal(times)
 
 
-def _load(shared: _Shared, item: Item, work: RunWork) -> tuple[Load, tuple[float, float]]:
+def _load(shared: _Shared, item: Item, work: RunWork) -> tuple[ProcessLoad, tuple[float, float]]:
     """Computation in some executions of an item, and its persistent and transient spread."""
     seconds = nominal(computation(work))
     spread = {**shared.common, **item.own_spread}
     lasting, turns = (nominal(spread.get(name, 0.0)) for name in SPREADS.values())
-    load, cv = Load(seconds, lasting * seconds, turns * seconds), (lasting, turns)
+    load, cv = ProcessLoad(seconds, lasting * seconds, turns * seconds), (lasting, turns)
     crowding = nominal(item.crowding(shared.point)) if shared.has_memory else 0.0
     if not crowding:
         return load, cv

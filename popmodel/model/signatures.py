@@ -35,7 +35,7 @@ from popmodel.model.grammar.reading import (
     key_lines,
     line_of,
 )
-from popmodel.model.kinds import KINDS
+from popmodel.model.kinds import KEYS, KINDS, key_of, label_of
 from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.spread import decode
 from popmodel.model.signature.application import (
@@ -47,7 +47,6 @@ from popmodel.model.signature.application import (
     Unknown,
 )
 from popmodel.model.signature.formula_units import units_of
-from popmodel.model.signature.grammar_tables import KEYS, key_of, label_of
 from popmodel.model.signature.posterior_tables import calibration, learnt_runs
 
 _INSIDE = {

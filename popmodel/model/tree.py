@@ -19,15 +19,15 @@ from popmodel.base.errors import UsageError
 from popmodel.base.expressions.elementary import Value, maximum, minimum, numbers, sqrt
 from popmodel.base.values import dataclass
 from popmodel.machines.profile import MissingQuantity
+from popmodel.model.kinds import key_of
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.delays import AVERAGED, LARGEST, computation, with_largest
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import Placement
 from popmodel.model.run.work import RunWork, UnevenWork
-from popmodel.model.scale_factors import SPREADS
 from popmodel.model.signature.application import Signature, names
-from popmodel.model.signature.grammar_tables import key_of
+from popmodel.model.symbols import SPREADS
 from popmodel.model.terms import imbalance, pipeline
 from popmodel.model.terms.pipeline import Fronts
 from popmodel.model.uncertainty import nominal

@@ -25,8 +25,8 @@ from popmodel.model.run.work import UnevenWork
 from popmodel.model.script import (
     Compute,
     Counts,
-    Load,
     Place,
+    ProcessLoad,
     Script,
     ScriptList,
     ScriptPart,
@@ -47,7 +47,7 @@ class UnrollGap:
     """What an average process computes between two communications, before the first or at last."""
 
     # By step, and whether items have a spread of their own: computation, s.
-    loads: dict[tuple[int, bool], Load] = field(default_factory=dict)
+    loads: dict[tuple[int, bool], ProcessLoad] = field(default_factory=dict)
     listed: list[tuple[int, ScriptList]] = field(default_factory=list)
     overhead: float = 0.0  # The rest, s
     # float64[P] or None: By what all but ``overhead`` is multiplied because processes of a memory
@@ -57,7 +57,7 @@ class UnrollGap:
     def add(self, compute: Compute, step: int) -> None:
         for load, is_own in ((compute.common, False), (compute.own, True)):
             if load.seconds or not is_own:
-                self.loads[step, is_own] = self.loads.get((step, is_own), Load()).plus(load)
+                self.loads[step, is_own] = self.loads.get((step, is_own), ProcessLoad()).plus(load)
         self.listed += [(step, item) for item in compute.listed]
         self.overhead += compute.overhead
 
@@ -180,7 +180,7 @@ def _pace(point: ModelPoint, gaps: Sequence[UnrollGap]) -> None:
     for gap in gaps:
         if not any(item.is_known for _, item in gap.listed):
             continue
-        alike = Load()
+        alike = ProcessLoad()
         for load in gap.loads.values():
             alike = alike.plus(load)
         key = alike, tuple(id(item) for _, item in gap.listed)
@@ -227,7 +227,7 @@ def carry_out(outline: UnrollOutline, spread: Mapping[str, Any], seed: int) -> C
         for place, parts in uneven.items()
     }
 
-    def of_load(load: Load, step: int, *, is_own: bool) -> Array:
+    def of_load(load: ProcessLoad, step: int, *, is_own: bool) -> Array:
         mine: Array = load.seconds * factors[step]
         if is_own:
             ranks = load.seconds * lasting(load.lasting / load.seconds)

@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.expressions.elementary import Value, numbers
-from popmodel.base.plain import fields_of
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, fields_of
 from popmodel.model.kinds.item import Item
 from popmodel.model.predictor import ModelEvaluation, ReplayAgreement, Study, as_replayed, expand
 from popmodel.model.run.delays import ModelledObservables, computation, delays
 from popmodel.model.run.process_placement import Placement
 from popmodel.model.run.work import RunWork
-from popmodel.model.scale_factors import GROUPS, REMEDIES
-from popmodel.model.scale_factors import factors as scale_factors
 from popmodel.model.signature.application import Signature, items, mapped
+from popmodel.model.symbols import GROUPS, REMEDIES
+from popmodel.model.symbols import factors as scale_factors
 from popmodel.model.uncertainty import Draws, nominal
 
 # What of a program each loss comes from: its items one by one, and the imbalance of processes.
@@ -100,7 +99,7 @@ _Inputs = dict[str, tuple[str, dict[str, int]]]
 class Elasticity:
     """By how many per cent a result changes if an input grows by one."""
 
-    name: str  # Group of `popmodel.model.scale_factors.GROUPS`, or ``params.NAME``
+    name: str  # Group of `popmodel.model.symbols.GROUPS`, or ``params.NAME``
     label: str  # What grows
     value: float  # ``d ln(result) / d ln(input)``
     # The same from the side below and from the side above.

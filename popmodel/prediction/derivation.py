@@ -25,16 +25,14 @@ from sympy.printing.str import StrPrinter
 
 from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.base.expressions import Takes, parse
-from popmodel.base.expressions.elementary import Value
-from popmodel.base.expressions.traced import TracedExpression, exact
-from popmodel.base.plain import document, fields_of
+from popmodel.base.expressions.elementary import TracedExpression, Value, exact
 from popmodel.base.units import format_size, format_time, plural
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, document, fields_of
 from popmodel.efficiency.family import AGGREGATES, Family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.machines.parameter import TIERS
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import Quantity
+from popmodel.machines.register import TIERS
 from popmodel.model.predictor import ReplayAgreement, Study
 from popmodel.model.run.delays import (
     AVERAGED,

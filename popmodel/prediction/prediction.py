@@ -12,8 +12,7 @@ import numpy as np
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.expressions.elementary import Value
-from popmodel.base.plain import document, fields_of
-from popmodel.base.values import NamedTuple, dataclass
+from popmodel.base.values import NamedTuple, dataclass, document, fields_of
 from popmodel.efficiency.evaluation import TERMS_FAMILY as FAMILY
 from popmodel.efficiency.evaluation import terms
 from popmodel.efficiency.hierarchy import load_families

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from popmodel.base.errors import PopmodelError, UsageError
-from popmodel.base.plain import document
 from popmodel.base.units import plural
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, document
 from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.scaling import Comparable, Mode, Scaling, evaluate_all, scale
 from popmodel.fit.efficiency_factors import completed

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from popmodel.base.errors import UsageError
 from popmodel.base.expressions import ExpressionError
 from popmodel.base.expressions.elementary import Value, numbers
-from popmodel.base.plain import fields_of
 from popmodel.base.units import format_size
-from popmodel.base.values import NamedTuple, dataclass
+from popmodel.base.values import NamedTuple, dataclass, fields_of
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machines.profile import MissingQuantity, Profile, measuring_first
 from popmodel.machines.quantity import Topology

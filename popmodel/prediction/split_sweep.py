@@ -13,14 +13,13 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 from popmodel.base.errors import UsageError
-from popmodel.base.plain import document
 from popmodel.base.units import plural
-from popmodel.base.values import NamedTuple, dataclass
+from popmodel.base.values import NamedTuple, dataclass, document
 from popmodel.machines.profile import Profile
 from popmodel.model.predictor import Study
 from popmodel.model.run.process_placement import WHOLE, Allocation, launch_line, mpirun_line
-from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.application import Signature
+from popmodel.model.symbols import factors_of
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
 from popmodel.prediction.prediction import doubts_of, study_of, subject, trust
 from popmodel.prediction.split_choice import (

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.base.units import count, plural
+from popmodel.model.kinds import tree
 from popmodel.model.kinds.words import Entry, equation, quantity, value_text
-from popmodel.model.signature.grammar_tables import tree
 from popmodel.reports.blocks import (
     Brief,
     Facts,

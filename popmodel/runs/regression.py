@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from popmodel.base.errors import PopmodelError
-from popmodel.base.plain import plain
 from popmodel.base.units import count, format_time, plural, team
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, plain
 from popmodel.runs.run_history import HistoryLine
 
 LAST = 10

@@ -34,7 +34,7 @@ from popmodel.base.documents import (
     record,
 )
 from popmodel.base.errors import PopmodelError
-from popmodel.base.plain import document
+from popmodel.base.values import document
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.efficiency.vector_counts import VectorCounts

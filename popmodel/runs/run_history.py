@@ -26,8 +26,7 @@ from popmodel.base.documents import (
     record,
 )
 from popmodel.base.errors import FileError
-from popmodel.base.plain import document, fields_of
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, document, fields_of
 from popmodel.runs.same_program import names_differ
 
 SCHEMA = "popmodel/history/1"

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.base.errors import UsageError
-from popmodel.base.plain import fields_of
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, fields_of
 from popmodel.sensitivity.piecewise_linear import LinearPieces, pieces
 from popmodel.sensitivity.region_gains import Dependence, dependence
 from popmodel.sensitivity.runtime_planes import (

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.arrays import distinct
-from popmodel.base.plain import plain
 from popmodel.base.units import count
+from popmodel.base.values import plain
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.structure import traffic
 from popmodel.structure.bursts import bursts, regions

@@ -30,7 +30,7 @@ from popmodel.machines.bench import bench_plan, run_directory, suite
 from popmodel.machines.bench.bench_plan import MeasurementRequest as Benchmarks
 from popmodel.machines.host import hardware
 from popmodel.machines.host.launcher import LaunchError, meaningful, quote, start
-from popmodel.machines.parameter import PARTS
+from popmodel.machines.register import PARTS
 from popmodel.studies.manifest import (
     DONE,
     FAILED,

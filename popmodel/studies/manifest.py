@@ -49,9 +49,8 @@ from popmodel.base.documents import (
 )
 from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.base.files import refuse_planted, write_text
-from popmodel.base.plain import document, plain
 from popmodel.base.provenance import ProvenanceInput, describe_input
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, document, plain
 
 SCHEMA = "popmodel/study/1"
 MANIFEST = "manifest.json"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from popmodel.base import provenance, shell
 from popmodel.base.errors import FileError, PopmodelError, UsageError, did_you_mean
-from popmodel.base.plain import plain
 from popmodel.base.units import plural
+from popmodel.base.values import plain
 from popmodel.machines import profile as profiles
 from popmodel.model import signatures
 from popmodel.studies import executor, learning, manifest, study_machine

@@ -13,7 +13,7 @@ from popmodel.base.document_schemas import check
 from popmodel.base.documents import parse_json, read_text
 from popmodel.base.errors import PopmodelError
 from popmodel.base.files import write_text
-from popmodel.base.plain import document, plain
+from popmodel.base.values import document, plain
 from popmodel.efficiency.measure import analyse
 from popmodel.machines import profile
 from popmodel.machines.profile import MissingQuantity, Profile

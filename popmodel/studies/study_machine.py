@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 from popmodel.base import provenance
 from popmodel.base.files import write_text
-from popmodel.base.plain import plain
 from popmodel.base.units import format_time, plural
+from popmodel.base.values import plain
 from popmodel.machines import profile as profiles
 from popmodel.machines.bench import collect, run_directory, suite
 from popmodel.machines.bench.bench_plan import MeasurementRequest
 from popmodel.machines.host import conditions, hardware
-from popmodel.machines.parameter import PARTS
 from popmodel.machines.profile import Profile
+from popmodel.machines.register import PARTS
 from popmodel.studies.manifest import unwritable
 
 PROFILE, TARGET, UNKNOWN = "machine.json", "target.json", "unknown.json"

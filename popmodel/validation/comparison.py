@@ -19,12 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from popmodel.base.errors import UsageError
-from popmodel.base.plain import fields_of
 from popmodel.base.units import plural
-from popmodel.base.values import dataclass
-from popmodel.model.posterior import Calibration
+from popmodel.base.values import dataclass, fields_of
 from popmodel.model.terms.openmp import NO_SPEEDUP
-from popmodel.model.uncertainty import Estimate
+from popmodel.model.uncertainty import Calibration, Estimate
 from popmodel.runs.measurement import MeasuredRow, oversubscribed
 from popmodel.validation.predictions import Predicted, Subject
 

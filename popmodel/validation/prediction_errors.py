@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.base.plain import fields_of
-from popmodel.base.values import dataclass
+from popmodel.base.values import dataclass, fields_of
 from popmodel.efficiency.evaluation import TERMS, TERMS_FAMILY, FamilyTerm, leaves, terms
 from popmodel.fit.baselines import BASELINES, baselines
 from popmodel.fit.samples import Sample

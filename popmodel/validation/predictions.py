@@ -20,10 +20,9 @@ from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import END
-from popmodel.model.posterior import Calibration
 from popmodel.model.run.process_placement import Allocation, place
 from popmodel.model.signature.application import Signature
-from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate
+from popmodel.model.uncertainty import DEFAULT_COUNT, Calibration, Estimate
 from popmodel.prediction.prediction import INSIDE, SCHEMA, PredictedRun, predict, study_of
 from popmodel.prediction.projected_runs import AUTO, RunComparison, ask_run
 from popmodel.prediction.split_choice import SplitChoice, choose, evaluate, judge

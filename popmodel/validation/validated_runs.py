@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from popmodel.base.plain import document
 from popmodel.base.units import plural
-from popmodel.base.values import cut, dataclass
+from popmodel.base.values import cut, dataclass, document
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.validation.agreement_verdict import verdict
 from popmodel.validation.comparison import (

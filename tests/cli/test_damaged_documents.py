@@ -26,8 +26,8 @@ from popmodel.cli import main
 from popmodel.machines import profile
 from popmodel.machines.bench import bench_plan as plan
 from popmodel.machines.bench import collect, run_directory
-from popmodel.machines.parameter import PARTS
 from popmodel.machines.quantity import Cache, Topology
+from popmodel.machines.register import PARTS
 
 TABLE = "processes,threads,runtime,note\n2,2,0.5,first\n2,2,0.25,\n"
 CPU0 = "/sys/devices/system/cpu/cpu0/cache/index0"

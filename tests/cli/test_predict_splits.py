@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.model import reduced_run
+from popmodel.model import replayed_run
 from popmodel.prediction import split_choice
 
 Answer = tuple[int, str, str]
@@ -181,8 +181,8 @@ def test_the_largest_number_of_cores_that_keeps_an_efficiency(
 def test_splits_that_are_too_large_for_a_replay_are_not_compared_with_replays(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reduced_run, "MOST_AT_ONCE", 1000)
-    monkeypatch.setattr(reduced_run, "FEWEST", 64)
+    monkeypatch.setattr(replayed_run, "MOST_AT_ONCE", 1000)
+    monkeypatch.setattr(replayed_run, "FEWEST", 64)
     out = told(popmodel, "--cores", "64")
     assert re.search(r" 64 x 1 \^ 1\.\d{3} \S+ 8\d\.\d - ", out)
     assert " ^ closed form, not compared with replays: too large to replay: " in out
@@ -195,7 +195,7 @@ def test_splits_that_are_too_large_for_a_replay_are_not_compared_with_replays(
 def test_where_nothing_can_be_replayed_the_closed_form_compares(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reduced_run, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(replayed_run, "MOST_AT_ONCE", 1)
     out = told(popmodel, "--cores", "64")
     assert " replay none, closed form: 64 x 1: too large to replay: " in out
     assert "; likewise 4 other splits" in out

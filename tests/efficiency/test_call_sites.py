@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from popmodel.base.plain import plain
+from popmodel.base.values import plain
 from popmodel.efficiency.evidence import CallSite
 from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.traces import Trace, read

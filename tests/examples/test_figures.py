@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from popmodel.machines import profile
-from popmodel.machines.parameter import OPERATIONS
+from popmodel.machines.register import OPERATIONS
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PROFILE = EXAMPLES / "profiles" / "two-core-vm.json"

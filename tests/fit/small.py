@@ -14,10 +14,9 @@ from popmodel.fit.problem import Chosen, Problem, problem
 from popmodel.fit.scores import CalibrationFit, fit, noise_of, relevant
 from popmodel.machines.profile import Profile
 from popmodel.model import signatures
-from popmodel.model.posterior import Calibration
 from popmodel.model.predictor import Study
 from popmodel.model.signature.application import Signature
-from popmodel.model.uncertainty import nominal
+from popmodel.model.uncertainty import Calibration, nominal
 from popmodel.prediction.prediction import MAIN_FAMILY
 from popmodel.runs.measurement import MeasuredRow
 

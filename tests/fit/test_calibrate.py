@@ -11,11 +11,10 @@ from model.demo import flat, machine
 
 from popmodel.fit.calibrate import Calibrated, calibrate
 from popmodel.machines.quantity import END
-from popmodel.model.posterior import TRUSTED
 from popmodel.model.predictor import Study
 from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import LOOPS
-from popmodel.model.uncertainty import Estimate, drawn_only, estimate, spread
+from popmodel.model.uncertainty import TRUSTED, Estimate, drawn_only, estimate, spread
 from popmodel.prediction.prediction import predict
 from popmodel.runs.measurement import MeasuredRow
 

@@ -16,8 +16,8 @@ from popmodel.fit.samples import Interval
 from popmodel.machines.profile import Profile, load
 from popmodel.machines.quantity import Quantity
 from popmodel.model import signatures
-from popmodel.model.posterior import Calibration, Drift, root_of
 from popmodel.model.run.extrapolation import beyond_runs
+from popmodel.model.uncertainty import Calibration, Drift, root_of
 from popmodel.prediction.prediction import predict
 
 DAY = date(2026, 11, 23)

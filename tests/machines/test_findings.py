@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from machines.profiles import Document, document, measured, overhead
 
-from popmodel.base.plain import plain
+from popmodel.base.values import plain
 from popmodel.machines import profile as profiles
-from popmodel.machines.parameter import CONSTRUCTS, PARTS
 from popmodel.machines.profile_findings import (
     KINDS,
     NEEDS,
@@ -19,7 +18,7 @@ from popmodel.machines.profile_findings import (
     relative_width,
 )
 from popmodel.machines.quantity import Quantity
-from popmodel.machines.register import part_of
+from popmodel.machines.register import CONSTRUCTS, PARTS, part_of
 
 THEN = datetime(2026, 11, 2, tzinfo=UTC)
 _MEASURED = {"barrier", "for", "parallel_for", "reduction"}

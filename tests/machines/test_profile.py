@@ -12,10 +12,9 @@ import pytest
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.machines import profile
-from popmodel.machines.parameter import OPERATIONS
 from popmodel.machines.profile import MissingQuantity
 from popmodel.machines.profile_schema import ProfileError
-from popmodel.machines.register import find
+from popmodel.machines.register import OPERATIONS, find
 
 Document = dict[str, Any]
 

@@ -7,10 +7,9 @@ import pytest
 from popmodel.base.documents import Items, NamedShape, OneOf, Shape, TableShape, Text
 from popmodel.machines import register
 from popmodel.machines.bench.estimate.core_estimates import LEAST_OVERLAP
-from popmodel.machines.parameter import PARTS, TIERS
 from popmodel.machines.profile_schema import PROFILE, Number
-from popmodel.machines.register import REGISTER
-from popmodel.model.scale_factors import GROUPS
+from popmodel.machines.register import PARTS, REGISTER, TIERS
+from popmodel.model.symbols import GROUPS
 
 
 @pytest.mark.parametrize(

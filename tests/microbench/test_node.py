@@ -26,7 +26,7 @@ from microbench.node_program import (
 )
 from patience import GENEROUS, measuring, until
 
-from popmodel.machines.parameter import COPYING, PLAIN
+from popmodel.machines.register import COPYING, PLAIN
 
 MIB = 1024 * 1024
 

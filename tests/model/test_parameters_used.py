@@ -14,11 +14,10 @@ from console import ROOT
 from popmodel.base.expressions.elementary import Value
 from popmodel.machines import profile as profiles
 from popmodel.machines import register
-from popmodel.machines.parameter import TIERS
 from popmodel.machines.profile import Profile
 from popmodel.machines.profile_comparison import network_of
 from popmodel.machines.quantity import Quantity
-from popmodel.machines.register import REGISTER
+from popmodel.machines.register import REGISTER, TIERS
 from popmodel.model import signatures
 from popmodel.model.uncertainty import Draws
 from popmodel.prediction.prediction import predict

@@ -13,9 +13,8 @@ from model.test_model_error import WORK
 
 from popmodel.machines.quantity import Quantity
 from popmodel.model.model_error import laws_of_split
-from popmodel.model.posterior import Calibration, root_of
 from popmodel.model.symbols import LAWS
-from popmodel.model.uncertainty import FIRST, Draws, drawn_only
+from popmodel.model.uncertainty import FIRST, Calibration, Draws, drawn_only, root_of
 
 NAMES = ("constants.rate", "law.loops", "law.loops of 4 x 2", "residual.processes", "core.freq")
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from model.demo import machine, program
 
 from popmodel.machines.profile import Profile, from_document
-from popmodel.model import reduced_run
+from popmodel.model import replayed_run
 from popmodel.model.predictor import ReplayAgreement, Study
-from popmodel.model.reduced_run import similar
+from popmodel.model.replayed_run import similar
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.signature.application import Signature
 
@@ -68,9 +68,9 @@ PROGRAMS = [WORK + HALO, WORK + HALO + SUM + SUM, WORK + PAIRS, SWEEP, SWEEP + W
 def test_a_quarter_of_a_run_tells_nearly_what_the_run_itself_tells(
     body: str, quarter: int, many_nodes: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reduced_run, "MOST_IN_STEPS", 10**7)
+    monkeypatch.setattr(replayed_run, "MOST_IN_STEPS", 10**7)
     whole = replayed(steps(body), many_nodes, 256)
-    monkeypatch.setattr(reduced_run, "MOST_IN_STEPS", quarter)
+    monkeypatch.setattr(replayed_run, "MOST_IN_STEPS", quarter)
     part = replayed(steps(body), many_nodes, 256)
     assert part.processes <= 128 < whole.processes == 256
     assert part.replay.runtime == pytest.approx(whole.replay.runtime, rel=0.05)
@@ -81,7 +81,7 @@ def test_a_quarter_of_a_run_tells_nearly_what_the_run_itself_tells(
 def test_there_is_no_jump_to_runs_with_too_many_processes(
     body: str, many_nodes: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reduced_run, "MOST_IN_STEPS", 60_000)
+    monkeypatch.setattr(replayed_run, "MOST_IN_STEPS", 60_000)
     found = []
     for processes in (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096):
         found.append(replayed(steps(body), many_nodes, processes))
@@ -97,7 +97,7 @@ def test_there_is_no_jump_to_runs_with_too_many_processes(
 def test_there_is_no_jump_to_runs_with_too_many_blocks(
     many_nodes: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reduced_run, "MOST_IN_STEPS", 200_000)
+    monkeypatch.setattr(replayed_run, "MOST_IN_STEPS", 200_000)
     found = [replayed(steps(SWEEP), many_nodes, 32, blocks=n) for n in range(30, 50, 2)]
     assert found[0].part == pytest.approx(found[1].part, rel=0.15) != found[-1].part
     assert np.abs(np.diff(np.log(gains(found)))).max() < 0.03
@@ -136,7 +136,7 @@ def test_a_run_that_is_small_enough_stands_for_itself(many_nodes: Profile) -> No
 def test_work_and_messages_of_a_process_stay(
     many_nodes: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reduced_run, "MOST_IN_STEPS", 100_000)
+    monkeypatch.setattr(replayed_run, "MOST_IN_STEPS", 100_000)
     run, found = small(WORK + HALO, many_nodes, 4096)
     before, after = run.tree.point, found.point
     assert after.values == before.values
@@ -150,7 +150,7 @@ def test_work_and_messages_of_a_process_stay(
 def test_formulas_of_ranks_know_how_many_there_are(
     many_nodes: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reduced_run, "MOST_IN_STEPS", 20_000)
+    monkeypatch.setattr(replayed_run, "MOST_IN_STEPS", 20_000)
     text = "[[program]]\nloop = { count = 50 }\n[[program.body]]\n"
     ring = program(f'{text}p2p = {{ to = "(rank + h) % P", bytes = "1e6/P" }}\n', let='h = "P/2"')
     study = Study(ring, many_nodes, {}, 0, 0)
@@ -168,7 +168,7 @@ def test_formulas_of_ranks_know_how_many_there_are(
 def test_what_only_comes_again_goes_first(
     many_nodes: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reduced_run, "MOST_IN_STEPS", 100_000)
+    monkeypatch.setattr(replayed_run, "MOST_IN_STEPS", 100_000)
     nested = (
         "[[program.body]]\nloop = { count = 3000, body = [\n"
         "{ parallel = { trip = 64, inner = 1000, flops = 2 } },\n"
@@ -188,7 +188,7 @@ def test_what_only_comes_again_goes_first(
 def test_a_run_of_which_too_little_would_be_left_is_not_replayed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reduced_run, "MOST_IN_STEPS", 10)
+    monkeypatch.setattr(replayed_run, "MOST_IN_STEPS", 10)
     with pytest.raises(NotUnrolled, match=r"too large to replay: [\d,]+ operations in 20 steps"):
         replayed(steps(SUM), machine(), 64)
 
@@ -196,7 +196,7 @@ def test_a_run_of_which_too_little_would_be_left_is_not_replayed(
 def test_names_that_fewer_processes_do_not_have_are_told(
     many_nodes: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reduced_run, "MOST_IN_STEPS", 20_000)
+    monkeypatch.setattr(replayed_run, "MOST_IN_STEPS", 20_000)
     text = "[[program]]\nloop = { count = 50 }\n" + SUM
     odd = program(text, let='x = "log(P - 1000)"')
     with pytest.raises(

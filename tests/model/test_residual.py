@@ -11,10 +11,9 @@ from model.demo import machine
 from model.test_model_error import WORK
 
 from popmodel.model.model_error import RESIDUALS, Residual, with_residuals
-from popmodel.model.posterior import Calibration
 from popmodel.model.run.process_placement import Placement, place
 from popmodel.model.run.work import RunWork
-from popmodel.model.uncertainty import Draws
+from popmodel.model.uncertainty import Calibration, Draws
 
 TOPOLOGY = machine().topology
 SHAPES = {

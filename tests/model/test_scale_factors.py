@@ -8,8 +8,15 @@ import pytest
 
 from popmodel.base.documents import Items, NamedShape, OneOf, Optional, Shape, TableShape, Text
 from popmodel.machines.profile_schema import PROFILE, Number
-from popmodel.model.scale_factors import GROUPS, REMEDIES, WHAT_IF, beginnings, factors, factors_of
-from popmodel.model.symbols import explain
+from popmodel.model.symbols import (
+    GROUPS,
+    REMEDIES,
+    WHAT_IF,
+    beginnings,
+    explain,
+    factors,
+    factors_of,
+)
 
 # what no factor suits: shapes of curves, thresholds, and what no term uses
 WITHOUT_GROUP = {

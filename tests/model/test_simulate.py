@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from model.demo import machine, program
 from model.kinds.test_operations import PERIODIC, model_of, steps
 
-from popmodel.model import simulate as simulating
+from popmodel.model import replayed_run
+from popmodel.model.replayed_run import Simulation, simulate
 from popmodel.model.run.delays import closed_form
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.script import Script
 from popmodel.model.signature.application import Signature
-from popmodel.model.simulate import Simulation, simulate
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.unroll import carry_out, outline, persistent_scores, transient_scores
 from popmodel.network.network import PRESETS
@@ -252,7 +252,7 @@ def test_the_seed_decides_who_is_slow() -> None:
 
 @pytest.fixture
 def few_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulating, "MOST_OPERATIONS", 5000)
+    monkeypatch.setattr(replayed_run, "MOST_OPERATIONS", 5000)
 
 
 def stencil(count: int) -> Signature:
@@ -281,10 +281,10 @@ def test_a_part_of_a_uniform_loop_says_all() -> None:
 
 def test_a_part_of_an_uneven_loop_says_nearly_all(monkeypatch: pytest.MonkeyPatch) -> None:
     spread = {"persistent_cv": 0.03, "transient_cv": 0.05}
-    monkeypatch.setattr(simulating, "MOST_OPERATIONS", 10**6)
+    monkeypatch.setattr(replayed_run, "MOST_OPERATIONS", 10**6)
     _, whole = carried_out(stencil(400), 64, **spread)
     assert whole.part == 1
-    monkeypatch.setattr(simulating, "MOST_OPERATIONS", 100_000)
+    monkeypatch.setattr(replayed_run, "MOST_OPERATIONS", 100_000)
     _, part = carried_out(stencil(400), 64, **spread)
     assert 0.1 < part.part < 0.4
     for name in ("computing", "ideal", "runtime"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +12,8 @@ from model.demo import machine
 from model.test_model_error import AMOUNTS, WORK
 
 from popmodel.model.model_error import ACTIVE, SIZE, doublings, drift_places, drifted
-from popmodel.model.posterior import RESIDUAL, Drift
 from popmodel.model.run.process_placement import place
-from popmodel.model.uncertainty import FIRST, Draws, drawn_only
+from popmodel.model.uncertainty import FIRST, RESIDUAL, Draws, Drift, drawn_only
 
 PLACEMENT = place(4, 2, machine().topology)
 COMPUTED = ("serial", "stated", "share", "stretched", "serial_cycles", "region_cycles")
@@ -89,4 +87,4 @@ def test_all_that_is_computed_drifts_alike_and_nothing_else_does() -> None:
 
 
 def test_a_program_that_computes_nothing_has_no_size() -> None:
-    assert SIZE not in drift_places(replace(WORK, share=0.0, serial=0.0), PLACEMENT)
+    assert SIZE not in drift_places(WORK._replace(share=0.0, serial=0.0), PLACEMENT)

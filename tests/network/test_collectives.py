@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sympy
 
-from popmodel.base.expressions.traced import TracedExpression
+from popmodel.base.expressions.elementary import TracedExpression
 from popmodel.network.collectives import OPERATIONS, ROOTED, Cost, Message, over_nodes
 
 ALGORITHMS: dict[str, dict[str, Cost]] = {

@@ -8,7 +8,7 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.base.expressions.traced import TracedExpression
+from popmodel.base.expressions.elementary import TracedExpression
 from popmodel.network import point_to_point as p2p
 from popmodel.network.point_to_point import SizeClass
 

@@ -11,10 +11,9 @@ from popmodel.base.errors import UsageError
 from popmodel.base.expressions.elementary import numbers
 from popmodel.machines.profile import Profile, load
 from popmodel.model import model_error, signatures
-from popmodel.model.posterior import TRUSTED, Calibration, Drift
 from popmodel.model.predictor import Study
 from popmodel.model.signature.application import Signature
-from popmodel.model.uncertainty import Array, drawn_only
+from popmodel.model.uncertainty import TRUSTED, Array, Calibration, Drift, drawn_only
 from popmodel.prediction.prediction import OUTSIDE, PredictedRun, predict
 from popmodel.reports.prediction_words import calibrated, named
 

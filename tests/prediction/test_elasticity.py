@@ -14,8 +14,8 @@ from popmodel.model import signatures as signature
 from popmodel.model.predictor import Study
 from popmodel.model.run.delays import ModelledObservables
 from popmodel.model.run.process_placement import place
-from popmodel.model.scale_factors import GROUPS
 from popmodel.model.signature.application import Signature
+from popmodel.model.symbols import GROUPS
 from popmodel.prediction.causes import Elasticity, elasticities
 from popmodel.prediction.prediction import predict
 

@@ -20,15 +20,15 @@ from popmodel.base.errors import UsageError
 from popmodel.base.expressions import parse
 from popmodel.machines import profile
 from popmodel.machines.profile import Profile, from_document
-from popmodel.model import reduced_run
+from popmodel.model import replayed_run
 from popmodel.model import signatures as signature
 from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.loops import Parallel
 from popmodel.model.kinds.spread import ItemSpread
 from popmodel.model.predictor import expand
 from popmodel.model.run.process_placement import Allocation
-from popmodel.model.scale_factors import WHAT_IF, factors_of
 from popmodel.model.signature.application import Signature, mapped
+from popmodel.model.symbols import WHAT_IF, factors_of
 from popmodel.model.uncertainty import DEFAULT_COUNT, FIRST
 from popmodel.prediction.prediction import predict
 from popmodel.prediction.split_choice import divisors
@@ -127,7 +127,7 @@ def test_a_sweep_of_any_program_says_what_predict_says(
     """With replays of all splits, of some and of none."""
     with pytest.MonkeyPatch.context() as patch:
         if most is not None:
-            patch.setattr("popmodel.model.simulate.MOST_OPERATIONS", most)
+            patch.setattr("popmodel.model.replayed_run.MOST_OPERATIONS", most)
         found = sweep(signature, machine, [cores], draws=20, seed=seed)
         event(found.choices[0].source)
         check_each_is_predicted_alike(found, signature, machine)
@@ -358,8 +358,8 @@ def test_a_split_that_is_too_large_for_a_replay_changes_no_other(
     all_of_them = on_64_cores(20)
     assert all_of_them.choices[0].source == "replay"
     assert {one.source for one in all_of_them.candidates} == {"replay"}
-    monkeypatch.setattr(reduced_run, "MOST_AT_ONCE", 1000)
-    monkeypatch.setattr(reduced_run, "FEWEST", 64)
+    monkeypatch.setattr(replayed_run, "MOST_AT_ONCE", 1000)
+    monkeypatch.setattr(replayed_run, "FEWEST", 64)
     some = sweep(STENCIL, PRESET, [64], draws=20)
     (choice,) = some.choices
     assert [one.split for one in choice.candidates if one.gap is None] == [(64, 1)]
@@ -371,7 +371,7 @@ def test_a_split_that_is_too_large_for_a_replay_changes_no_other(
             assert (one.probability_best, one.probability_tied, one.regret) == (None, None, None)
         else:
             assert (one.source, one.runtime) == ("replay", other.runtime)
-    monkeypatch.setattr(reduced_run, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(replayed_run, "MOST_AT_ONCE", 1)
     none = sweep(STENCIL, PRESET, [64], draws=20)
     assert none.choices[0].source == "closed form"
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
 
-from popmodel.base.plain import plain
+from popmodel.base.values import plain
 from popmodel.machines import profile
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model import signatures as signature

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.base.plain import plain
+from popmodel.base.values import plain
 from popmodel.cli.metrics import metrics_document as measured
 from popmodel.efficiency.evidence import CallSite
 from popmodel.efficiency.hierarchy import load_families

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from popmodel.model.kinds import KINDS
+from popmodel.model.kinds import KEYS, KINDS, sentence
 from popmodel.model.kinds.spread import encode
-from popmodel.model.signature.grammar_tables import KEYS, sentence
 from popmodel.model.signature_check import check
 from popmodel.model.signatures import bundled
 from popmodel.reports.renderers.markdown import markdown_lines

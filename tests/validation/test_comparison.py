@@ -13,14 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.base.errors import FileError, UsageError
-from popmodel.base.plain import plain
+from popmodel.base.values import plain
 from popmodel.efficiency.measure import analyse
 from popmodel.machines import profile
 from popmodel.machines.quantity import Topology
 from popmodel.model import signatures
-from popmodel.model.posterior import Calibration
 from popmodel.model.run.process_placement import WHOLE, ImpossibleSplit, place
-from popmodel.model.uncertainty import Estimate
+from popmodel.model.uncertainty import Calibration, Estimate
 from popmodel.prediction.prediction import predict
 from popmodel.runs.measurement import MeasuredRow, from_run, oversubscribed
 from popmodel.traces import read

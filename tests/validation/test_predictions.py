@@ -9,11 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from popmodel.base.plain import plain
+from popmodel.base.values import plain
 from popmodel.machines.profile import Profile, load
 from popmodel.model import signatures
-from popmodel.model.posterior import Calibration
-from popmodel.model.uncertainty import Estimate
+from popmodel.model.uncertainty import Calibration, Estimate
 from popmodel.prediction.prediction import predict
 from popmodel.runs.measurement import LEAST_NOISE, NOISE_OF_LOSS, deviation_of_loss
 from popmodel.validation.predictions import (

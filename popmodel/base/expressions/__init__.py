@@ -85,7 +85,7 @@ class Expression:
         import numpy as np
 
         from popmodel.base.expressions.compiled import traced_functions
-        from popmodel.base.expressions.traced import TracedExpression
+        from popmodel.base.expressions.elementary import TracedExpression
 
         # NumPy's scalars divide by 0 and overflow as arrays do
         environment = {

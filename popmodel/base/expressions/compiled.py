@@ -232,7 +232,7 @@ def number_functions() -> Functions:
 @cache
 def traced_functions() -> Functions:
     """Functions of the grammar for traced numbers, whose methods NumPy's functions call."""
-    from popmodel.base.expressions.traced import is_square, log2
+    from popmodel.base.expressions.elementary import is_square, log2
 
     return {
         **array_functions(),

@@ -37,9 +37,9 @@ from popmodel.machines.bench.sample_files import PROGRAMS
 from popmodel.machines.host.build import build
 from popmodel.machines.host.hardware import Hardware
 from popmodel.machines.host.toolchain import Compiler, Mpi, ToolchainError, find_compiler, find_mpi
-from popmodel.machines.parameter import NODE_PARTS, PARTS
 from popmodel.machines.profile import topology_of
 from popmodel.machines.quantity import Topology
+from popmodel.machines.register import NODE_PARTS, PARTS
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from popmodel.machines.bench.sample_files import Launch
 from popmodel.machines.bench.suite import Failure
 from popmodel.machines.host import hardware
 from popmodel.machines.host.hardware import parse_cpu_list
-from popmodel.machines.parameter import NODE_PARTS
+from popmodel.machines.register import NODE_PARTS
 
 # In what a measurement differs from what was asked: jobs without a sample, ranks in other places.
 #

@@ -15,9 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from popmodel.base.errors import UsageError
 from popmodel.base.values import dataclass
-from popmodel.machines.parameter import COPYING, DISTANCES, NODE_PARTS, OPERATIONS, PARTS, PLAIN
 from popmodel.machines.quantity import Topology
-from popmodel.machines.register import filled_by
+from popmodel.machines.register import (
+    COPYING,
+    DISTANCES,
+    NODE_PARTS,
+    OPERATIONS,
+    PARTS,
+    PLAIN,
+    filled_by,
+)
 
 PART_OF: Mapping[str, str] = {
     "clock": "core",

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from popmodel.base.expressions.elementary import Condition, Value
 from popmodel.base.values import NamedTuple, dataclass
-from popmodel.machines.parameter import TIERS, Parameter, is_free
-from popmodel.machines.register import REGISTER
+from popmodel.machines.register import REGISTER, TIERS, Parameter, is_free
 
 _NEAR = 1e-3  # of the way to the best estimate: where draws end that an open end leaves out
 

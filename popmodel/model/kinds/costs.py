@@ -12,8 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.expressions import Expression
-from popmodel.base.expressions.elementary import Value, choose, maximum, numbers, some
-from popmodel.base.expressions.traced import TracedExpression
+from popmodel.base.expressions.elementary import (
+    TracedExpression,
+    Value,
+    choose,
+    maximum,
+    numbers,
+    some,
+)
 from popmodel.base.values import dataclass
 from popmodel.model.grammar.reading import LEVELS, GrammarReading, Path
 from popmodel.model.kinds import words

@@ -20,7 +20,7 @@ from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Further, Item, ItemTable
 from popmodel.model.run.work import UnevenWork, relative
-from popmodel.model.scale_factors import SPREADS
+from popmodel.model.symbols import SPREADS
 from popmodel.model.uncertainty import nominal
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from popmodel.base.arrays import distinct
 from popmodel.base.expressions.elementary import Value, log, maximum, minimum, numbers, some, sqrt
 from popmodel.base.values import NamedTuple, dataclass
-from popmodel.machines.parameter import TIERS
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import Quantity
+from popmodel.machines.register import TIERS
 from popmodel.model.run.messages import RunMessages
 from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from popmodel.base.arrays import distinct
 from popmodel.base.errors import UsageError
 from popmodel.base.expressions import Expression, ExpressionError
-from popmodel.base.expressions.elementary import Value, choose, numbers
-from popmodel.base.expressions.traced import TracedExpression
+from popmodel.base.expressions.elementary import TracedExpression, Value, choose, numbers
 from popmodel.base.units import format_size
 from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import (

@@ -13,9 +13,9 @@ from typing import TypeAlias
 from popmodel.base.units import format_size
 from popmodel.base.values import NamedTuple
 from popmodel.machines.profile import Profile
-from popmodel.model.posterior import TRUSTED
 from popmodel.model.run.collective_times import MeasuredShape
 from popmodel.model.run.parameters import ParameterUse
+from popmodel.model.uncertainty import TRUSTED
 
 MEASURED = "measured"
 RUNS = "runs"

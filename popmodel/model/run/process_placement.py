@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from popmodel.base.errors import UsageError
 from popmodel.base.units import plural
 from popmodel.base.values import NamedTuple, dataclass
-from popmodel.machines.parameter import DISTANCES
 from popmodel.machines.quantity import Topology
+from popmodel.machines.register import DISTANCES
 
 BINDS = ("close", "spread", "none")
 """How the threads of a process are bound to cores."""

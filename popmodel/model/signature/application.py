@@ -16,14 +16,14 @@ from popmodel.base.units import plural
 from popmodel.base.values import NamedTuple, cut, dataclass
 from popmodel.machines.quantity import Quantity
 from popmodel.model.grammar.reading import OPEN
+from popmodel.model.kinds import key_of
 from popmodel.model.kinds.item import Item
-from popmodel.model.posterior import Calibration
 from popmodel.model.run.context import checked_value, formula_value
 from popmodel.model.run.feasible_splits import best_grid
 from popmodel.model.run.process_placement import ImpossibleSplit
-from popmodel.model.scale_factors import SPREADS
-from popmodel.model.signature.grammar_tables import key_of
 from popmodel.model.signature.posterior_tables import LearntRuns
+from popmodel.model.symbols import SPREADS
+from popmodel.model.uncertainty import Calibration
 
 MAX_DIMENSIONS = 3
 EXTENTS = frozenset(f"{letter}{dim}" for letter in "Pn" for dim in range(MAX_DIMENSIONS))

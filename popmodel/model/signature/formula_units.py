@@ -18,8 +18,8 @@ from popmodel.base.expressions.grammar import dotted_name
 from popmodel.base.values import NamedTuple
 from popmodel.model.grammar.keys import of_machine, parameter_of
 from popmodel.model.grammar.reading import Path, line_of
+from popmodel.model.kinds import key_at, label_of
 from popmodel.model.signature.application import EXTENTS, Signature
-from popmodel.model.signature.grammar_tables import key_at, label_of
 
 
 class FormulaUnit(NamedTuple):

@@ -14,8 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.base.expressions.elementary import Value, maximum, sqrt
-from popmodel.base.expressions.traced import named
+from popmodel.base.expressions.elementary import Value, maximum, named, sqrt
 
 Levels = NDArray[np.float64]
 

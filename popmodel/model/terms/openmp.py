@@ -17,9 +17,9 @@ from popmodel.base.expressions.elementary import (
     log,
     maximum,
     minimum,
+    named,
     sqrt,
 )
-from popmodel.base.expressions.traced import named
 from popmodel.model.terms.imbalance import expected_maximum
 
 # how near to 1/T the efficiency must be to say that threads bring nothing

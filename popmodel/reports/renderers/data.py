@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from popmodel.base.documents import csv_cell
-from popmodel.base.plain import plain
+from popmodel.base.values import plain
 from popmodel.reports.renderers.text import clean
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import pytest
 
 from popmodel.base.errors import UsageError
 from popmodel.machines.bench.jobs import PART_OF, PATHS, from_params, job, parse
-from popmodel.machines.parameter import NODE_PARTS, PARTS
-from popmodel.machines.register import part_of
+from popmodel.machines.register import NODE_PARTS, PARTS, part_of
 
 
 def test_a_job_is_a_line_and_a_line_is_a_job() -> None:

@@ -13,8 +13,8 @@ from popmodel.base.errors import UsageError
 from popmodel.machines.bench import bench_plan as plan
 from popmodel.machines.bench.bench_plan import BenchPlan
 from popmodel.machines.bench.jobs import PART_OF, BenchJob
-from popmodel.machines.parameter import NODE_PARTS, PARTS
 from popmodel.machines.quantity import Cache, Topology
+from popmodel.machines.register import NODE_PARTS, PARTS
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 

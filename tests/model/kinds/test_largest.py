@@ -8,8 +8,8 @@ from model.demo import machine, program
 
 from popmodel.model.full_program import whole
 from popmodel.model.predictor import Study
-from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.application import Signature
+from popmodel.model.symbols import factors_of
 from popmodel.prediction.derivation import formula
 from popmodel.prediction.prediction import PredictedRun, predict
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from model.demo import machine, program
 
+from popmodel.model.kinds import sentence
 from popmodel.model.predictor import Study
 from popmodel.model.script import Script
 from popmodel.model.signature.application import Signature
-from popmodel.model.signature.grammar_tables import sentence
 from popmodel.model.unroll import carry_out, outline
 from popmodel.prediction.prediction import predict
 from popmodel.simulator.program import Op

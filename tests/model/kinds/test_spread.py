@@ -7,8 +7,8 @@ from model.demo import machine, program
 
 from popmodel.base.errors import UsageError
 from popmodel.model.predictor import Study
-from popmodel.model.scale_factors import factors_of
 from popmodel.model.signature.application import Signature
+from popmodel.model.symbols import factors_of
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.prediction.derivation import formula
 from popmodel.prediction.prediction import PredictedRun, predict

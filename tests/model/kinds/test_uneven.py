@@ -7,9 +7,9 @@ import pytest
 from model.demo import machine, program
 
 from popmodel.model.predictor import Study
-from popmodel.model.scale_factors import factors_of
 from popmodel.model.script import Script
 from popmodel.model.signature.application import Signature
+from popmodel.model.symbols import factors_of
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.unroll import carry_out, outline
 from popmodel.prediction.derivation import formula

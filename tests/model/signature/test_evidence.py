@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from popmodel.model import signatures
 from popmodel.model.grammar.reading import SignatureError
-from popmodel.model.posterior import Drift, packed, root_of, unpacked
 from popmodel.model.signature_check import check
+from popmodel.model.uncertainty import Drift, packed, root_of, unpacked
 
 ROOT = np.array([[1.0, 0.0, 0.0], [-0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
 TEXT = f"""schema = "popmodel/signature/1"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sympy
 
-from popmodel.base.expressions.traced import TracedExpression
+from popmodel.base.expressions.elementary import TracedExpression
 from popmodel.model.terms.openmp import dynamic_time, guided_chunks, guided_time
 
 

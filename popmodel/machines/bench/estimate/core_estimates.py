@@ -25,7 +25,7 @@ from popmodel.machines.bench.estimate.launch_intervals import (
 )
 from popmodel.machines.bench.estimate.measured_results import MeasuredResults
 from popmodel.machines.bench.sample_files import SampleResult
-from popmodel.machines.parameter import OPERATIONS
+from popmodel.machines.register import OPERATIONS
 
 Array = NDArray[np.float64]
 

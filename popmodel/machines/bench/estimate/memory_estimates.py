@@ -36,8 +36,8 @@ from popmodel.machines.bench.estimate.launch_intervals import (
 from popmodel.machines.bench.estimate.measured_results import MeasuredResults
 from popmodel.machines.bench.jobs import BEYOND_CACHE, MIB
 from popmodel.machines.bench.sample_files import SampleResult
-from popmodel.machines.parameter import DISTANCES
 from popmodel.machines.quantity import last_level_bytes
+from popmodel.machines.register import DISTANCES
 
 Array = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ from popmodel.machines.bench.estimate.launch_intervals import (
 )
 from popmodel.machines.bench.estimate.measured_results import MeasuredResults
 from popmodel.machines.bench.sample_files import SampleResult
-from popmodel.machines.parameter import COPYING
+from popmodel.machines.register import COPYING
 
 Array = NDArray[np.float64]
 
