@@ -133,10 +133,13 @@ def test_the_better_line_of_two_threads_on_a_core_runs_and_nothing_is_wrong_with
     assert second.found["better"] is None
 
 
-def test_a_number_of_threads_that_nobody_asked_for_is_told(
-    check: Checked, placed: Callable[..., Path], openmp_flag: str
+def test_a_number_of_threads_that_nobody_asked_for_is_told_where_they_share_cores(
+    mpi: Mpi, check: Checked, placed: Callable[..., Path], openmp_flag: str
 ) -> None:
-    assert check(placed(openmp_flag)).ids() == {"unset"}
+    program = placed("-DWITH_MPI", openmp_flag)
+    assert check(program).ids() == set()  # a thread on each core
+    both = check(mpi.mpirun, "-n", "2", "--bind-to", "none", program)
+    assert both.ids() == {"oversubscribed", "unset"}
 
 
 @pytest.mark.long
