@@ -78,6 +78,10 @@ class PlacedNode:
         """The core that a CPU is of; the CPU itself where the system does not tell."""
         return self.cpus[cpu].core if cpu in self.cpus else cpu
 
+    def cores_of(self, process: ProcessSums) -> set[int]:
+        """Cores that threads of a process may use."""
+        return {self.core(cpu) for mask in self.masks((process,)) for cpu in mask}
+
     def masks(self, processes: Iterable[ProcessSums]) -> list[frozenset[int]]:
         """CPUs that each thread may use."""
         return [
@@ -123,15 +127,13 @@ def nodes_of(processes: Sequence[ProcessSums]) -> list[PlacedNode]:
         if boot == here:
             machine = hardware.here()
             allowed, limit = frozenset(machine.cpus) | used, machine.cpu_limit
-        else:
-            given = mine[0].meta.variables.get("SLURM_CPUS_ON_NODE", "")
-            if given.isdigit():
-                # Cores or hardware threads; a thread that is bound to a core was given all of it.
-                threads = max(1, len(cpus) // max(1, len({cpu.core for cpu in cpus.values()})))
-                places = (mask for process in mine for mask in process.meta.cpus.values())
-                cores = ({cpus[cpu].core for cpu in mask & cpus.keys()} for mask in places)
-                own = {core.pop() for core in cores if len(core) == 1}
-                limit = max(1.0, int(given) / threads, min(int(given), len(own)))
+        elif (given := mine[0].meta.variables.get("SLURM_CPUS_ON_NODE", "")).isdigit():
+            # Cores or hardware threads; a thread that is bound to a core was given all of it.
+            threads = max(1, len(cpus) // max(1, len({cpu.core for cpu in cpus.values()})))
+            places = (mask for process in mine for mask in process.meta.cpus.values())
+            cores = ({cpus[cpu].core for cpu in mask & cpus.keys()} for mask in places)
+            own = {core.pop() for core in cores if len(core) == 1}
+            limit = max(1.0, int(given) / threads, min(int(given), len(own)))
         nodes.append(PlacedNode(mine[0].meta.host, mine, cpus, allowed, limit))
     return nodes
 
@@ -190,20 +192,18 @@ def _of_node(node: PlacedNode, words: Sequence[str]) -> Iterator[Finding]:
         if pairs < min(len(process.rows), cores)
     ]
     on_cpus = node.busy(node.processes, cores=False)
-    variables = node.processes[0].meta.variables
     if threads > cores and busy == cores:
         if on_cpus < threads or apart > cores or on_cpus <= cores:
             text = f"{plural(threads, 'thread')} on {plural(cores, 'core')}: oversubscribed"
             yield _waited("oversubscribed", text, node, node.processes, threads - cores)
-        elif not is_by_hardware_thread(words, variables):
+        elif not is_by_hardware_thread(words, node.processes[0].meta.variables):
             text = f"{threads} threads on {plural(cores, 'core')}: hardware threads share the cores"
             yield Finding("hyperthreads", text)
     elif crowded:
         yield _crowded(node, crowded, words)
     if sum(alone) > busy and busy < cores:
         together = _overlapping(node)
-        masks = node.masks(together)
-        where = _cpus(frozenset[int]().union(*masks))
+        where = _cpus(frozenset[int]().union(*node.masks(together)))
         text = f"{_ranks(together)} are bound to the same cores ({where})"
         yield _waited("overlap", text, node, together, sum(alone) - busy)
     if crowded or threads > cores or sum(alone) > busy:
@@ -231,10 +231,10 @@ def _crowded(
             f"{plural(pairs, 'core')} while other cores are idle"
         )
         return Finding("hyperthreads", text)
-    of_each = "each of " if len(processes) > 1 else ""
-    text = f"the {size} threads of {of_each}{_ranks(processes)} share {plural(pairs, 'core')}"
+    who = f"{'each of ' if len(processes) > 1 else ''}{_ranks(processes)}"
     where = _cpus(frozenset[int]().union(*node.masks(processes)))
-    return _waited("share", f"{text} ({where})", node, processes, less)
+    text = f"the {size} threads of {who} share {plural(pairs, 'core')} ({where})"
+    return _waited("share", text, node, processes, less)
 
 
 def _unset(node: PlacedNode) -> Iterator[Finding]:
@@ -255,10 +255,7 @@ def _unset(node: PlacedNode) -> Iterator[Finding]:
 
 def _overlapping(node: PlacedNode) -> list[ProcessSums]:
     """Processes that find fewer cores beside some other one than both have alone."""
-    cores = [
-        {node.core(cpu) for mask in node.masks((process,)) for cpu in mask}
-        for process in node.processes
-    ]
+    cores = [node.cores_of(process) for process in node.processes]
     alone = [node.busy((process,)) for process in node.processes]
     overlapping = set[int]()
     for first, second in combinations(range(len(cores)), 2):
@@ -332,11 +329,10 @@ def _foreign(nodes: Sequence[PlacedNode], findings: Sequence[Finding]) -> Iterat
             continue
         waited = sum(float(process.rows["waited"].sum()) * _NS for process in node.processes)
         known = sum(f.core_hours or 0 for f in findings if f.id not in ("idle", "unset")) * 3600
-        lost = max(0.0, waited - known)
         who = "other programs" if others >= elsewhere else "other virtual machines"
         text = f"{who} took {100 * (others + elsewhere):.0f} % of the CPUs of this run"
-        where = f" on {node.host}" if len(nodes) > 1 else ""
-        yield Finding("foreign_load", text + where, lost / 3600)
+        text += f" on {node.host}" if len(nodes) > 1 else ""
+        yield Finding("foreign_load", text, max(0.0, waited - known) / 3600)
 
 
 def _of_processes(nodes: Sequence[PlacedNode]) -> Iterator[Finding]:
@@ -388,27 +384,32 @@ def _thread_level(process: ProcessSums, node: PlacedNode) -> str | None:  # noqa
 
 def _unrecorded(process: ProcessSums) -> list[tuple[float, str]]:
     """Threads that are not recorded and were busy: share of the time, and name."""
-    shares = [
+    return [
         (used * _NS / process.seconds, name)
         for used, name in process.meta.others
-        if process.seconds
+        if used * _NS >= _BUSY * max(process.seconds, 1.0)
     ]
-    return [pair for pair in shares if pair[0] >= _BUSY and pair[0] * process.seconds >= _BUSY]
 
 
 def _unrecorded_threads(node: PlacedNode) -> Iterator[Finding]:
-    """Threads that are not recorded, were busy, and made others wait."""
-    processes = [process for process in node.processes if _unrecorded(process)]
+    """Threads that are not recorded, were busy, and made others wait for a core."""
+    busy = {process: _unrecorded(process) for process in node.processes}
+    is_full = node.threads + sum(map(len, busy.values())) > node.cores
+    processes = [
+        process
+        for process, threads in busy.items()
+        if threads and (is_full or len(process.rows) + len(threads) > len(node.cores_of(process)))
+    ]
     if not processes:
         return
-    busy = [thread for process in processes for thread in _unrecorded(process)]
-    share, name = max(busy)
+    shares = [thread for process in processes for thread in busy[process]]
+    share, name = max(shares)
     text = (
-        f"{_ranks(processes)}: {plural(len(busy), 'further thread')} ('{name}') busy "
+        f"{_ranks(processes)}: {plural(len(shares), 'further thread')} ('{name}') busy "
         f"{100 * share:.0f} % of the time: progress threads of MPI, or threads of the program's "
         "own, need cores as well"
     )
-    made = _waited("progress_threads", text, node, processes, sum(share for share, _ in busy))
+    made = _waited("progress_threads", text, node, processes, sum(share for share, _ in shares))
     if (made.core_hours or 0) * 3600 >= NOTHING * _thread_seconds(node.processes):
         yield made
 
