@@ -197,7 +197,7 @@ def test_a_number_of_threads_that_nobody_asked_for_is_told_where_they_share_core
     mpi: Mpi, check: Checked, placed: Callable[..., Path], openmp_flag: str
 ) -> None:
     program = placed("-DWITH_MPI", openmp_flag)
-    assert check(program).ids() == set()  # a thread on each core
+    assert check(placed(openmp_flag)).ids() == set()  # a thread on each core
     both = check(mpi.mpirun, "-n", "2", "--bind-to", "none", program)
     assert both.ids() == {"oversubscribed", "unset"}
 
