@@ -439,8 +439,7 @@ def _trees(
     def cells(line: FamilyLine) -> list[TableCell] | None:
         if line.metric in _COMPARING and not several:
             return None
-        lacking = line.metric != family.top and _has_no_value(runs, family.id, line.metric)
-        if not views and (line.view or lacking):
+        if not views and (line.view or _has_no_value(runs, family.id, line.metric)):
             return None
         return [_cell(run, family.id, line.metric, reasons) for run in runs]
 

@@ -80,13 +80,18 @@ def signature_of_source(
                 {**program.functions, **part.functions},
                 {**program.variables, **part.variables},
                 (*program.problems, *part.problems),
+                {**program.overriders, **part.overriders},
             )
-    entries = [one for one in program.functions.values() if one.name == "main"]
-    if len(entries) != 1:
-        found = "no main" if not entries else f"main {len(entries)} times"
-        errors = program.problems[:1]  # what cannot be read may hold it
+    mains = [str(one.place) for one in program.functions.values() if one.name == "main"]
+    if len(mains) != 1:
+        several = f" and {len(files) - 1} more files" if len(files) > 1 else ""
+        where = "signature from" if mains else f"{files[0].name}{several}"
+        found = (
+            f"main is defined {len(mains)} times: {', '.join(mains[:4])}" if mains else "no main"
+        )
+        errors = program.problems[:1] if not mains else ()  # what cannot be read may hold it
         hint = f"correct the source: {errors[0]}" if errors else "name all files of one program"
-        raise UsageError(f"the files define {found}", hint)
+        raise UsageError(f"{where}: {found}", hint)
     interpreter = Interpreter(program)
     interpreter.run()
     draft = Draft(interpreter, name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from popmodel.signatures.document import Noted, TomlItem
 from popmodel.source.formula_text import sum_over_turns
 from popmodel.source.item_folding import WorkAmounts
 from popmodel.source.loop_costs import LoopCost
+from popmodel.source.openmp_directives import PAID, OpenMPDirective, parsed_directive
 from popmodel.source.source_events import Work
 from popmodel.source.symbolic_memory import RANK
 
@@ -26,8 +26,12 @@ _BEFORE = {"L2": "L1", "L3": "L2", "MEM": "last"}
 def computing_items(
     draft: Draft, work: Sequence[tuple[Work, tuple[sympy.Basic, ...]]], is_repeated: bool
 ) -> Iterator[TomlItem]:
-    alike: dict[Any, list[tuple[LoopCost, Work, tuple[sympy.Basic, ...]]]] = {}
+    alike: dict[Any, Any] = {}  # Members of an item, or an item
     for one, conditions in work:
+        construct = _construct(draft, one)
+        if construct is not None:
+            alike[one.nest.place, len(alike)] = construct
+            continue
         guards = [draft.neighbour(condition) for condition in conditions]
         if any(guard is None for guard in guards):
             if any(condition.has(RANK) for condition in conditions):
@@ -47,7 +51,23 @@ def computing_items(
             )
             alike.setdefault(key, []).append((cost, one, conditions))
     for members in alike.values():
-        yield _work_item(draft, members)
+        yield members if isinstance(members, TomlItem) else _work_item(draft, members)
+
+
+def _construct(draft: Draft, work: Work) -> TomlItem | None:
+    """An item for a directive that costs time without a loop of its own."""
+    constructs = parsed_directive(work.directive).constructs
+    if not constructs or constructs[-1] not in PAID or work.nest.tally.size or work.nest.inner:
+        return None
+    name = draft.called(f"{work.function}, {constructs[-1]}", work.nest.place)
+    entries = {
+        "name": name,
+        "trip": draft.quantity(work.nest.trip, work.nest.place),
+        "constructs": dict.fromkeys(
+            ["parallel"] * (constructs[0] == "parallel") + [PAID[constructs[-1]]], 1
+        ),
+    }
+    return TomlItem("parallel", entries)
 
 
 def _times(
@@ -96,13 +116,15 @@ def _work_item(
         (cost.flops, cost.loads, cost.stores, *cost.layers[-1][1:]),
     )
     if is_parallel:
-        entries["trip"] = draft.quantity(trips[0], cost.levels[0].place)
-        inner = sympy.Integer(1)
-        for trip in trips[1:]:
-            inner *= trip
+        directive = parsed_directive(work.directive)
+        shared, inner = (
+            sympy.expand(sympy.Mul(*part))
+            for part in (trips[: directive.collapsed], trips[directive.collapsed :])
+        )
+        entries["trip"] = draft.quantity(shared, cost.levels[0].place)
         if inner != 1:
-            entries["inner"] = draft.quantity(sympy.expand(inner))
-        entries |= _clauses(work.directive)
+            entries["inner"] = draft.quantity(inner)
+        entries |= _clauses(directive)
     else:
         entries["trip"] = draft.quantity(iterations, place)
     for key in ("flops", "loads", "stores"):
@@ -166,16 +188,16 @@ def mean_trips(cost: LoopCost) -> list[sympy.Expr]:
     return means
 
 
-def _clauses(directive: str) -> dict[str, Any]:
+def _clauses(directive: OpenMPDirective) -> dict[str, Any]:
     """Keys of a parallel item by the clauses of its directive."""
     entries: dict[str, Any] = {}
-    schedule = re.search(r"schedule\s*\(\s*(\w+)\s*(?:,\s*(\w+))?", directive)
-    if schedule and schedule[1] in ("static", "dynamic", "guided"):
-        entries["schedule"] = schedule[1]
-        if schedule[2] and schedule[2].isdigit():
-            entries["chunk"] = int(schedule[2])
-    constructs = {"parallel_for" if directive.startswith("parallel") else "for": 1}
-    if "reduction" in directive:
+    kind, _, chunk = (directive.argument("schedule") or "").rpartition(":")[2].partition(",")
+    if kind.strip().lower() in ("static", "dynamic", "guided"):
+        entries["schedule"] = kind.strip().lower()
+        if chunk.strip().isdigit() and int(chunk) > 0:
+            entries["chunk"] = int(chunk)
+    constructs = {"parallel_for" if directive.constructs[0] == "parallel" else "for": 1}
+    if directive.argument("reduction") is not None:
         constructs = {"for": 1, "reduction": 1}
     entries["constructs"] = constructs
     return entries

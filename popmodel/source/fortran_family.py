@@ -43,11 +43,24 @@ from popmodel.source.intermediate_form import (
     Statement,
     Variable,
 )
+from popmodel.source.openmp_directives import OpenMPDirective, parsed_directive
 
 __all__ = ["SUFFIXES", "read"]
 
-STANDALONE = ("barrier", "flush", "taskwait", "taskyield", "threadprivate", "declare", "cancel")
-_LOOP_WORDS = {"do", "taskloop", "simd", "loop", "distribute"}
+_WRAPPERS = (
+    *("where_statement", "elsewhere_clause", "block_construct", "associate_statement"),
+    *("coarray_critical_statement", "coarray_team_statement", "preproc_if", "preproc_else"),
+)
+"""Statements around others, which are carried out."""
+_COSTLESS_NAMES = (
+    "allocate assignment backspace block_data close common continue contains data deallocate "
+    "dimension do else else_if elseif elsewhere end endfile enumerator equivalence external "
+    "file_position flush format implicit import include inquire intrinsic module namelist "
+    "nullify open parameter parameters pause pointer print private procedure program public "
+    "rewind save sequence subroutine function target use volatile wait write case type "
+)
+_COSTLESS = frozenset(f"{word}_statement" for word in _COSTLESS_NAMES.split())
+"""Statements that declare something, or whose time is not worth a word."""
 
 
 def read(paths: Sequence[Path], arguments: Sequence[str] = ()) -> SourceProgram:
@@ -66,6 +79,7 @@ class _FortranReader(FortranExpressions):
         super().__init__(arguments)
         self.functions: dict[str, SourceFunction] = {}
         self.variables: dict[str, Declaration] = {}
+        self.shared_ends: dict[int, Sequence[Any]] = {}  # Statements with a label, of inner loops
 
     def convert(self) -> None:
         """Turn all units into functions and variables."""
@@ -93,7 +107,7 @@ class _FortranReader(FortranExpressions):
             body = (*body, Leave("return", value, place))
             type_ = value.type
         parameters = tuple(self._parameter(name) for name in unit.dummies)
-        if unit.key == "main":
+        if unit.name == "main":
             parameters = (ARGC, ARGV)
         self.functions[unit.key] = SourceFunction(
             unit.key, unit.name, parameters, body, type_, place
@@ -103,41 +117,41 @@ class _FortranReader(FortranExpressions):
 
     def _statements(self, nodes: Sequence[Any]) -> Body:
         """Statements, with the directives among them."""
-        open_: list[tuple[str, Directive, list[Statement]]] = []
+        open_: list[tuple[OpenMPDirective, Directive, list[Statement]]] = []
         found: list[Statement] = []
         waiting: list[Directive] = []
         for node in _joined(nodes):
             text = _directive(node)
-            if text is not None:
-                words = text.split("(")[0].split()
-                if not words:
-                    continue
-                directive = Directive(_in_c(text), (), self._place(node))
-                if words[0] == "end" or words[0].startswith("end"):
-                    if open_ and not set(words) & _LOOP_WORDS and "atomic" not in words:
-                        _, begun, outer = open_.pop()
-                        outer.append(begun._replace(body=tuple(found)))
-                        found = outer
-                elif words[0] in STANDALONE:
-                    found.append(directive)
-                elif set(words) & _LOOP_WORDS or words[0] == "atomic":
-                    waiting.append(directive)
-                else:
-                    open_.append((words[0], directive, found))
-                    found = []
+            if text is None:
+                statements = self._one(node)
+                if waiting and statements:
+                    *first, last = statements
+                    body: Body = (last,)
+                    for directive in reversed(waiting):
+                        body = (directive._replace(body=body),)
+                    statements, waiting = [*first, *body], []
+                found += statements
                 continue
-            statements = self._one(node)
-            if waiting and statements:
-                *first, last = statements
-                body: Body = (last,)
-                for directive in reversed(waiting):
-                    body = (directive._replace(body=body),)
-                statements, waiting = [*first, *body], []
-            found += statements
-        for _, begun, outer in reversed(open_):
-            outer.append(begun._replace(body=tuple(found)))
+            omp, directive = parsed_directive(text), Directive(text, (), self._place(node))
+            if omp.constructs and omp.constructs[0].startswith("end"):
+                ended = omp.constructs[0].removeprefix("end").strip()
+                if any(_is_end(ended, begun) for begun, _, _ in open_):
+                    is_last = False
+                    while not is_last:  # those inside have ended as well
+                        begun, directive, outer = open_.pop()
+                        outer.append(directive._replace(body=tuple(found)))
+                        found, is_last = outer, _is_end(ended, begun)
+            elif omp.is_alone or omp.constructs == ("section",):
+                found.append(directive)
+            elif omp.has_loop or omp.constructs == ("atomic",):
+                waiting.append(directive)
+            else:
+                open_.append((omp, directive, found))
+                found = []
+        for _, directive, outer in reversed(open_):
+            outer.append(directive._replace(body=tuple(found)))
             found = outer
-        return tuple(found)
+        return (*found, *waiting)
 
     def _one(self, node: Any) -> list[Statement]:
         """A statement, with what its expressions need before it."""
@@ -159,10 +173,15 @@ class _FortranReader(FortranExpressions):
             return self._do(node, place)
         if kind == "select_case_statement":
             return self._select(node, place)
-        if kind in ("where_statement", "elsewhere_clause", "block_construct", "forall_statement"):
+        if kind in _WRAPPERS:
+            if kind == "associate_statement":
+                self.problems.append(f"{place}: associate: its names are variables of their own")
             return self._statements(
                 [one for one in children if one.type != "parenthesized_expression"]
             )
+        if kind == "forall_statement":
+            inner = [one for one in children if one.type.endswith("_statement")]
+            return self._concurrent(node, "triplet_spec", inner, place)
         if kind == "keyword_statement":
             word = node_text(node).lower().split()[0]
             ways = {"return": "return", "exit": "break", "cycle": "continue"}
@@ -173,6 +192,8 @@ class _FortranReader(FortranExpressions):
                 return (Leave(ways[word], value, place),)
             if word == "goto" or node_text(node).lower().startswith("go to"):
                 self.problems.append(f"{place}: goto is not followed")
+            elif word != "continue":
+                self.problems.append(f"{place}: {word} is not followed")
             return ()
         if kind in ("stop_statement", "error_stop_statement"):
             return (ExpressionStatement(Invocation("", "exit", (), OTHER, place), place),)
@@ -183,8 +204,9 @@ class _FortranReader(FortranExpressions):
                 target, size = one.named_children[0], one.named_children[-1]
                 if target.type == "identifier" and size.type == "size":
                     self._find(lower_text(target))[0].bounds = bounds_of(size)
-        if kind == "statement_label":
-            return ()
+        elif kind.endswith("_statement") and kind not in _COSTLESS and not kind.startswith("end"):
+            words = kind.removesuffix("_statement").replace("_", " ")
+            self.problems.append(f"{place}: {words} is not followed")
         return ()
 
     def _if(self, node: Any, place: SourcePlace, rest: Body = ()) -> Branch:
@@ -209,7 +231,23 @@ class _FortranReader(FortranExpressions):
 
     def _do(self, node: Any, place: SourcePlace) -> Body:
         head = next((one for one in node.named_children if one.type == "do_statement"), node)
-        inner = [one for one in node.named_children if not _is_frame(one)]
+        inner = []
+        for child in node.named_children:
+            if child.type == "end_do_label_loop_statement":  # the last statement has the label
+                within, labelled = inner[-1:], child.named_children
+                while within and within[0].type == "do_loop":  # or shares it with loops inside
+                    *_, last, end = within[0].named_children
+                    if end.type != child.type or end.named_children[0].type != "do_label_virtual":
+                        break
+                    self.shared_ends[within[0].id] = labelled
+                    within, labelled = [last], []
+                inner += labelled
+            elif not (child.type == "do_statement" or child.type.startswith("end_do")):
+                inner.append(child)
+        inner += self.shared_ends.pop(node.id, ())
+        concurrent = next(nodes_in(head, "concurrent_header"), None)
+        if concurrent is not None:
+            return self._concurrent(concurrent, "concurrent_control", inner, place)
         control = child_of(head, "loop_control_expression")
         if control is not None:
             name, first, last, *step = control.named_children
@@ -223,6 +261,23 @@ class _FortranReader(FortranExpressions):
         test = child_of(head, "while_statement")
         condition = None if test is None else self._value(test.named_children[0])
         return (Loop(condition, self._statements(inner), (), True, place),)
+
+    def _concurrent(
+        self, header: Any, control: str, inner: Sequence[Any], place: SourcePlace
+    ) -> Body:
+        """Loops inside of each other, as of ``do concurrent`` and ``forall``; a mask decides."""
+        body = self._statements(inner)
+        controls = [one for one in header.named_children if one.type == control]
+        for mask in header.named_children:
+            if mask.type in ("concurrent_mask", "relational_expression", "logical_expression"):
+                test = mask.named_children[0] if mask.type == "concurrent_mask" else mask
+                body = (Branch(self._value(test), body, (), place),)
+        for one in reversed(controls):
+            name, first, last, *step = one.named_children
+            by = self._value(step[0]) if step else Literal(1)
+            variable = self._variable(lower_text(name))._replace(type=INTEGER)
+            body = (CountedLoop(variable, self._value(first), self._value(last), by, body, place),)
+        return body
 
     def _select(self, node: Any, place: SourcePlace) -> Body:
         value = self._value(child_of(node, "selector").named_children[0])
@@ -307,8 +362,9 @@ class _FortranReader(FortranExpressions):
         return (ExpressionStatement(self._invocation(name, arguments, OTHER, node), place),)
 
 
-def _is_frame(node: Any) -> bool:
-    return bool(node.type == "do_statement" or node.type.startswith("end_do"))
+def _is_end(ended: str, begun: OpenMPDirective) -> bool:
+    """Whether a directive ends what another one began."""
+    return ended == begun.name or (ended == "metadirective" and begun.is_variant)
 
 
 def _directive(node: Any) -> str | None:
@@ -317,11 +373,6 @@ def _directive(node: Any) -> str | None:
         return None
     found = re.match(r"!\$omp\b&?\s*(.*)", node_text(node), re.IGNORECASE | re.DOTALL)
     return found[1].strip().lower() if found else None
-
-
-def _in_c(text: str) -> str:
-    """A directive as C writes it."""
-    return re.sub(r"\bdo\b", "for", text)
 
 
 class _Joined:

@@ -85,7 +85,7 @@ class FortranUnits:
         while waiting and shown < 3:
             node = waiting.pop()
             if node.is_error or node.is_missing:
-                words = " ".join(node_text(node).split())[:40]
+                words = "".join(filter(str.isprintable, " ".join(node_text(node).split())))[:40]
                 self.problems.append(f"{self._place(node)}: cannot be read: {words}")
                 shown += 1
             elif node.has_error:
@@ -101,6 +101,8 @@ class FortranUnits:
         name = lower_text(child_of(head, "name")) or "main"
         is_main = kind == "program"
         key = "main" if is_main else f"{host.key}::{name}" if host else name
+        if is_main and key in self.units:
+            key = f"main of {text.places[0].file}"
         unit = FortranUnit(key, "main" if is_main else name, node, host)
         unit.is_shared = kind == "module" or child_of(node, "internal_procedures") is not None
         parameters = child_of(head, "parameters")

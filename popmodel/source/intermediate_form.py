@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 
@@ -84,6 +84,8 @@ class Invocation(NamedTuple):
     arguments: tuple[Expression, ...]
     type: SourceType
     place: SourcePlace
+    callee: Expression | None = None  # Of a call by pointer, or of what has no name
+    is_dynamic: bool = False  # Of a virtual method: that of the object's class is called
 
 
 class Assignment(NamedTuple):
@@ -186,3 +188,4 @@ class SourceProgram(NamedTuple):
     functions: Mapping[str, SourceFunction]
     variables: Mapping[str, Declaration]  # Of the files, outside of functions
     problems: tuple[str, ...]  # What could not be read, a sentence each
+    overriders: Mapping[str, Sequence[str]] = {}  # Methods of derived classes, by virtual ones

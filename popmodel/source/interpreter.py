@@ -9,7 +9,6 @@ out, and what they leave differently is not known.
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from typing import Any
 
@@ -38,6 +37,7 @@ from popmodel.source.intermediate_form import (
     Statement,
     Variable,
 )
+from popmodel.source.openmp_directives import PAID, parsed_directive
 from popmodel.source.source_events import (
     Conditional,
     Event,
@@ -46,17 +46,24 @@ from popmodel.source.source_events import (
     Tally,
     Work,
 )
-from popmodel.source.symbolic_evaluation import Ended, SymbolicEvaluation
-from popmodel.source.symbolic_memory import ARGUMENTS, Contents, Pointer, UnfollowedReal, named
+from popmodel.source.symbolic_evaluation import MOST_STEPS, Ended, SymbolicEvaluation
+from popmodel.source.symbolic_memory import (
+    ARGUMENTS,
+    THREADS,
+    Contents,
+    Pointer,
+    UnfollowedReal,
+    named,
+)
 
 _CORRECTIONS = 2
 """How often the body of a loop is carried out again where a step was not what a trial said."""
+_DEEP = 6
+"""Loops inside of each other whose steps are corrected."""
 UNROLLED = 12
 """Loops of so many turns are carried out turn by turn."""
 
-_FREE = ("simd", "master", "masked", "section", "threadprivate", "declare", "end")
-"""Directives that take no time of their own."""
-_COMPUTING = ("simd", "atomic", "critical")
+_COMPUTING = {"simd", "tile", "unroll", "atomic", "critical"}
 """Directives that leave a loop one of plain computing."""
 
 
@@ -70,6 +77,8 @@ class Interpreter(SymbolicEvaluation):
         self.loop_variables: dict[tuple[SourcePlace, int, sympy.Expr], sympy.Symbol] = {}
         # Of the loops that are carried out: condition, value and state of turns that left early
         self.breaks: list[list[tuple[sympy.Basic, Any, dict[int, Contents]]]] = [[]]
+        # What a turn of a loop does, by the identity of loops: the same one each time
+        self._bodies: dict[int, tuple[Loop, Body]] = {}
         self.depth = 0  # Of loops inside of each other
 
     def has_messages(self, function: SourceFunction) -> bool:
@@ -232,7 +241,8 @@ class Interpreter(SymbolicEvaluation):
         if turns.is_Integer and turns <= 0:
             return None, None
         home = self._home(loop.variable)
-        if turns.is_Integer and turns <= UNROLLED and not directive:
+        is_short = turns.is_Integer and turns <= UNROLLED and self.steps <= MOST_STEPS
+        if is_short and not directive:
             for number in range(int(turns)):
                 self.state[home] = {(): expanded(first + number * step)}
                 flow, value = self._turn(loop.body, loop.place)
@@ -268,6 +278,7 @@ class Interpreter(SymbolicEvaluation):
     def _loop(self, loop: Loop) -> tuple[str | None, Any]:
         """A loop whose turns are not known beforehand, unless it ends within a few."""
         is_endless = loop.condition is None or isinstance(loop.condition, Literal)
+        is_endless |= self.steps > MOST_STEPS
         for _ in range(0 if is_endless else UNROLLED):
             assert loop.condition is not None
             condition = self.condition(loop.condition)
@@ -282,10 +293,12 @@ class Interpreter(SymbolicEvaluation):
                 return None, None
         turns = self._bound(loop) or self.symbol(f"turns_{loop.place.line}", loop.place)
         variable = self._loop_variable("turn", loop.place, turns)
-        tests: Body = (
-            () if loop.condition is None else (ExpressionStatement(loop.condition, loop.place),)
-        )
-        body = (*tests, *loop.body, *loop.update)
+        _, body = self._bodies.get(id(loop), (loop, ()))
+        if not body:
+            test = loop.condition
+            tests: Body = () if test is None else (ExpressionStatement(test, loop.place),)
+            body = (*tests, *loop.body, *loop.update)
+            self._bodies[id(loop)] = loop, body
         self._repeat(body, variable, turns, loop.place, "", {}, "turns")
         return None, None
 
@@ -354,7 +367,10 @@ class Interpreter(SymbolicEvaluation):
             )
             steps[where] = None if is_new else by  # what is new is another one in every turn
         plain = self._is_plain(body)
-        for attempts in range(_CORRECTIONS, -1, -1):
+        corrections = _CORRECTIONS if self.depth <= _DEEP and self.steps <= MOST_STEPS else 0
+        if not corrections:  # nested loops would take a multiple of their work at each depth
+            steps = dict.fromkeys(steps)
+        for attempts in range(corrections, -1, -1):
             turn, after = self._in_turns(changed, steps, variable, turns, place)
             if self.is_dry:  # only what the loop leaves matters
                 self.depth -= 1
@@ -508,15 +524,17 @@ class Interpreter(SymbolicEvaluation):
         waiting: list[Any] = list(body)
         while waiting:
             part = waiting.pop()
-            if isinstance(part, Directive) and not part.text.startswith(_COMPUTING):
+            if isinstance(part, Directive) and not (
+                set(parsed_directive(part.text).constructs) <= _COMPUTING
+            ):
                 return False
             if isinstance(part, Invocation):
                 if part.name.startswith("MPI_") and part.name not in ("MPI_Wtime", "MPI_Abort"):
                     return False
-                function = self.function_of(part)
-                if function is not None and function.key not in called:
-                    called.add(function.key)
-                    waiting += function.body
+                for function in self.candidates(part):
+                    if function.key not in called:
+                        called.add(function.key)
+                        waiting += function.body
             if isinstance(part, tuple) and not isinstance(
                 part, (SourceType, SourcePlace, Literal, Variable)
             ):
@@ -526,20 +544,25 @@ class Interpreter(SymbolicEvaluation):
     # Directives
 
     def _directive(self, directive: Directive) -> tuple[str | None, Any]:
-        words = re.split(r"[\s(]+", directive.text)
-        name = words[0]
-        body = directive.body
-        if name in ("parallel", "for", "do", "taskloop", "distribute", "teams", "target", "loop"):
-            is_loop = any(word in ("for", "do", "loop", "taskloop") for word in words)
+        omp, place, body = parsed_directive(directive.text), directive.place, directive.body
+        for text in omp.unmodelled():
+            self.note(f"{place}: {text}")
+        if omp.shares_loop:
             loop = body[0] if len(body) == 1 else None
-            while isinstance(loop, Directive) and loop.text.startswith("simd"):
+            while isinstance(loop, Directive) and parsed_directive(loop.text).has_loop:
                 loop = loop.body[0] if len(loop.body) == 1 else None
-            if is_loop and isinstance(loop, CountedLoop):
+            if isinstance(loop, CountedLoop):
                 return self._counted(loop, directive.text)
-            how = "on the host" if name in ("teams", "target") else "by one thread"
-            self.note(f"{directive.place}: omp {name}: what is outside of its loops is done {how}")
-        elif name not in _FREE:
-            self.note(f"{directive.place}: omp {name} costs nothing here")
+            self.note(f"{place}: omp {omp.name}: no loop of whole numbers, done by one thread")
+        construct = PAID.get(omp.constructs[-1]) if omp.constructs else None
+        if construct is not None and self.tally is not None:
+            self.note(f"{place}: omp {omp.name} inside of a loop is not charged")
+        elif construct is not None:
+            self.number += 1
+            once = Nest(sympy.Symbol(f"once~{self.number}"), THREADS, place)
+            self.events.append(Work(once, directive.text, self.frames[-1].function.name))
+        elif "parallel" in omp.constructs and not omp.shares_loop:
+            self.note(f"{place}: omp parallel: what is outside of its loops is done by one thread")
         return self.carry_out(body)
 
 

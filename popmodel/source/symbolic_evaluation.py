@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import sympy
@@ -49,6 +49,8 @@ MOST_WITHOUT_MESSAGES = 2_000
 """Statements of a function that sends nothing, such as one that reads texts, all calls together."""
 LONG_CALL = 100
 """Statements of a call that is not followed again where only what a loop changes is asked for."""
+_NAMED = 4
+"""Functions that a note names."""
 DEEPEST = 40
 """Calls inside of each other that are followed."""
 _ALLOCATORS = ("malloc", "calloc", "realloc", "aligned_alloc", "operator new", "operator new[]")
@@ -224,12 +226,16 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             if target.base.type.kind == "array" and not isinstance(target.base, Invocation):
                 memory, path = self.locate(target.base)
                 return memory, (*path, _exact(index, self, target))
-            base = self.value(target.base)
+            where = None
+            if isinstance(target.base, (Variable, Field, Element)):
+                where = self.locate(target.base)
+                base = self.load(*where, target.base.type, self._place(target.base))
+            else:
+                base = self.value(target.base)
             if isinstance(base, Pointer):
                 return self.at(base, _exact(index, self, target))
-            if isinstance(target.base, (Variable, Field, Element)):
-                memory, path = self.locate(target.base)
-                return memory, (*path, _exact(index, self, target))
+            if where is not None:
+                return where[0], (*where[1], _exact(index, self, target))
             return self.allocate(_words(target.base), target.type), (_exact(index, self, target),)
         if isinstance(target, SourceOperation) and target.operator in ("cast", ","):
             return self.locate(target.operands[-1])
@@ -237,7 +243,11 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         return memory, ()
 
     def _home(self, variable: Variable) -> int:
-        for variables in (self.frames[-1].variables if self.frames else {}, self.variables):
+        for variables in (
+            *(frame.variables for frame in self.frames[-1:]),
+            self.variables,
+            *(frame.variables for frame in self.frames[-2::-1]),  # what a lambda captures
+        ):
             if variable.key in variables:
                 return variables[variable.key]
         memory = self.allocate(variable.name, variable.type)
@@ -331,14 +341,9 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             return Pointer(self.allocate(text, type_.element or type_), (), sympy.Integer(0))
         return UnfollowedReal()
 
-    def function_of(self, invocation: Invocation) -> SourceFunction | None:
-        """The function of the program that is called; None for those of others."""
-        known = self.program.functions.get(invocation.key)
-        return known or self.by_name.get(invocation.name)
-
     def _invoke(self, invocation: Invocation) -> Any:
         name, place = invocation.name, invocation.place
-        function = self.function_of(invocation)
+        function = self._called(invocation)
         if name in _ENDS:
             raise Ended
         if name.startswith(("MPI_", "PMPI_")):
@@ -355,7 +360,61 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                     if not path:
                         values[number] = Pointer(memory, path)
             return self.call(function, values)
+        if invocation.callee is not None or invocation.is_dynamic:
+            return self._anything(invocation.type, name or "call", place)
         return self._library(name, values, invocation, place)
+
+    def candidates(self, invocation: Invocation) -> list[SourceFunction]:
+        """The functions of the program that may be called; none for those of others."""
+        functions = self.program.functions
+        keys: list[str] = []
+        if invocation.callee is not None:
+            type_ = invocation.callee.type
+            keys = self._taken.get((type_.element or type_).name.removeprefix("const "), [])
+        elif invocation.is_dynamic:
+            waiting = [invocation.key]
+            while waiting:
+                keys.append(waiting.pop())
+                waiting += self.program.overriders.get(keys[-1], ())
+        else:
+            known = functions.get(invocation.key) or self.by_name.get(invocation.name)
+            return [] if known is None else [known]
+        return [functions[key] for key in dict.fromkeys(keys) if key in functions]
+
+    def _called(self, invocation: Invocation) -> SourceFunction | None:
+        """The function that is called: of pointers and virtual methods the only one it can be."""
+        name = invocation.name
+        if invocation.callee is not None:
+            value = self.value(invocation.callee)
+            if isinstance(value, LiteralText) and value.kind == "function":
+                return self.program.functions.get(value.text)
+            if name in self.by_name:  # of a template
+                return self.by_name[name]
+        found = self.candidates(invocation)
+        if len(found) == 1:
+            return found[0]
+        if invocation.callee is not None or invocation.is_dynamic:
+            names = sorted(f"{function.name} ({function.place})" for function in found)
+            which = f"may be {', '.join(names[:_NAMED])}" if names else "is not known"
+            self.note(f"{invocation.place}: {name or 'a pointer'}: the function {which}: left out")
+        return None
+
+    @cached_property
+    def _taken(self) -> dict[str, list[str]]:
+        """Functions that are values somewhere, by their types."""
+        taken: dict[str, list[str]] = {}
+        waiting: list[Any] = [
+            *(function.body for function in self.program.functions.values()),
+            *self.program.variables.values(),
+        ]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Literal):
+                if part.type.kind == "function":
+                    taken.setdefault(part.type.name, []).append(str(part.value))
+            elif isinstance(part, tuple) and not isinstance(part, (SourceType, SourcePlace)):
+                waiting += part
+        return taken
 
     def _library(
         self, name: str, values: list[Any], invocation: Invocation, place: SourcePlace

@@ -59,6 +59,7 @@ class Line(NamedTuple):
 
 def line_with(
     command: TracedCommand,
+    threads: int,
     cores: int,
     *,
     ranks: int | None = None,
@@ -68,10 +69,11 @@ def line_with(
 ) -> Line | None:
     """Return a command with so many cores for each process; None where that is not known.
 
-    With ``openmp`` a thread runs on each. ``ranks`` changes the number of processes.
+    ``threads`` run on them, with ``openmp``. ``ranks`` changes the number of processes.
     """
-    before, behind = _unpinned(command.words[: command.start]), list(command.words[command.start :])
-    values = (str(cores), "cores", "close") if openmp else ()
+    before, behind = list(command.words[: command.start]), list(command.words[command.start :])
+    before = _unpinned(before)
+    values = (str(threads), "cores", "close") if openmp else ()
     variables = dict(zip(VARIABLES, values, strict=False))
     if not command.is_launcher:
         return Line(variables, [*before, *_unpinned(behind)])

@@ -28,7 +28,6 @@ OTHERS = (
         "--oversubscribe",
     ),
     *("--hostfile", "--no-index", "--find-links", "--check", "--ntasks", "--cpus-per-task"),
-    *("--into", "--also", "--hogs", "--repeats"),  # of examples/tournament
 )
 
 

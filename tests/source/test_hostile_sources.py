@@ -1,0 +1,102 @@
+"""Wrong, partial and hostile sources: a draft, or one line that says where and what to do."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from hostile_sources import C_MAIN, HostileSource, hostile_sources
+
+from popmodel.base.errors import PopmodelError
+from popmodel.source import c_family, fortran_family, signature_of_source
+from popmodel.source.draft import Draft
+from popmodel.source.interpreter import Interpreter
+
+HOSTILE = list(hostile_sources())
+
+
+def answer(folder: Path, source: HostileSource) -> str:
+    """The signature of a program, or the message that says why there is none."""
+    for name, text in source.files.items():
+        (folder / name).write_bytes(text)
+    given = [folder / name for name in source.files if not name.endswith(".h")]
+    try:
+        text, draft = signature_of_source(given, "app")
+    except PopmodelError as error:
+        assert re.match(r"[^:]+: .+[^.]$", error.message, re.DOTALL), error.message
+        assert error.hint
+        return error.message
+    assert tomllib.loads(text)["app"]["name"] == "app"
+    assert all(note.isprintable() for note in draft.notes)
+    return text
+
+
+def test_there_are_300_of_them() -> None:
+    assert len({source.name for source in HOSTILE}) == len(HOSTILE) >= 300
+
+
+@pytest.mark.parametrize("source", HOSTILE[::25], ids=lambda source: source.name)
+def test_some_are_answered(source: HostileSource, tmp_path: Path) -> None:
+    answer(tmp_path, source)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(25))
+def test_all_are_answered(part: int, tmp_path: Path) -> None:
+    for number, source in enumerate(HOSTILE[part::25]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        answer(folder, source)
+
+
+def calls_of(folder: Path, name: str, text: str) -> int:
+    """How many functions of Python are called for a program: its work, whatever the machine."""
+    (folder / name).write_text(text)
+    calls = 0
+
+    def count(_: FrameType, event: str, __: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        if name.endswith(".c"):
+            program = c_family._read_file(folder / name, ())
+        else:
+            program = fortran_family.read([folder / name])
+        made = Interpreter(program)
+        made.run()
+        Draft(made, "app").text()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("name", "once"),
+    [
+        ("a.c", "a[0] += 1;"),
+        ("a.c", "for (int i = 0; i < n; i++) a[i] += 1;"),
+        ("a.c", "if (n) { n = n + 1; } else { n = 2; }"),
+        ("a.c", "switch (n) { case 1: a[0] = 2; case 2: a[1] = 3; }"),
+        ("a.c", "a[0] = a[1] + a[2] - a[3] * 2.0;"),
+        ("a.c", "while (n) { n--; }"),
+        ("a.c", "\n#pragma omp parallel for\nfor (int i = 0; i < n; i++) a[i] = 1;\n"),
+        ("a.f90", "do i = 1, n\n a(i) = a(i) + 1\nend do\n"),
+        ("a.f90", "!$omp parallel do\ndo i = 1, n\n a(i) = 1\nend do\n!$omp end parallel do\n"),
+    ],
+)
+def test_twice_the_source_is_about_twice_the_work(name: str, once: str, tmp_path: Path) -> None:
+    def text(times: int) -> str:
+        if name == "a.c":
+            return C_MAIN.format("static double a[99];\n" + once * times)
+        return f"program p\nreal(8) :: a(100)\nread(*,*) n\n{once * times}end program\n"
+
+    calls_of(tmp_path, name, text(20))  # what is computed once
+    first, second, third = (calls_of(tmp_path, name, text(times)) for times in (20, 40, 60))
+    assert third - second < 1.3 * (second - first) + 1000
