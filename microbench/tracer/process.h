@@ -53,6 +53,7 @@ bool process_has_thread(pid_t id);
 /* Held by those who change which files there are, or where a thread's window is. */
 void process_lock(void);
 bool process_try_lock(void); /* within a second */
+bool process_is_free(void);  /* whether nobody holds it now */
 void process_unlock(void);
 
 #endif

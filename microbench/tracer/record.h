@@ -98,6 +98,12 @@ enum kind {
      * were too many of them per second. */
     LEFT_OUT = 35,
 
+    /* A call for files (files.c). call: enum file_call_kind; a: descriptor, 2^32 - 1 unknown. */
+    FILE_ENTER = 36,
+    /* call: the same. b: bytes that it moved. Calls that follow each other at once are one: a is how
+     * many it stands for, c how many ns lay between these. */
+    FILE_LEAVE = 37,
+
     /* b: instructions, c: cycles of this thread so far; at the time of the record before it. */
     COUNTERS = 40,
     /* b: ns that this thread waited for a processor, only where that is much (cpus.h). a: 0 in the
@@ -129,6 +135,27 @@ enum construct {
 };
 
 enum left { LEFT_TESTS = 1, LEFT_CHUNKS = 2, LEFT_SINGLES = 3, LEFT_RMA = 4, LEFT_IO = 5 };
+
+/* As Extrae numbers them; those above 100 it does not have. */
+enum file_call_kind {
+    FILE_READ = 1,
+    FILE_WRITE = 2,
+    FILE_FREAD = 3,
+    FILE_FWRITE = 4,
+    FILE_PREAD = 5,
+    FILE_PWRITE = 6,
+    FILE_READV = 7,
+    FILE_WRITEV = 8,
+    FILE_PREADV = 9,
+    FILE_PWRITEV = 10,
+    FILE_OPEN = 11,
+    FILE_FOPEN = 12,
+    FILE_CLOSE = 101,
+    FILE_FCLOSE = 102,
+    FILE_SYNC = 103,
+    FILE_DATA_SYNC = 104,
+    FILE_FLUSH = 105
+};
 
 enum guard { LOCKS = 1, CRITICALS = 2, ATOMICS = 3 };
 

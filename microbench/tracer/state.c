@@ -29,6 +29,14 @@ bool process_try_lock(void)
     return pthread_mutex_timedlock(&lock, &patience) == 0;
 }
 
+bool process_is_free(void)
+{
+    if (pthread_mutex_trylock(&lock) != 0)
+        return false;
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
 void process_unlock(void)
 {
     pthread_mutex_unlock(&lock);

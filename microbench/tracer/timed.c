@@ -392,23 +392,39 @@ TIMED(File_seek_shared, LIST(MPI_File file, MPI_Offset place, int whence),
       LIST(file, place, whence))
 #endif
 
-#define FILE_CALL(name, buffer_type, last)                                                        \
-    TIMED(name,                                                                                   \
-          LIST(MPI_File file, buffer_type buffer, COUNT count, MPI_Datatype type, last * end),    \
-          LIST(file, buffer, count, type, end))
-#define FILE_AT_CALL(name, buffer_type, last)                                                     \
-    TIMED(name,                                                                                   \
-          LIST(MPI_File file, MPI_Offset place, buffer_type buffer, COUNT count,                  \
-               MPI_Datatype type, last * end),                                                    \
-          LIST(file, place, buffer, count, type, end))
-#define FILE_BEGIN_CALL(name, buffer_type)                                                        \
-    TIMED(name, LIST(MPI_File file, buffer_type buffer, COUNT count, MPI_Datatype type),          \
-          LIST(file, buffer, count, type))
-#define FILE_AT_BEGIN_CALL(name, buffer_type)                                                     \
-    TIMED(name,                                                                                   \
-          LIST(MPI_File file, MPI_Offset place, buffer_type buffer, COUNT count,                  \
-               MPI_Datatype type),                                                                \
-          LIST(file, place, buffer, count, type))
+/* What moves bytes: as many as its arguments say. */
+#define MOVES_reading(bytes) 0, bytes
+#define MOVES_writing(bytes) bytes, 0
+#define MOVING(name, way, parameters, arguments)                                                  \
+    NEWER_WRAPPER(MPI(name), parameters)                                                          \
+    {                                                                                             \
+        struct thread *t = call_begin();                                                          \
+        if (!t)                                                                                   \
+            return NEXT(name)(arguments);                                                         \
+        uint64_t time = call_open(t);                                                             \
+        enter_at(t, time, CALL_##name, 0, MOVES_##way(bytes_of(count, type)), SITE_HERE());       \
+        int result = NEXT(name)(arguments);                                                       \
+        call_return(t);                                                                           \
+        call_leave(t, CALL_##name, 0);                                                            \
+        return result;                                                                            \
+    }
+
+#define FILE_CALL(name, way, last)                                                                \
+    MOVING(name, way,                                                                             \
+           LIST(MPI_File file, way buffer, COUNT count, MPI_Datatype type, last * end),           \
+           LIST(file, buffer, count, type, end))
+#define FILE_AT_CALL(name, way, last)                                                             \
+    MOVING(name, way,                                                                             \
+           LIST(MPI_File file, MPI_Offset place, way buffer, COUNT count, MPI_Datatype type,      \
+                last * end),                                                                      \
+           LIST(file, place, buffer, count, type, end))
+#define FILE_BEGIN_CALL(name, way)                                                                \
+    MOVING(name, way, LIST(MPI_File file, way buffer, COUNT count, MPI_Datatype type),            \
+           LIST(file, buffer, count, type))
+#define FILE_AT_BEGIN_CALL(name, way)                                                             \
+    MOVING(name, way,                                                                             \
+           LIST(MPI_File file, MPI_Offset place, way buffer, COUNT count, MPI_Datatype type),     \
+           LIST(file, place, buffer, count, type))
 #define FILE_END_CALL(name, buffer_type)                                                          \
     TIMED(name, LIST(MPI_File file, buffer_type buffer, MPI_Status *status),                      \
           LIST(file, buffer, status))

@@ -190,6 +190,13 @@ def trace(
             complete=("tests", "chunks", "singles", "rma", "io"),
         ),
     ] = (),
+    io: Annotated[
+        bool,
+        flag(
+            "Also record calls of POSIX and C that open, read or write files, with their bytes; "
+            "calls of MPI-IO are always recorded."
+        ),
+    ] = False,
     no_call_sites: Annotated[
         bool,
         flag("Do not record the call sites of MPI calls; this saves some ns per call."),
@@ -256,6 +263,8 @@ def trace(
         Records per second of a thread above which its most frequent kind is left out.
     leave_out : sequence of str
         Kinds of calls that are not recorded.
+    io : bool
+        Also record calls of POSIX and C for files.
     no_call_sites : bool
         Do not record where MPI is called.
     output : path, optional
@@ -297,6 +306,7 @@ def trace(
         max_size=max_size,
         max_rate=max_rate,
         leave_out=tuple(leave_out),
+        files=io,
     )
     sizes = {"--nodes": nodes, "--ranks": ranks, "--threads": threads}
     for name, number in sizes.items():

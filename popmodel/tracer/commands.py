@@ -282,6 +282,7 @@ class Settings:
     max_size: int | None = None  # Bytes of records
     max_rate: int | None = None  # Records per second and thread
     leave_out: tuple[str, ...] = ()  # Of `LEAVE_OUT`: kinds of calls that are not recorded
+    files: bool = False  # Whether calls of POSIX and C for files are recorded
     summary: bool = False  # Sums of each thread in place of records
 
 
@@ -303,6 +304,7 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
         "MAX_SIZE": settings.max_size,
         "MAX_RATE": settings.max_rate,
         "LEAVE_OUT": ",".join(settings.leave_out) or None,
+        "FILES": "1" if settings.files else None,
         "SUMMARY": "1" if settings.summary else None,
     }
     given = {PRELOAD: str(library), DIRECTORY: str(raw)}

@@ -41,6 +41,7 @@ from popmodel.tracer.raw_records import (
     known_calls,
 )
 from popmodel.traces.caveats import ABORTED, CUT, FULL, KILLED, LIMITED
+from popmodel.traces.paraver.numbers import FILE_CALLS
 from popmodel.traces.tables import TraceWarning
 
 _APART = 10**9  # ns by which clocks of hosts may differ
@@ -265,6 +266,7 @@ class RawThread:
 
         calls, constructs = of(RecordKind.ENTER, RecordKind.LEAVE), of(*_CONSTRUCTS)
         sums, left = of(RecordKind.GUARDED, RecordKind.HELD), of(RecordKind.LEFT_OUT)
+        files = of(RecordKind.FILE_ENTER, RecordKind.FILE_LEAVE)
         sized = of(RecordKind.SEND, RecordKind.RECEIVE)
         negative = (records["b"] < 0) | (records["c"] < 0)
         wrong = {
@@ -274,6 +276,8 @@ class RawThread:
             "has unknown OpenMP construct {call}": constructs & unknown(Construct),
             "has calls of unknown kind {call}": left & unknown(Left),
             "has locks of unknown kind {call}": sums & unknown(Guard),
+            "has unknown call {call} for files": files & ~among(call, list(FILE_CALLS)),
+            "has a negative number of bytes or time of files": files & negative,
             "has a negative time or count of locks": sums & negative,
             "has a message of {c} bytes": sized & (records["c"] < 0),
             "is {early} ns earlier than the previous one": time < before,

@@ -134,6 +134,8 @@ class RecordKind(IntEnum):
     USER_END = 33
     TRACING = 34
     LEFT_OUT = 35
+    FILE_ENTER = 36
+    FILE_LEAVE = 37
     COUNTERS = 40
     DELAYED = 41
     FLUSH_BEGIN = 48
@@ -237,6 +239,7 @@ _PAIRS = {
     RecordKind.TASK_BEGIN: (RecordKind.TASK_END, RUNNING),
     RecordKind.TASK_RUN: (RecordKind.TASK_STOP, RUNNING),
     RecordKind.FLUSH_BEGIN: (RecordKind.FLUSH_END, INPUT_OUTPUT),
+    RecordKind.FILE_ENTER: (RecordKind.FILE_LEAVE, INPUT_OUTPUT),
 }
 _KINDS = 1 << 6
 _CONSTRUCTS = max(Construct) + 1
@@ -353,7 +356,7 @@ def closing(open_: NDArray[np.void], time: int) -> NDArray[np.void]:
     kind = open_["kind"]
     # Of every pair the end has the next number; tracing is switched by one kind.
     records["kind"] = np.where(kind == RecordKind.TRACING, kind, kind + 1)
-    calls = kind == RecordKind.ENTER
+    calls = (kind == RecordKind.ENTER) | (kind == RecordKind.FILE_ENTER)
     records["a"][calls | (kind == RecordKind.TRACING)] = 1
     records["b"][calls] = records["c"][calls] = 0
     return records
@@ -391,8 +394,11 @@ def mend(
     for row in np.flatnonzero(found.step).tolist():
         group = groups[row]
         if steps[row] > 0:
-            if kinds[row] == RecordKind.ENTER:  # calls of MPI do not nest
-                end_from(_level(stack, group), row, True)
+            if (
+                kinds[row] == RecordKind.ENTER
+            ):  # calls of MPI do not nest, nor lie in those for files
+                level = _level(stack, RecordKind.FILE_ENTER)
+                end_from(min(_level(stack, group), level), row, True)
             elif kinds[row] == RecordKind.TASK_BEGIN and calls[row]:
                 level = next(
                     (
@@ -449,6 +455,7 @@ class CallTables:
         # whether it tells bytes and communicator of a collective; can return without having found
         # anything
         self.sized = np.zeros(1 << 16, bool)
+        self.moves = np.zeros(1 << 16, bool)  # whether it tells bytes that go to or from a file
         self.may_miss = np.zeros(1 << 16, bool)
         # by which of its ends a trace names it
         self.sent_at_entry = np.zeros(1 << 16, bool)
@@ -456,6 +463,7 @@ class CallTables:
             self.event[number], self.value[number] = call.event, call.value
             self.state[number] = _BY_NAME.get(call.name) or _BY_FAMILY.get(call.family, OTHER)
             self.sized[number] = call.family in ("collective", "icollective")
+            self.moves[number] = call.family == "io"
             self.may_miss[number] = call.may_miss
             self.sent_at_entry[number] = call.family == "neighbour" or call.name in _SENT_AT_ENTRY
         self.posted_at_exit = _flags(_POSTED_AT_EXIT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.base.arrays import distinct
+from popmodel.base.arrays import among, distinct
 from popmodel.tracer import message_ends as ends
 from popmodel.tracer.message_ends import global_ids
 from popmodel.tracer.raw_records import (
@@ -32,6 +33,7 @@ from popmodel.tracer.raw_records import (
 from popmodel.traces import codes as states
 from popmodel.traces.caveats import BY_RATE
 from popmodel.traces.codes import Event
+from popmodel.traces.paraver.numbers import FILE_CALLS
 
 PAIR = np.dtype(
     [("time", np.int64), ("value", np.int64), ("event", np.uint32), ("joined", np.uint32)]
@@ -58,6 +60,7 @@ _CONSTRUCTS: Mapping[Construct, tuple[Event, int]] = {
     Construct.TASKGROUP: (Event.TASKGROUP, 1),
     Construct.JOIN: (Event.JOIN, 1),
 }
+_MOVING_BYTES = tuple(value for value, name in FILE_CALLS.items() if re.search("read|write", name))
 _SUMS: Mapping[Guard, Event] = {
     Guard.LOCKS: Event.LOCKS_TAKEN,
     Guard.CRITICALS: Event.CRITICALS_TAKEN,
@@ -119,6 +122,7 @@ class EventMaker:
             events.add(switched, 0, Event.TRACING, records["a"][switched] != 0)
             self._add_counters(events, records)
             self._add_delays(events, records)
+            self._add_files(events, records, open_)
         return events.rows()
 
     def _add_calls(self, events: _EventLines, records: NDArray[np.void], calls: InCalls) -> None:
@@ -134,6 +138,9 @@ class EventMaker:
         known = callers[:, 0] > 0
         events.add(calls.enter[known], 5, Event.CALLER, callers[known, 0])
         events.add(calls.enter[known], 6, Event.CALLER_LINE, callers[known, 1])
+        moving = calls.enter[tables.moves[call]]
+        moved = records["b"][moving] + (records["c"][moving] & ((1 << SITE_SHIFT) - 1))
+        events.add(moving[moved > 0], 1, Event.MPI_FILE_BYTES, moved[moved > 0])
         sized = calls.enter[tables.sized[call] & (records["a"][calls.enter] > 0)]
         if not len(sized):
             return
@@ -267,6 +274,24 @@ class EventMaker:
         rows = np.flatnonzero(records["kind"] == RecordKind.DELAYED)
         kinds = np.where(records["a"][rows] == 0, Event.DELAYED, Event.WOKEN)
         events.add(rows, 0, kinds, records["b"][rows])
+
+    def _add_files(
+        self, events: _EventLines, records: NDArray[np.void], open_: NDArray[np.void]
+    ) -> None:
+        """Calls for files, and what they moved, where they begin if that is known there."""
+        kind = records["kind"]
+        rows = np.flatnonzero((kind == RecordKind.FILE_ENTER) | (kind == RecordKind.FILE_LEAVE))
+        if not len(rows):
+            return
+        some = records[rows]
+        step = np.where(some["kind"] == RecordKind.FILE_ENTER, 1, -1).astype(np.int8)
+        around = open_["call"][open_["kind"] == RecordKind.FILE_ENTER].tolist()
+        events.add(rows, 0, Event.FILE_CALL, after(step, some["call"].astype(np.int64), around, 0))
+        ends = np.flatnonzero((step < 0) & among(some["call"], _MOVING_BYTES))
+        at_once = (ends > 0) & (step[ends - 1] > 0) & (rows[ends - 1] == rows[ends] - 1)
+        events.add(rows[ends - at_once], 1, Event.FILE_BYTES, some["b"][ends])
+        several = np.flatnonzero((step < 0) & (some["a"] > 1))
+        events.add(rows[several], 2, Event.FILE_CALLS, some["a"][several])
 
     def _add_counters(self, events: _EventLines, records: NDArray[np.void]) -> None:
         """Counts since the reading before, on the line of the record that they follow."""
@@ -426,7 +451,7 @@ class Converter:
         opened = openings(self._open, tables.state)
         time = records["time"].astype(np.int64)
         calls = InCalls.of(records, time, tables)
-        when = calls.times_of(time)
+        when = _without_gaps(records, calls.times_of(time))
         found.value[calls.enter[calls.missed]] = states.LOOKING
         inner = after(found.step, found.value, opened.value.tolist(), self._base)
         changes = found.step != 0
@@ -485,6 +510,13 @@ class Converter:
         return busy
 
 
+def _without_gaps(records: NDArray[np.void], when: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Times of records, where calls for files that are one follow without a pause: it is behind."""
+    ends = np.flatnonzero((records["kind"] == RecordKind.FILE_LEAVE) & (records["c"] > 0))
+    when[ends] = np.maximum(when[ends] - records["c"][ends], when[np.maximum(ends - 1, 0)])
+    return when
+
+
 def _plausible(records: NDArray[np.void], found: Openings, open_: NDArray[np.void]) -> bool:
     """Whether nothing is open that must have ended, though its end is not there."""
     kind = records["kind"]
@@ -492,6 +524,10 @@ def _plausible(records: NDArray[np.void], found: Openings, open_: NDArray[np.voi
         return True
     entered = (kind == RecordKind.ENTER).astype(np.int64) - (kind == RecordKind.LEAVE)
     if np.cumsum(entered).max() + np.count_nonzero(open_["kind"] == RecordKind.ENTER) > 1:
+        return False
+    files = (kind == RecordKind.FILE_ENTER).astype(np.int64) - (kind == RecordKind.FILE_LEAVE)
+    files = np.cumsum(files) + np.count_nonzero(open_["kind"] == RecordKind.FILE_ENTER)
+    if np.any(files[kind == RecordKind.ENTER]):
         return False
     begins = kind == RecordKind.TASK_BEGIN
     tasks = np.cumsum(begins.astype(np.int64) - (kind == RecordKind.TASK_END))

@@ -77,6 +77,7 @@ class Event(IntEnum):
     # Calls of POSIX and of C that open, read or write files.
     FILE_CALL = auto()
     FILE_BYTES = auto()  #: bytes that it moves
+    FILE_CALLS = auto()  #: how many calls in a row it stands for
     # OpenMP.
     PARALLEL = auto()
     WORK_SHARING = auto()

@@ -18,7 +18,7 @@ from popmodel.tracer.raw_records import (
     RecordKind,
     known_calls,
 )
-from popmodel.traces.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS
+from popmodel.traces.paraver.numbers import FILE_CALLS, MPI_CALLS, MPI_TYPES, NUMBERS
 
 FOLDER = sources() / "tracer"
 
@@ -36,6 +36,7 @@ def test_kinds_and_constructs_are_those_of_the_library() -> None:
     assert enumeration("construct") == {each.name: each.value for each in Construct}
     assert enumeration("left") == {each.name: each.value for each in Left}
     assert enumeration("guard") == {each.name: each.value for each in Guard}
+    assert set(enumeration("file_call_kind").values()) == set(FILE_CALLS)
     assert max(RecordKind) < _KINDS
 
 

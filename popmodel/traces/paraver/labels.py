@@ -10,7 +10,13 @@ from pathlib import Path
 from popmodel.base.values import dataclass
 from popmodel.traces.caveats import LABELS, REASONS
 from popmodel.traces.codes import STATES, Event
-from popmodel.traces.paraver.numbers import COUNTER_RANGE, EVENT_TYPES, MPI_CALLS, NUMBERS
+from popmodel.traces.paraver.numbers import (
+    COUNTER_RANGE,
+    EVENT_TYPES,
+    FILE_CALLS,
+    MPI_CALLS,
+    NUMBERS,
+)
 
 # Names of states, event types and values: from a ``.pcf`` file, or from built-in tables.
 
@@ -142,6 +148,7 @@ _VALUES: Mapping[Event, Mapping[int, str]] = {
     Event.TASKGROUP: _ON_OFF,
     Event.LOST: REASONS,
     Event.LEFT_OUT: LABELS,
+    Event.FILE_CALL: {0: "End", **FILE_CALLS},
 }
 _OWN: Mapping[Event, str] = {
     Event.USER_REGION: "User region",
@@ -155,6 +162,7 @@ _OWN: Mapping[Event, str] = {
     Event.WAITED: "Time waiting for a CPU, ns",
     Event.DELAYED: "Time waiting for a CPU in the computing that ends, ns",
     Event.WOKEN: "Time waiting for a CPU when woken up by the team, ns",
+    Event.FILE_CALLS: "I/O calls in a row",
     Event.CALLER: "Caller at level 1",
     Event.CALLER_LINE: "Caller line at level 1",
 }

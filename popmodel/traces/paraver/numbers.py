@@ -70,6 +70,7 @@ NUMBERS: Mapping[Event, int] = {
     Event.DELAYED: 40009006,
     Event.WOKEN: 40009007,
     Event.LEFT_OUT: 40009101,
+    Event.FILE_CALLS: 40009301,
     Event.CRITICAL_PATH: 40009201,
 }
 """Type of each event that popmodel writes."""
@@ -185,7 +186,7 @@ FILE_CALLS: Mapping[int, str] = dict(
         ),
         start=1,
     )
-) | dict(enumerate(("close", "fclose", "fsync", "fdatasync", "fflush", "lseek"), start=101))
+) | dict(enumerate(("close", "fclose", "fsync", "fdatasync", "fflush"), start=101))
 """Names of calls for files by the value of their event; Extrae has those up to 100."""
 DEVICE_CALLS = (63000000, 63500000)
 """Event types of calls of threads to the runtime of CUDA and HIP."""
