@@ -41,7 +41,7 @@ from popmodel.tracer.raw_records import (
     known_calls,
 )
 from popmodel.traces.caveats import ABORTED, CUT, FULL, KILLED, LIMITED
-from popmodel.traces.paraver.numbers import FILE_CALLS
+from popmodel.traces.codes import FILE_CALLS
 from popmodel.traces.tables import TraceWarning
 
 _APART = 10**9  # ns by which clocks of hosts may differ

@@ -32,8 +32,7 @@ from popmodel.tracer.raw_records import (
 )
 from popmodel.traces import codes as states
 from popmodel.traces.caveats import BY_RATE
-from popmodel.traces.codes import Event
-from popmodel.traces.paraver.numbers import FILE_CALLS
+from popmodel.traces.codes import FILE_CALLS, Event
 
 PAIR = np.dtype(
     [("time", np.int64), ("value", np.int64), ("event", np.uint32), ("joined", np.uint32)]

@@ -127,3 +127,14 @@ class Event(IntEnum):
 
 MARKS = (Event.LOST, Event.CPUS, Event.SHARING, Event.USED, Event.WAITED, Event.LEFT_OUT)
 """What popmodel's tracer tells about a trace."""
+
+FILE_CALLS: Mapping[int, str] = dict(
+    enumerate(
+        (
+            *("read", "write", "fread", "fwrite", "pread", "pwrite", "readv", "writev"),
+            *("preadv", "pwritev", "open", "fopen"),
+        ),
+        start=1,
+    )
+) | dict(enumerate(("close", "fclose", "fsync", "fdatasync", "fflush"), start=101))
+"""Names of calls for files by the value of their event; Extrae has those up to 100."""

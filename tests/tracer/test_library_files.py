@@ -11,8 +11,8 @@ from tracer.traced import Run
 
 import popmodel
 from popmodel.traces import Trace
-from popmodel.traces.codes import Event
-from popmodel.traces.paraver.numbers import FILE_CALLS, NUMBERS
+from popmodel.traces.codes import FILE_CALLS, Event
+from popmodel.traces.paraver.numbers import NUMBERS
 
 RANKS = 2
 UNCOUNTED = "fflush"

@@ -18,7 +18,8 @@ from popmodel.tracer.raw_records import (
     RecordKind,
     known_calls,
 )
-from popmodel.traces.paraver.numbers import FILE_CALLS, MPI_CALLS, MPI_TYPES, NUMBERS
+from popmodel.traces.codes import FILE_CALLS
+from popmodel.traces.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS
 
 FOLDER = sources() / "tracer"
 

@@ -9,13 +9,12 @@ import numpy as np
 
 from popmodel.traces import codes
 from popmodel.traces.calls import FOUND_NOTHING, CallGroup
-from popmodel.traces.codes import Event
+from popmodel.traces.codes import FILE_CALLS, Event
 from popmodel.traces.paraver.labels import Labels, legend
 from popmodel.traces.paraver.numbers import (
     COUNTER_RANGE,
     DEVICE_CALLS,
     EVENT_TYPES,
-    FILE_CALLS,
     MPI_CALLS,
     MPI_TYPES,
     NUMBERS,

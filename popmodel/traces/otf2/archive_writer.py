@@ -19,7 +19,7 @@ import numpy as np
 from popmodel.base.errors import FileError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.traces.calls import FOUND_NOTHING
-from popmodel.traces.codes import Event
+from popmodel.traces.codes import FILE_CALLS, Event
 from popmodel.traces.otf2.archive_regions import (
     MPI,
     NO_STATE,
@@ -30,7 +30,7 @@ from popmodel.traces.otf2.archive_regions import (
 from popmodel.traces.otf2.libotf2 import find_library
 from popmodel.traces.paraver.events import select, where_nonzero
 from popmodel.traces.paraver.labels import legend
-from popmodel.traces.paraver.numbers import COUNTERS, FILE_CALLS, NUMBERS
+from popmodel.traces.paraver.numbers import COUNTERS, NUMBERS
 from popmodel.traces.paraver.writer import labels_of
 from popmodel.traces.source import reason
 from popmodel.traces.tables import location_of_row

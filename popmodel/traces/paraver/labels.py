@@ -9,11 +9,10 @@ from pathlib import Path
 
 from popmodel.base.values import dataclass
 from popmodel.traces.caveats import LABELS, REASONS
-from popmodel.traces.codes import STATES, Event
+from popmodel.traces.codes import FILE_CALLS, STATES, Event
 from popmodel.traces.paraver.numbers import (
     COUNTER_RANGE,
     EVENT_TYPES,
-    FILE_CALLS,
     MPI_CALLS,
     NUMBERS,
 )

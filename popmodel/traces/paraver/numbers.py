@@ -178,16 +178,6 @@ OPENMP_TYPES: Mapping[int, str] = {
 SHORT_OPENMP = range(60000, 60100)
 """Short numbers that newer Extrae versions give to events of OpenMP."""
 
-FILE_CALLS: Mapping[int, str] = dict(
-    enumerate(
-        (
-            *("read", "write", "fread", "fwrite", "pread", "pwrite", "readv", "writev"),
-            *("preadv", "pwritev", "open", "fopen"),
-        ),
-        start=1,
-    )
-) | dict(enumerate(("close", "fclose", "fsync", "fdatasync", "fflush"), start=101))
-"""Names of calls for files by the value of their event; Extrae has those up to 100."""
 DEVICE_CALLS = (63000000, 63500000)
 """Event types of calls of threads to the runtime of CUDA and HIP."""
 OPENCL_CALLS = range(64000001, 64099000)
