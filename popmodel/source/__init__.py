@@ -94,7 +94,7 @@ def signature_of_source(
         raise UsageError(f"{where}: {found}", hint)
     interpreter = Interpreter(program)
     interpreter.run()
-    draft = Draft(interpreter, name)
+    draft = Draft(interpreter, name, files, options)
     text = draft.text(trace)
     first = len(draft.findings)
     draft.notes[first:first] = program.problems[:_SHOWN]

@@ -15,6 +15,7 @@ from typing import Any
 from popmodel.source.c_expressions import OBJECT, THIS, CExpressions
 from popmodel.source.c_pragmas import Pragma, pragma_macros, pragmas_of
 from popmodel.source.intermediate_form import (
+    HEADERS,
     INTEGER,
     OTHER,
     Address,
@@ -41,10 +42,9 @@ from popmodel.source.intermediate_form import (
     Variable,
 )
 from popmodel.source.openmp_directives import parsed_directive
+from popmodel.source.user_compiler import compile_command
 
 SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".C")
-HEADERS = Path(__file__).parent / "headers"
-"""Our own `mpi.h` and `omp.h`: no MPI and no OpenMP is needed to read a program."""
 DEEPEST_STATEMENT = 60
 """Statements inside of each other that are read."""
 _LONGEST_CASE = 200
@@ -82,7 +82,10 @@ def read(paths: Sequence[Path], arguments: Sequence[str] = ()) -> SourceProgram:
     pool = ProcessPoolExecutor(1)
     for path in paths:
         try:
-            part = pool.submit(_read_file, path, tuple(arguments)).result()
+            command, problem = compile_command(path)
+            problems += [problem] if problem and problem not in problems else []
+            flags = (*(command.flags if command else ()), *arguments)
+            part = pool.submit(_read_file, path, flags).result()
         except BrokenProcessPool:  # libclang ends the process where it meets a fault of its own
             pool = ProcessPoolExecutor(1)
             problems.append(f"{path}: libclang ended while it read the file, which is left out")

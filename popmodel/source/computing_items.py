@@ -148,6 +148,7 @@ def _work_item(
         }
         if traffic:
             entries[key] = traffic
+    draft.iterations[name] = cost.levels[-1].tally
     instructions = cost.loads + cost.stores + cost.flops + 3
     entries["instructions"] = Noted(
         draft.quantity(instructions), "operations, loads, stores, and three of the loop"

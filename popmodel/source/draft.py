@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
@@ -31,10 +32,17 @@ from popmodel.source.source_events import (
     MessageCall,
     Nest,
     RepeatedEvents,
+    Tally,
     Work,
 )
 from popmodel.source.symbolic_memory import PROCESSES, RANK
 from popmodel.source.trace_join import join
+from popmodel.source.user_compiler import (
+    MOST_FILES,
+    assembly_loops,
+    iteration_of,
+    loop_instructions,
+)
 
 if TYPE_CHECKING:
     from popmodel.traces import Trace
@@ -67,8 +75,15 @@ class Block(NamedTuple):
 class Draft:
     """Makes the signature of an interpreted program."""
 
-    def __init__(self, interpreter: Interpreter, name: str) -> None:
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        name: str,
+        files: Sequence[Path] = (),
+        options: Sequence[str] = (),
+    ) -> None:
         self.interpreter = interpreter
+        self.files, self.options = files, options  # That a compiler may take for instructions
         self.name = name
         self.blocks: dict[int, Block] = {}
         self.notes: list[str] = list(interpreter.notes)
@@ -79,6 +94,7 @@ class Draft:
         self.is_periodic = False
         self.set_names: dict[str, str] = {}  # By their formulas
         self.amounts: dict[str, WorkAmounts] = {}  # Of items that compute, by name
+        self.iterations: dict[str, Tally] = {}  # What the innermost loop of an item does
         self.counts: dict[str, float] = {}  # Estimated turns of loops, by name
         self.conditions: dict[str, list[SourcePlace]] = {}  # That nobody can decide
         self._plain: dict[sympy.Basic, sympy.Basic] = {}
@@ -98,6 +114,7 @@ class Draft:
             self.note(f"no source here, taken as no time: {', '.join(unread[:_NAMED])}{more}")
         self._plain.clear()  # now that the blocks are known
         program = small_together(self, self._items(self.interpreter.events, ()))
+        program = self._as_compiled(program)
         self.program = program
         if trace is not None:
             self.measured, self.findings = join(self, trace)
@@ -365,6 +382,34 @@ class Draft:
         grids = self.interpreter.mpi.grids
         return bool(grids and dim < len(grids[0].periodic) and grids[0].periodic[dim])
 
+    # Instructions
+
+    def _as_compiled(self, program: Sequence[TomlItem]) -> list[TomlItem]:
+        """The program with instructions as the user's compiler makes them, where it can."""
+        names = [item.entries.get("name", "") for item in _all_items(program)]
+        wanted = [name for name in names if self.iterations.get(name, Tally()).accesses]
+        wanted.sort(key=lambda name: -self.amounts[name].cost())
+        given = {str(path): path for path in self.files}
+        files: dict[Path, None] = {}
+        for name in wanted:
+            file = self.iterations[name].accesses[0].place.file
+            files |= dict.fromkeys([given[file]] if file in given else self.files)
+        loops, counts = [], {}
+        for path in list(files)[:MOST_FILES]:
+            found, problem = assembly_loops(path, self.options)
+            loops += found
+            if problem:
+                self.note(problem)
+        for name in wanted:
+            tally = self.iterations[name]
+            counted = loop_instructions(loops, *iteration_of(tally.accesses, tally.flops))
+            if counted is not None:
+                counts[name] = counted
+        if len(counts) < len(wanted) and loops:
+            rest = len(wanted) - len(counts)
+            self.note(f"instructions of {rest} of {len(wanted)} loops are estimated")
+        return _with_instructions(program, counts)
+
     # Tables
 
     def _drop_unused(self, program: Sequence[TomlItem]) -> None:
@@ -437,6 +482,27 @@ class Draft:
             TomlTable("decomp", decomp),
             TomlTable("limits", limits),
         ]
+
+
+def _with_instructions(
+    items: Sequence[TomlItem], counts: Mapping[str, tuple[int, int]]
+) -> list[TomlItem]:
+    made = []
+    for item in items:
+        entries = dict(item.entries)
+        if entries.get("name") in counts:
+            number, elements = counts[entries["name"]]
+            each = formula(sympy.Rational(number, elements))
+            entries["instructions"] = Noted(each, f"{number} for {elements} by the compiler")
+        body = tuple(_with_instructions(item.body, counts))
+        made.append(item._replace(entries=entries, body=body))
+    return made
+
+
+def _all_items(items: Iterable[TomlItem]) -> Iterator[TomlItem]:
+    for item in items:
+        yield item
+        yield from _all_items(item.body)
 
 
 def _several(places: Sequence[Any]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from popmodel.base.errors import PopmodelError
 from popmodel.source.fortran_text import FortranText
 from popmodel.source.intermediate_form import INTEGER, SourcePlace, SourceType
+from popmodel.source.user_compiler import compile_command
 
 
 @dataclass
@@ -71,7 +72,9 @@ class FortranUnits:
 
     def collect(self, path: Path) -> None:
         """Find the units of a file."""
-        text = FortranText(path, self.arguments)
+        command, problem = compile_command(path)
+        self.problems += [problem] if problem and problem not in self.problems else []
+        text = FortranText(path, (*(command.flags if command else ()), *self.arguments))
         tree = self.parser.parse(text.text)
         self.problems += text.problems
         self.text = text

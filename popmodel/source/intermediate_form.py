@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
+
+HEADERS = Path(__file__).parent / "headers"
+"""Our own `mpi.h` and `omp.h`: no MPI and no OpenMP is needed to read a program."""
 
 
 class SourcePlace(NamedTuple):
