@@ -18,7 +18,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import BinaryIO, NoReturn
@@ -34,6 +34,18 @@ LOCK = ".lock"
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+_FIXED_NAMES = ("traces.otf2", "profile.cubex")
+"""Names that Score-P gives its files in the directory of each run."""
+
+
+def run_path(path: str | os.PathLike[str]) -> PurePath:
+    """What names a run: its file, or the directory of a file that is called the same in all."""
+    named = PurePath(path)
+    if named.name in _FIXED_NAMES:
+        named = named.parent
+    return named if named.name not in ("", "..") else PurePath(Path(named).resolve())
 
 
 @contextmanager

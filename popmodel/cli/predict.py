@@ -97,6 +97,7 @@ class Prediction(Result):
     predicted: PredictedRun | SplitSweep | ProjectedRuns | Formula
     files: tuple[str, ...]  # The files that the result rests on
     families: tuple[str, ...] | None = None  # On the screen; None: the one that fits the run
+    allocation: Allocation | None = None  # Of the machine; None of measured runs and formulas
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "predicted":
@@ -114,6 +115,18 @@ class Prediction(Result):
     @cached_property
     def _document(self) -> dict[str, Any]:
         return self.predicted.to_dict()  # type: ignore[union-attr]
+
+    def document_for(self, format_name: str) -> dict[str, Any]:
+        """The document that is written in a format: a page has other sizes beside this one."""
+        document = super().document_for(format_name)
+        if format_name != "html" or self.allocation is None:
+            return document
+        from popmodel.cli.progress import counted
+        from popmodel.prediction.split_sweep import other_sizes
+
+        with counted("other sizes") as step:
+            sizes = other_sizes(self.predicted, self.allocation, step)  # type: ignore[arg-type]
+        return {**document, "sizes": sizes}
 
     @property
     def views(self) -> Views:
@@ -553,7 +566,8 @@ def _predict(program: Signature, given: Mapping[str, Any], files: tuple[str, ...
     settings = numbers("settings", given.get("settings"))
     allocation = allocation_of(given.get("nodes"), given.get("cores_per_node"), given["bind"])
     if "procs" not in given:
-        return Prediction(_splits(program, profile, settings, allocation, drawn, given), files)
+        splits = _splits(program, profile, settings, allocation, drawn, given)
+        return Prediction(splits, files, allocation=allocation)
     _refuse(given, _OF_SPLITS, "is about splits", "say --cores, not --procs")
     size = whole("procs", given["procs"]), whole("threads", given.get("threads", 1))
     if "formula" in given:
@@ -580,7 +594,7 @@ def _predict(program: Signature, given: Mapping[str, Any], files: tuple[str, ...
         draws=drawn[0],
         seed=drawn[1],
     )
-    return Prediction(predicted, files, families)
+    return Prediction(predicted, files, families, allocation)
 
 
 _ALONE = {

@@ -283,7 +283,7 @@ def _stamped(result: Result) -> Document:
     from popmodel.base import provenance
     from popmodel.reports.html.contents import command_of
 
-    found = result.to_dict()
+    found = {**result.document_for("html"), **result.to_dict()}
     made = provenance.stamped(found, (), filter(os.path.isfile, result.files))
     command = f"popmodel {command_of(found)}, as a part of popmodel report"
     return {**made, "provenance": {**made["provenance"], "command": command}}

@@ -201,6 +201,8 @@ def _measured(
     idle["idle_serial"] = serial
     covered = serial >= 0
     impossible = {} if covered else dict.fromkeys(idle, _UNCOVERED)
+    if devices is not None and not devices.kernels.any():
+        why = {**why, "devices": "no kernels of devices are recorded"}
     all_threads = float(trace.locations) * _NS
     quantities = {
         "runtime": total / _NS,

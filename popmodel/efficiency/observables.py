@@ -195,7 +195,14 @@ class Observables:
             values |= self.vector_counts.aggregates()
         if self.io:
             values |= self.io.aggregates(self.masters)
-        return values | (self.devices.aggregates(self.threads) if self.devices else {})
+        if self.devices is not None and self.has_kernels:
+            values |= self.devices.aggregates(self.threads)
+        return values
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether the run has devices, of which kernels are recorded."""
+        return self.devices is not None and "devices" not in self.absent
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as lists, numbers and text, for JSON; times in seconds, None where absent."""

@@ -196,9 +196,9 @@ def families_of(runs: Sequence[Observables], *, of_host: bool = False) -> list[s
 
     A run with neither MPI nor threads has that of the runs beside it. `of_host` looks past devices.
     """
-    if not of_host and any(run.devices for run in runs):
-        host = families_of([run for run in runs if not run.devices])
-        return [next(iter(_OF_DEVICES)) if run.devices else host.pop(0) for run in runs]
+    if not of_host and any(run.has_kernels for run in runs):
+        host = families_of([run for run in runs if not run.has_kernels])
+        return [next(iter(_OF_DEVICES)) if run.has_kernels else host.pop(0) for run in runs]
     own = [_OF_ALL[0] if run.has_openmp or apart(run) else _OF_MPI[0] for run in runs]
     telling = {family for run, family in zip(runs, own, strict=True) if _tells(run)}
     if telling == {_OF_ALL[0]}:

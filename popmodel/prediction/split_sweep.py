@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise, takewhile
 from typing import Any
 
@@ -21,7 +22,7 @@ from popmodel.model.run.process_placement import WHOLE, Allocation, launch_line,
 from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import factors_of
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
-from popmodel.prediction.prediction import doubts_of, study_of, subject, trust
+from popmodel.prediction.prediction import PredictedRun, doubts_of, study_of, subject, trust
 from popmodel.prediction.split_choice import (
     Impossible,
     Refused,
@@ -29,6 +30,7 @@ from popmodel.prediction.split_choice import (
     SplitChoice,
     choose,
     divisors,
+    evaluate,
     evaluate_all,
     impossible,
     is_compared,
@@ -219,6 +221,50 @@ def sweep(
         draws,
         seed,
     )
+
+
+def other_sizes(
+    predicted: PredictedRun | SplitSweep, allocation: Allocation, step: Step
+) -> dict[str, Any]:
+    """Splits of half as many cores, as many and twice as many, of problems of three sizes.
+
+    A page shows these as they are, and interpolates between the sizes: half, as much and twice the
+    first parameter of the program. What the machine or the program do not allow is left out.
+    """
+    signature, settings, done = predicted.signature, predicted.settings, 0
+    factors = factors_of(predicted.what_if if isinstance(predicted, SplitSweep) else {})
+    study = study_of(
+        *(signature, predicted.profile, settings, predicted.draws, predicted.seed, factors),
+        allocation,
+    )
+    if isinstance(predicted, SplitSweep):
+        cores = predicted.choices[-1].cores
+    else:
+        cores = predicted.placement.processes * predicted.placement.threads
+    name = next(iter(signature.params), "")
+    values = [settings[name] * factor for factor in (0.5, 1, 2)] if name else [0.0]
+    splits = [
+        (count // threads, threads)
+        for count in dict.fromkeys((max(cores // 2, 1), cores, 2 * cores))
+        for threads in divisors(count)
+    ]
+    rows = []
+    for value in values:
+        sized = study.with_settings({name: value}) if name else study
+        drawn = sized.sources()
+        for processes, threads in splits:
+            with suppress(UsageError):
+                split = evaluate(sized, drawn, processes, threads)
+                rows.append(
+                    {
+                        **{"value": value, "processes": processes, "threads": threads},
+                        "runtime": split.runtime.to_dict(),
+                        "parallel_efficiency": split.parallel_efficiency.to_dict(),
+                    }
+                )
+            done += 1
+            step(done, len(values) * len(splits))
+    return {"parameter": name, "rows": rows}
 
 
 # How many cores are worth their cost: the largest number that keeps a parallel efficiency.

@@ -13,9 +13,10 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.run_tables import describe_threads
 from popmodel.reports.views import Document, Views
+from popmodel.studies.launch_check import NOTHING
 
 _LINES = 4  # of the placement, on a screen
-_NOT_A_FAULT = ("foreign_load",)
+_NOT_A_FAULT = ("foreign_load", "domains", "unset")  # Or its cause, which is told as well
 _WAITING = ("share", "overlap", "oversubscribed", "hyperthreads", "foreign_load")
 _DOUBTFUL = 0.02  # of the time of all threads
 _PARTS = (
@@ -44,19 +45,24 @@ def _verdict(document: Document) -> str:
     if not findings:
         return "Nothing wrong with the launch."
     first = _told(findings[0])
-    if all(finding["id"] in _NOT_A_FAULT for finding in findings):
+    if not any(map(_is_fault, findings)):
         return f"Nothing wrong with the launch, but {first}."
     return f"Wrong: {first}."
 
 
+def _is_fault(finding: Document) -> bool:
+    """Whether another launch, or a correct program, would do better than this one."""
+    costs = finding["cost"]
+    return finding["id"] not in _NOT_A_FAULT and (costs is None or costs >= NOTHING)
+
+
 def _told(finding: Document) -> str:
     """A finding with its cost."""
-    cost = finding["cost"]
-    text = str(finding["text"])
+    cost, text = finding["cost"], str(finding["text"])
     hours = "" if finding["core_hours"] is None else f" ({_hours(finding['core_hours'])})"
     if cost is None or finding["id"] == "idle":
         return text + hours
-    if cost < 0.005:
+    if cost < NOTHING:
         return f"{text}: costs next to nothing"
     return f"{text}: costs {100 * cost:.0f} points of efficiency{hours}"
 
@@ -96,10 +102,9 @@ def _placement(document: Document) -> Section:
     head = NoteBlock(f"{who} {threads} on {plural(len(nodes), 'node')} of {sizes} cores")
     lines = [f"{who}: {where}" for who, where in document["placed"]]
     whole: Section = (head, *notes(lines, Role.REMARK))
-    left = len(lines) - _LINES
-    if left <= 1:
+    if len(lines) <= _LINES + 1:
         return whole
-    shown = [*lines[:_LINES], f"{left} more: --all"]
+    shown = [*lines[:_LINES], f"{len(lines) - _LINES} more: --all"]
     return (Brief((whole,), ((head, *notes(shown, Role.REMARK)),)),)
 
 
@@ -108,14 +113,13 @@ def _efficiencies(document: Document) -> Section:
     parts = [f"{name} {100 * values[id]:.1f} %" for id, name in _PARTS if id in values]
     if not parts:
         return ()
-    runtime = f"runtime {format_time(document['runtime'])}"
+    whole = f"runtime {format_time(document['runtime'])}, {parts[0]}: {', '.join(parts[1:])}"
     remarks = []
     lost = sum(wrong["cost"] or 0 for wrong in document["findings"] if wrong["id"] in _WAITING)
     if lost > _DOUBTFUL:
         remarks.append("doubtful: threads waited for CPUs, which counts as useful or as loss")
     if document["library"]:
         remarks.append("transfer and serialisation, which are parts of communication, need a trace")
-    whole = f"{runtime}, {parts[0]}: {', '.join(parts[1:])}"
     return (NoteBlock(whole), *notes(remarks, Role.REMARK))
 
 

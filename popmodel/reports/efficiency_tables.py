@@ -439,7 +439,8 @@ def _trees(
     def cells(line: FamilyLine) -> list[TableCell] | None:
         if line.metric in _COMPARING and not several:
             return None
-        if not views and (line.view or _has_no_value(runs, family.id, line.metric)):
+        lacking = line.metric != family.top and _has_no_value(runs, family.id, line.metric)
+        if not views and (line.view or lacking):
             return None
         return [_cell(run, family.id, line.metric, reasons) for run in runs]
 

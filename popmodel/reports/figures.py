@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
+from popmodel.base.files import run_path
 from popmodel.base.units import format_time
 from popmodel.efficiency.family import Family, FamilyLine
 from popmodel.reports.blocks import TableCell, TableRow
@@ -36,20 +37,21 @@ def time_range(low: float, high: float) -> str:
     return f"{number if last.endswith(f' {unit}') else first} .. {last}"
 
 
-_SUFFIXES = (".gz", ".prv")
+_SUFFIXES = (".gz", ".prv", ".otf2")
 
 
 def run_names(paths: Sequence[str]) -> list[str]:
     """A name per run: the file without its suffix, with as many folders as tell the runs apart.
 
-    Runs of one and the same path are numbered.
+    An archive that is called as all are has the name of its directory. Runs of one path are
+    numbered.
 
     Examples
     --------
     >>> run_names(["a/run.prv", "b/run.prv.gz"])
     ['a/run', 'b/run']
     """
-    parts = [_stem(PurePath(path)) for path in paths]
+    parts = [_stem(run_path(path)) for path in paths]
     names = [""] * len(paths)
     for index, own in enumerate(parts):
         others = [other for other in parts if other != own]

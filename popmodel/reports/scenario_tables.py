@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from popmodel.base.files import run_path
 from popmodel.base.units import format_time, plural
 from popmodel.efficiency.family import FamilyLine
 from popmodel.efficiency.hierarchy import load_families
@@ -91,7 +91,7 @@ def _shared(
     """What all scenarios have in common, and what `told` says of each network."""
     runs = document["runs"]
     varied = varying(runs)
-    about, times = [PurePath(document["trace"]).name], []
+    about, times = [run_path(document["trace"]).name], []
     done = [run for run in runs if run["ranks"]]
     if document["measured_runtime"] is not None:
         times.append(f"measured {format_time(document['measured_runtime'])}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import PurePath
 from typing import Any
 
+from popmodel.base.files import run_path
 from popmodel.base.units import (
     count,
     format_bandwidth,
@@ -118,7 +118,7 @@ def _facts(run: Document) -> Iterator[tuple[str, str]]:
     size = plural(run["processes"], "process", "processes")
     where = f"{size} on {plural(run['nodes'], 'node')}"
     operations = plural(run["operations"], "MPI operation")
-    yield run["kind"], f"{PurePath(run['trace']).name}, {where}, {operations}"
+    yield run["kind"], f"{run_path(run['trace']).name}, {where}, {operations}"
     name, network = run["network"]["name"], run["network"]
     flat = Network(latency=network["latency"], bandwidth=_finite(network["bandwidth"]))
     times = [f"{format_time(run['runtime'])} on {name} ({describe(flat)})"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from popmodel.base.errors import PopmodelError
 from popmodel.base.expressions import parse
+from popmodel.base.files import run_path
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.fit.samples import described
@@ -284,7 +284,7 @@ def _size(run: Run) -> tuple[float, ...]:
 
 
 def _name_of(path: str) -> str:
-    name = PurePath(path).name.removesuffix(".gz")
+    name = run_path(path).name.removesuffix(".gz")
     for suffix in (suffix for form in FORMATS for suffix in form.suffixes):
         if name.endswith(suffix):
             return name.removesuffix(suffix) or "app"
@@ -302,7 +302,7 @@ def _head(
         size += f" x {plural(run.threads, 'thread')}" if run.threads > 1 else ""
         values = "".join(f", {name}={value:g}" for name, value in run.parameters.items())
         part = "" if run.part is None else f"; {run.part}"
-        files.append(f"{PurePath(run.trace.path).name} ({size}{values}{part})")
+        files.append(f"{run_path(run.trace.path).name} ({size}{values}{part})")
     return (
         f"Signature of {name}, found by popmodel in {'; '.join(files)}.",
         f"Replayed on the ideal network, the {'first ' if len(runs) > 1 else ''}trace takes "

@@ -7,7 +7,7 @@ waited for a CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import combinations
 from pathlib import Path
@@ -24,14 +24,13 @@ from popmodel.tracer.commands import TracedCommand
 from popmodel.tracer.meta import Cpu, Meta
 from popmodel.tracer.summaries import ProcessSums, topologies
 
-PLACING = ("share", "overlap", "oversubscribed", "hyperthreads", "idle", "unset")
-"""Findings that another launch line cures."""
-FOREIGN = 0.05
-"""Share of the CPUs' time that others took, from which on that is told."""
-BUSY = 0.05
-"""Share of the time that a thread which is not recorded was busy, from which on that is told."""
-MASTERS = 0.9
-"""Share of a team's page faults that its master had, from which on memory is taken to be its."""
+NOTHING = 0.005
+"""Share of the time of all threads below which a loss is none."""
+# Findings that another launch line cures.
+_PLACING = {"share", "overlap", "oversubscribed", "hyperthreads", "idle", "unset"}
+_FOREIGN = 0.05  # share of the CPUs' time that others took, from which on that is told
+_BUSY = 0.05  # share of the time that a thread which is not recorded works, so that it needs a core
+_MASTERS = 0.9  # share of a team's page faults that its master had, if the memory is taken as its
 _FOLLOWS = ("idle", "foreign_load")
 _PAGES = 2000  # page faults of a process below which nothing is said of first touch
 _SHORTEST = 0.5  # seconds; the kernel counts the load of CPUs in ticks of 10 ms
@@ -79,6 +78,10 @@ class PlacedNode:
         """The core that a CPU is of; the CPU itself where the system does not tell."""
         return self.cpus[cpu].core if cpu in self.cpus else cpu
 
+    def cores_of(self, process: ProcessSums) -> set[int]:
+        """Cores that threads of a process may use."""
+        return {self.core(cpu) for mask in self.masks((process,)) for cpu in mask}
+
     def masks(self, processes: Iterable[ProcessSums]) -> list[frozenset[int]]:
         """CPUs that each thread may use."""
         return [
@@ -124,11 +127,13 @@ def nodes_of(processes: Sequence[ProcessSums]) -> list[PlacedNode]:
         if boot == here:
             machine = hardware.here()
             allowed, limit = frozenset(machine.cpus) | used, machine.cpu_limit
-        else:
-            given = mine[0].meta.variables.get("SLURM_CPUS_ON_NODE", "")
-            if given.isdigit():
-                threads = max(1, len(cpus) // max(1, len({cpu.core for cpu in cpus.values()})))
-                limit = max(1.0, int(given) / threads)
+        elif (given := mine[0].meta.variables.get("SLURM_CPUS_ON_NODE", "")).isdigit():
+            # Cores or hardware threads; a thread that is bound to a core was given all of it.
+            threads = max(1, len(cpus) // max(1, len({cpu.core for cpu in cpus.values()})))
+            places = (mask for process in mine for mask in process.meta.cpus.values())
+            cores = ({cpus[cpu].core for cpu in mask & cpus.keys()} for mask in places)
+            own = {core.pop() for core in cores if len(core) == 1}
+            limit = max(1.0, int(given) / threads, min(int(given), len(own)))
         nodes.append(PlacedNode(mine[0].meta.host, mine, cpus, allowed, limit))
     return nodes
 
@@ -149,11 +154,9 @@ def check_launch(processes: Sequence[ProcessSums], command: TracedCommand | None
     nodes = nodes_of(processes)
     words = () if command is None else command.words
     findings = [finding for node in nodes for finding in _of_node(node, words)]
-    findings += [*_foreign(nodes, findings), *_of_processes(processes, nodes)]
+    findings += [*_foreign(nodes, findings), *_of_processes(nodes)]
     merged = _merged(findings, nodes)
-    better, why = None, None
-    if any(finding.id in PLACING for finding in merged):
-        better, why = _better(nodes, command, {finding.id for finding in merged})
+    better, why = _better(nodes, command, {finding.id for finding in merged} & _PLACING)
     return LaunchCheck(tuple(processes), tuple(nodes), tuple(merged), better, why)
 
 
@@ -180,7 +183,8 @@ def _merged(findings: Iterable[Finding], nodes: Sequence[PlacedNode]) -> list[Fi
 def _of_node(node: PlacedNode, words: Sequence[str]) -> Iterator[Finding]:
     """Threads that share cores, and cores without threads."""
     threads, cores = node.threads, node.cores
-    busy = min(node.busy(node.processes), cores)
+    apart = node.busy(node.processes)
+    busy = min(apart, cores)  # a control group may grant less time than there are cores
     alone = [node.busy((process,)) for process in node.processes]
     crowded = [
         (process, pairs)
@@ -188,22 +192,23 @@ def _of_node(node: PlacedNode, words: Sequence[str]) -> Iterator[Finding]:
         if pairs < min(len(process.rows), cores)
     ]
     on_cpus = node.busy(node.processes, cores=False)
-    variables = node.processes[0].meta.variables
     if threads > cores and busy == cores:
-        if on_cpus < threads or on_cpus <= cores:
+        if on_cpus < threads or apart > cores or on_cpus <= cores:
             text = f"{plural(threads, 'thread')} on {plural(cores, 'core')}: oversubscribed"
             yield _waited("oversubscribed", text, node, node.processes, threads - cores)
-        elif not is_by_hardware_thread(words, variables):
+        elif not is_by_hardware_thread(words, node.processes[0].meta.variables):
             text = f"{threads} threads on {plural(cores, 'core')}: hardware threads share the cores"
             yield Finding("hyperthreads", text)
     elif crowded:
         yield _crowded(node, crowded, words)
     if sum(alone) > busy and busy < cores:
         together = _overlapping(node)
-        masks = node.masks(together)
-        where = _cpus(frozenset[int]().union(*masks))
+        where = _cpus(frozenset[int]().union(*node.masks(together)))
         text = f"{_ranks(together)} are bound to the same cores ({where})"
         yield _waited("overlap", text, node, together, sum(alone) - busy)
+    if crowded or threads > cores or sum(alone) > busy:
+        yield from _unset(node)
+    yield from _unrecorded_threads(node)
     idle = cores - busy - sum(len(_unrecorded(process)) for process in node.processes)
     if idle > 0:
         text = f"{idle} of {plural(cores, 'core')} {'is' if idle == 1 else 'are'} idle"
@@ -226,18 +231,31 @@ def _crowded(
             f"{plural(pairs, 'core')} while other cores are idle"
         )
         return Finding("hyperthreads", text)
-    of_each = "each of " if len(processes) > 1 else ""
-    text = f"the {size} threads of {of_each}{_ranks(processes)} share {plural(pairs, 'core')}"
+    who = f"{'each of ' if len(processes) > 1 else ''}{_ranks(processes)}"
     where = _cpus(frozenset[int]().union(*node.masks(processes)))
-    return _waited("share", f"{text} ({where})", node, processes, less)
+    text = f"the {size} threads of {who} share {plural(pairs, 'core')} ({where})"
+    return _waited("share", text, node, processes, less)
+
+
+def _unset(node: PlacedNode) -> Iterator[Finding]:
+    """Teams that share cores and whose size nobody asked for: it is that of their CPUs."""
+    teams = [
+        process
+        for process in node.processes
+        if "OMP_NUM_THREADS" not in process.meta.variables
+        and process.rows["regions"].any()
+        and not (process.meta.openmp == "gomp" and process.rows["asked"].any())
+        and 1 < len(process.rows) == len(frozenset[int]().union(*node.masks((process,))))
+    ]
+    if teams:
+        size = plural(len(teams[0].rows), "thread")
+        text = f"{_ranks(teams)}: OMP_NUM_THREADS is not set: the runtime chose {size}"
+        yield Finding("unset", text)
 
 
 def _overlapping(node: PlacedNode) -> list[ProcessSums]:
     """Processes that find fewer cores beside some other one than both have alone."""
-    cores = [
-        {node.core(cpu) for mask in node.masks((process,)) for cpu in mask}
-        for process in node.processes
-    ]
+    cores = [node.cores_of(process) for process in node.processes]
     alone = [node.busy((process,)) for process in node.processes]
     overlapping = set[int]()
     for first, second in combinations(range(len(cores)), 2):
@@ -264,12 +282,15 @@ def _ranks(processes: Sequence[ProcessSums]) -> str:
 
 
 def _waited(
-    id: str, text: str, node: PlacedNode, processes: Sequence[ProcessSums], surplus: int
+    id: str, text: str, node: PlacedNode, processes: Sequence[ProcessSums], surplus: float
 ) -> Finding:
-    """A finding whose cost is what threads waited, at most what a surplus of them explains."""
-    waited = sum(float(process.rows["waited"].sum()) * _NS for process in processes)
-    explained = surplus * _seconds(node.processes)
-    lost = min(waited, explained) if waited else explained
+    """A finding whose cost is what threads waited, at most what a surplus of them explains.
+
+    Where the system does not tell how long they waited, it is all of that.
+    """
+    lost = surplus * _seconds(node.processes)
+    if any(process.rows["used"].any() for process in processes):
+        lost = min(lost, sum(float(process.rows["waited"].sum()) * _NS for process in processes))
     return Finding(id, text, lost / 3600)
 
 
@@ -304,47 +325,27 @@ def _foreign(nodes: Sequence[PlacedNode], findings: Sequence[Finding]) -> Iterat
             continue
         others = max(0.0, sum(busy for busy, _ in taken.values()) - own) / len(taken)
         elsewhere = sum(part for _, part in taken.values()) / len(taken)
-        if others + elsewhere < FOREIGN:
+        if others + elsewhere < _FOREIGN:
             continue
         waited = sum(float(process.rows["waited"].sum()) * _NS for process in node.processes)
         known = sum(f.core_hours or 0 for f in findings if f.id not in ("idle", "unset")) * 3600
-        lost = max(0.0, waited - known)
         who = "other programs" if others >= elsewhere else "other virtual machines"
         text = f"{who} took {100 * (others + elsewhere):.0f} % of the CPUs of this run"
-        where = f" on {node.host}" if len(nodes) > 1 else ""
-        yield Finding("foreign_load", text + where, lost / 3600)
+        text += f" on {node.host}" if len(nodes) > 1 else ""
+        yield Finding("foreign_load", text, max(0.0, waited - known) / 3600)
 
 
-def _of_processes(
-    processes: Sequence[ProcessSums], nodes: Sequence[PlacedNode]
-) -> Iterator[Finding]:
+def _of_processes(nodes: Sequence[PlacedNode]) -> Iterator[Finding]:
     """What does not depend on who else is on the node."""
-    checks: tuple[tuple[str, Callable[[ProcessSums, PlacedNode], str | None]], ...] = (
-        ("unset", _unset),
-        ("domains", _domains),
-        ("thread_level", _thread_level),
-        ("progress_threads", _busy_others),
-    )
-    node_of = {id(process): node for node in nodes for process in node.processes}
-    for name, check in checks:
-        told = [
-            (process, text)
-            for process in processes
-            if (text := check(process, node_of[id(process)]))
-        ]
+    for name, check in (("domains", _domains), ("thread_level", _thread_level)):
+        told = {
+            process: text
+            for node in nodes
+            for process in node.processes
+            if (text := check(process, node))
+        }
         if told:
-            who = _ranks([process for process, _ in told])
-            yield Finding(name, f"{who}: {told[0][1]}")
-
-
-def _unset(process: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001 (as the others)
-    """A team whose size nobody has asked for."""
-    uses = bool(process.rows["regions"].any())
-    asks = process.meta.openmp == "gomp" and bool(process.rows["asked"].any())
-    if not uses or asks or "OMP_NUM_THREADS" in process.meta.variables:
-        return None
-    size = len(process.rows)
-    return f"OMP_NUM_THREADS is not set: the runtime chose {plural(size, 'thread')}"
+            yield Finding(name, f"{_ranks([*told])}: {next(iter(told.values()))}")
 
 
 def _domains(process: ProcessSums, node: PlacedNode) -> str | None:
@@ -358,7 +359,7 @@ def _domains(process: ProcessSums, node: PlacedNode) -> str | None:
     if len(process.rows) < 2 or len(domains) < 2 or faults.sum() < _PAGES:
         return None
     share = float(faults[0] / faults.sum())
-    if share < MASTERS:
+    if share < _MASTERS:
         return None
     return (
         f"a team over {len(domains)} memory domains, and its master touched {100 * share:.0f} % of "
@@ -383,30 +384,42 @@ def _thread_level(process: ProcessSums, node: PlacedNode) -> str | None:  # noqa
 
 def _unrecorded(process: ProcessSums) -> list[tuple[float, str]]:
     """Threads that are not recorded and were busy: share of the time, and name."""
-    shares = [
+    return [
         (used * _NS / process.seconds, name)
         for used, name in process.meta.others
-        if process.seconds
+        if used * _NS >= _BUSY * max(process.seconds, 1.0)
     ]
-    return [pair for pair in shares if pair[0] >= BUSY and pair[0] * process.seconds >= BUSY]
 
 
-def _busy_others(process: ProcessSums, node: PlacedNode) -> str | None:  # noqa: ARG001
-    """Threads that are not recorded and were busy."""
-    busy = _unrecorded(process)
-    if not busy:
-        return None
-    share, name = max(busy)
-    return (
-        f"{plural(len(busy), 'further thread')} ('{name}') busy {100 * share:.0f} % of the time: "
-        "progress threads of MPI, or threads of the program's own, need cores as well"
+def _unrecorded_threads(node: PlacedNode) -> Iterator[Finding]:
+    """Threads that are not recorded, were busy, and made others wait for a core."""
+    busy = {process: _unrecorded(process) for process in node.processes}
+    is_full = node.threads + sum(map(len, busy.values())) > node.cores
+    processes = [
+        process
+        for process, threads in busy.items()
+        if threads and (is_full or len(process.rows) + len(threads) > len(node.cores_of(process)))
+    ]
+    if not processes:
+        return
+    shares = [thread for process in processes for thread in busy[process]]
+    share, name = max(shares)
+    text = (
+        f"{_ranks(processes)}: {plural(len(shares), 'further thread')} ('{name}') busy "
+        f"{100 * share:.0f} % of the time: progress threads of MPI, or threads of the program's "
+        "own, need cores as well"
     )
+    made = _waited("progress_threads", text, node, processes, sum(share for share, _ in shares))
+    if (made.core_hours or 0) * 3600 >= NOTHING * _thread_seconds(node.processes):
+        yield made
 
 
 def _better(
     nodes: Sequence[PlacedNode], command: TracedCommand | None, ids: set[str]
 ) -> tuple[Line | None, str | None]:
-    """The line that cures what is wrong, or why there is none."""
+    """The line that cures what is wrong with the placement, or why there is none."""
+    if not ids:
+        return None, None
     if command is None:
         return None, "the command is not known"
     openmp = any(
@@ -414,27 +427,16 @@ def _better(
     )
     processes = sum(len(node.processes) for node in nodes)
     cores = min(node.cores // len(node.processes) for node in nodes)
-    ranks = None
-    if cores < 1:
-        ranks, cores = sum(node.cores for node in nodes), 1
-    threads = cores if openmp else 1
+    ranks = sum(node.cores for node in nodes) if cores < 1 else None
+    cores = max(cores, 1) if openmp else 1
     if not command.is_launcher and processes > 1:
         return None, "a script starts the processes: change the launcher's options in it"
     if any(_unrecorded(process) for node in nodes for process in node.processes):
         return None, "threads that are not recorded need cores as well, of a number not known"
-    if ids & set(PLACING) == {"idle"} and not openmp:
+    if ids == {"idle"} and not openmp:
         return None, "use more ranks where the program can: it has no OpenMP"
-    line = line_with(
-        command,
-        threads,
-        cores if openmp else 1,
-        ranks=ranks,
-        openmp=openmp,
-        several_nodes=len(nodes) > 1,
-    )
-    if line is None:
-        return None, "the options of this launcher that place ranks are not known"
-    return line, None
+    line = line_with(command, cores, ranks=ranks, openmp=openmp, several_nodes=len(nodes) > 1)
+    return line, None if line else "the options of this launcher that place ranks are not known"
 
 
 def bound_in_words(metas: Sequence[Meta]) -> list[tuple[str, str]]:

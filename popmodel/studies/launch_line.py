@@ -59,7 +59,6 @@ class Line(NamedTuple):
 
 def line_with(
     command: TracedCommand,
-    threads: int,
     cores: int,
     *,
     ranks: int | None = None,
@@ -69,11 +68,10 @@ def line_with(
 ) -> Line | None:
     """Return a command with so many cores for each process; None where that is not known.
 
-    ``threads`` run on them, with ``openmp``. ``ranks`` changes the number of processes.
+    With ``openmp`` a thread runs on each. ``ranks`` changes the number of processes.
     """
-    before, behind = list(command.words[: command.start]), list(command.words[command.start :])
-    before = _unpinned(before)
-    values = (str(threads), "cores", "close") if openmp else ()
+    before, behind = _unpinned(command.words[: command.start]), list(command.words[command.start :])
+    values = (str(cores), "cores", "close") if openmp else ()
     variables = dict(zip(VARIABLES, values, strict=False))
     if not command.is_launcher:
         return Line(variables, [*before, *_unpinned(behind)])

@@ -10,7 +10,7 @@ import numpy as np
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import NamedTuple
 from popmodel.traces.calls import call_times
-from popmodel.traces.codes import Event
+from popmodel.traces.codes import RUNNING, Event
 from popmodel.traces.regions import parallel_regions
 from popmodel.traces.runtime import state_ends, state_times
 
@@ -250,11 +250,26 @@ def devices(trace: Trace) -> list[str]:
     if found.names:
         named = ", ".join(found.devices[:_NAMED]) + (", ..." if len(found.devices) > _NAMED else "")
         rows = plural(len(found.names), "row is a stream", "rows are streams")
-        said.append(f"{rows} of {plural(len(found.devices), 'device')} ({named}), not threads")
+        kernels = "" if len(found.kernels()) else "; no kernels are recorded"
+        said.append(
+            f"{rows} of {plural(len(found.devices), 'device')} ({named}), not threads{kernels}"
+        )
     if found.left_out:
         rows = plural(len(found.left_out), "row", "rows")
         said.append(f"left out: {rows} of sampled counters ({found.left_out[0]})")
+    if found.names and (silent := _silent_processes(trace.whole or trace)):
+        which = "" if silent == trace.processes else f" of {plural(silent, 'process', 'processes')}"
+        said.append(
+            f"nothing is recorded of the threads{which}: efficiencies of the host mean little"
+        )
     return [*said, *([found.note] if found.note else [])]
+
+
+def _silent_processes(trace: Trace) -> int:
+    """How many processes have threads without any event, none of which ever runs."""
+    records = trace.records
+    told = np.diff(records.events.offsets) + np.diff(records.in_state(RUNNING).offsets)
+    return int((np.add.reduceat(told, trace.process_offsets[:-1]) == 0).sum())
 
 
 def untraced(trace: Trace) -> list[str]:

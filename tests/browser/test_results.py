@@ -9,6 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 import popmodel
+from popmodel.base.units import format_time
 
 from .conftest import UNFOLD, Open, written
 
@@ -80,3 +81,35 @@ def test_a_history_has_its_labels_and_no_barriers(
     found = Axe().run(page, {"include": ["#history"]})
     assert found.violations_count == 0, found.generate_report()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture(scope="session")
+def sized_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    settings = {"N": 128}
+    return written(
+        tmp_path_factory, popmodel.predict("stencil3d", procs=4, draws=40, settings=settings)
+    )
+
+
+def test_other_sizes_are_those_that_a_prediction_has(sized_page: Path, open_page: Open) -> None:
+    """Inputs show other predictions as they are, and say between which they interpolate."""
+    page = open_page(sized_page)
+    answer = page.locator("#sizes-answer")
+    for processes, threads, size in ((4, 1, 128), (2, 4, 256), (1, 2, 64)):
+        page.get_by_label("N", exact=True).fill(str(size))
+        page.locator("#sizes-processes").select_option(str(processes))
+        page.locator("#sizes-threads").select_option(str(threads))
+        other = popmodel.predict(
+            "stencil3d", procs=processes, threads=threads, draws=40, settings={"N": size}
+        )
+        efficiency = other["parallel_efficiency"]
+        told = answer.inner_text()
+        assert told.startswith(f"{processes} x {threads}, N = {size}: runtime ")
+        assert f"runtime {format_time(other['runtime'])} (90 %:" in told
+        assert f"parallel efficiency {100 * efficiency:.1f} % (90 %:" in told
+        assert "interpolated" not in told
+    page.get_by_label("N", exact=True).fill("90")
+    assert "; interpolated between N = 64 and 128" in answer.inner_text()
+    page.get_by_label("N", exact=True).fill("1000")
+    assert answer.inner_text().endswith("N must be from 64 to 256")
+    assert page.evaluate("location.hash") == "#sizes-value=1000&sizes-processes=1&sizes-threads=2"

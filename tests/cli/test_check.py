@@ -16,11 +16,14 @@ from real_mpi import Mpi
 
 import popmodel as package
 from popmodel.cli.check import _compared
+from popmodel.reports.check_tables import VIEWS
 
 from .checked import Checked, check, openmp_flag, placed
 from .traced_programs import Traced
 
 __all__ = ["check", "openmp_flag", "placed"]
+
+SUMS = Path(__file__).resolve().parents[1] / "data" / "sums"
 
 
 @pytest.fixture
@@ -97,6 +100,18 @@ def test_a_static_program_is_told(
     found = check(placed(*own, mpicc=["cc"]))
     assert found.status == 1
     assert "it is statically linked" in found.err
+
+
+def test_the_answer_says_wrong_only_of_what_costs_or_would() -> None:
+    document = package.check(sums=SUMS / "share").to_dict()
+
+    def answer(id: str, cost: float | None) -> str:
+        findings = [{"id": id, "text": "it is so", "cost": cost, "core_hours": cost}]
+        return VIEWS.blocks({**document, "findings": findings})[0][0].text.partition(" ")[0]
+
+    assert answer("share", 0.2) == answer("thread_level", None) == "Wrong:"
+    for harmless in (("share", 0.0), ("foreign_load", 0.2), ("domains", None)):
+        assert answer(*harmless) == "Nothing"
 
 
 @pytest.mark.long

@@ -33,6 +33,39 @@ HYDRA = [
     *("-bind-to none", "-bind-to core", "-bind-to hwthread", "-bind-to socket"),
     *("-bind-to numa", "-bind-to user:1,0", "-bind-to user:0,0", "-bind-to core:2", ""),
 ]
+SRUN = """#!{python}
+# Places tasks as Slurm does on a node of two cores: -n, -c, --cpu-bind, --export.
+import os, subprocess, sys
+words, given = sys.argv[1:], dict(n="1", c="1", bind="cores", export="ALL")
+while words[0].startswith("-"):
+    word = words.pop(0)
+    name, _, value = word.lstrip("-").partition("=")
+    given[dict([("cpu-bind", "bind")]).get(name, name)] = value or words.pop(0)
+tasks, size, bind = int(given["n"]), int(given["c"]), given["bind"]
+exported = dict(part.split("=", 1) for part in given["export"].split(",") if "=" in part)
+running = []
+for task in range(tasks):
+    if bind.startswith("map_cpu:"):
+        cpus = bind.partition(":")[2].split(",")[task:][:1]
+    else:
+        cpus = ["0", "1"] if bind == "none" else [str((task * size + k) % 2) for k in range(size)]
+    slurm = dict(SLURM_JOB_ID="7", SLURM_STEP_ID="0", SLURM_CPUS_ON_NODE="2")
+    slurm |= dict(SLURM_PROCID=str(task), SLURM_LOCALID=str(task), SLURM_NTASKS=str(tasks))
+    own = dict(os.environ, **slurm, **exported)
+    running.append(subprocess.Popen(["taskset", "-c", ",".join(cpus), *words], env=own))
+sys.exit(max(task.wait() for task in running))
+"""
+OF_SLURM = [
+    ("-n 1 -c 1", "2", [["0", "0"]], {"share", "idle"}),
+    ("-n 2", "1", [["0"], ["1"]], set()),
+    ("-n 1 -c 2", "2", [["0-1", "0-1"]], set()),
+    ("-n 1 -c 2", None, [["0-1", "0-1"]], set()),
+    ("-n 2 --cpu-bind=map_cpu:0,0", "1", [["0"], ["0"]], {"overlap", "idle"}),
+    ("-n 2 --cpu-bind none", "1", [["0-1"], ["0-1"]], set()),
+    ("-n 2 --cpu-bind=none", "2", [["0-1", "0-1"]] * 2, {"oversubscribed"}),
+    ("-n 2 --cpu-bind=none", None, [["0-1", "0-1"]] * 2, {"oversubscribed", "unset"}),
+]
+"""Options, OMP_NUM_THREADS, the masks of the threads of each task, and what is wrong."""
 OPENMP: list[dict[str, str]] = [
     {},
     {"OMP_PROC_BIND": "true"},
@@ -102,6 +135,33 @@ def test_of_mpich(
     assert found.ids() == expected(list(found.told().values()))
 
 
+@pytest.mark.parametrize(("options", "threads", "masks", "wrong"), OF_SLURM)
+@pytest.mark.long(after=1)
+def test_of_srun(
+    options: str,
+    threads: str | None,
+    masks: list[list[str]],
+    wrong: set[str],
+    check: Checked,
+    placed: Callable[..., Path],
+    openmp_flag: str,
+    tmp_path: Path,
+) -> None:
+    """Played by a script; its tasks are processes without MPI."""
+    (tmp_path / "srun").write_text(SRUN.replace("{python}", sys.executable))
+    (tmp_path / "srun").chmod(0o755)
+    own = {} if threads is None else {"OMP_NUM_THREADS": threads}
+    found = check("./srun", *options.split(), placed(openmp_flag), **own)
+    assert found.status == 0, found.err
+    told = [[thread["cpus"] for thread in task["threads"]] for task in found.found["placement"]]
+    assert sorted(told) == masks
+    assert found.ids() == wrong
+    if "share" in wrong:
+        better = check("env", *found.found["better"].split())
+        assert better.ids() == set()
+        assert better.found["placed"][0][1] == "2 threads, bound to a CPU of its own: CPUs 0-1"
+
+
 @pytest.mark.parametrize("variables", OPENMP)
 @pytest.mark.parametrize("before", ["", "taskset -c 0", "taskset -c 1", "taskset -c 0,1"])
 @pytest.mark.long(after=1)
@@ -133,10 +193,13 @@ def test_the_better_line_of_two_threads_on_a_core_runs_and_nothing_is_wrong_with
     assert second.found["better"] is None
 
 
-def test_a_number_of_threads_that_nobody_asked_for_is_told(
-    check: Checked, placed: Callable[..., Path], openmp_flag: str
+def test_a_number_of_threads_that_nobody_asked_for_is_told_where_they_share_cores(
+    mpi: Mpi, check: Checked, placed: Callable[..., Path], openmp_flag: str
 ) -> None:
-    assert check(placed(openmp_flag)).ids() == {"unset"}
+    program = placed("-DWITH_MPI", openmp_flag)
+    assert check(placed(openmp_flag)).ids() == set()  # a thread on each core
+    both = check(mpi.mpirun, "-n", "2", "--bind-to", "none", program)
+    assert both.ids() == {"oversubscribed", "unset"}
 
 
 @pytest.mark.long

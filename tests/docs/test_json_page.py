@@ -125,7 +125,7 @@ RARE = {
     ),
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
     "popmodel/splits/1": (
-        r"assumptions\[\]|candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|"
+        r"sizes|assumptions\[\]|candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|"
         r"choices\[\]\.doubt\..*|"
         r"application\.calibration\..*|"
         r"impossible\[\]\..*|study\..*"
@@ -133,7 +133,7 @@ RARE = {
     "popmodel/study-plan/1": r".*",
     "popmodel/study/1": r".*",
     "popmodel/predict/1": (
-        r"validity\.reasons\[\]|machine\.noisy\[\]|application\.calibration\..*|replay\.why"
+        r"sizes|validity\.reasons\[\]|machine\.noisy\[\]|application\.calibration\..*|replay\.why"
     ),
     "popmodel/formula/1": r"machine\.noisy\[\]|application\.calibration\..*",
 }

@@ -28,6 +28,7 @@ OTHERS = (
         "--oversubscribe",
     ),
     *("--hostfile", "--no-index", "--find-links", "--check", "--ntasks", "--cpus-per-task"),
+    *("--into", "--also", "--hogs", "--repeats"),  # of examples/tournament
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trace_files import DATA
 
 import popmodel
 from popmodel.efficiency.region_efficiencies import function_efficiencies
@@ -195,6 +196,16 @@ class RandomRun:
                         to.leave(time, parallel)
                         to.thread_team_end(time, team)
         return made.read()
+
+
+def test_main_is_as_efficient_as_the_run() -> None:
+    """All threads of a hybrid run are in main, workers by their master."""
+    path = DATA / "functions.2x2.prv.gz"
+    functions = {row["name"]: row for row in function_efficiencies(popmodel.read(path))}
+    run = popmodel.metrics(path).runs[0].observables.aggregates()
+    hybrid = popmodel.load_families()["hybrid-multiplicative"].evaluate(run).values
+    for metric in ("parallel_efficiency", "load_balance", "communication_efficiency"):
+        assert functions["main"][metric] == pytest.approx(hybrid[f"hybrid_{metric}"])
 
 
 def hold(trace: Trace, run: RandomRun) -> None:

@@ -182,7 +182,7 @@ def test_serial_runs_take_the_family_of_those_beside_them() -> None:
             omp_useful=np.zeros(1),
             in_mpi=np.zeros(1),
             masters=np.zeros(1, int),
-            devices=None,
+            has_kernels=False,
         )
         for has_mpi, has_openmp in ((False, False), (True, False), (False, True))
     )

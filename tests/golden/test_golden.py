@@ -9,6 +9,7 @@ import pytest
 from golden.transcript import differences, names, run, stored
 
 BRIEF: tuple[str, ...] = (
+    "archives",
     "docs",
     "inspect",
     "machine",
@@ -38,6 +39,8 @@ def test_a_screen_has_25_lines(name: str) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_transcript(name: str, tmp_path: Path) -> None:
+    if name == "archives":
+        pytest.importorskip("_otf2", reason="archives need the extra popmodel-hpc[otf2]")
     cases = stored(name)
     printed = run([case.command for case in cases], tmp_path)
     wrong = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from popmodel.reports.figures import run_names
@@ -18,8 +20,19 @@ from popmodel.reports.figures import run_names
         (["run.prv", "run.prv"], ["run #1", "run #2"]),
         ([".prv"], [".prv"]),
         (["run.prv", "run.prv.gz"], ["run #1", "run #2"]),
+        (["a/scorep-1/traces.otf2", "a/scorep-2"], ["scorep-1", "scorep-2"]),
+        (["small/x/traces.otf2", "large/x/traces.otf2"], ["small/x", "large/x"]),
+        (["/x/a/traces.otf2", "/x/y.otf2"], ["a", "y"]),
         ([], []),
     ],
 )
 def test_names_tell_runs_apart(paths: list[str], names: list[str]) -> None:
     assert run_names(paths) == names
+
+
+@pytest.mark.parametrize("path", ["traces.otf2", "."])
+def test_an_archive_here_has_the_name_of_the_directory(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_names([path]) == [tmp_path.name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from popmodel.studies import launch_check
 from popmodel.studies.launch_check import (
     LaunchCheck,
     bound_in_words,
@@ -97,15 +99,20 @@ def ids(checked: LaunchCheck) -> list[str]:
 def test_nothing_is_wrong_with_right_launches(
     bound: Callable[[int], Callable[[int, int], Iterable[int]]], threads: int, nodes: int
 ) -> None:
-    checked = check_launch(launch(threads, bound(threads), nodes), command())
+    processes = launch(threads, bound(threads), nodes)
+    checked = check_launch(processes, command())
     assert (ids(checked), checked.better) == ([], None)
+    if bound is own_core:  # each runtime chooses what its process may use
+        for one in processes:
+            one.meta.variables = {}
+        assert ids(check_launch(processes, command())) == []
 
 
 @pytest.mark.parametrize("threads", [2, 4, 8])
 def test_threads_of_a_process_bound_to_one_core_share_it(threads: int) -> None:
     masks = launch(threads, lambda rank, _: [rank * threads])
     for one in masks:
-        one.rows["waited"] = SECONDS * S // 2
+        one.rows["used"] = one.rows["waited"] = SECONDS * S // 2
     checked = check_launch(masks, command())
     assert ids(checked) == ["share", "idle"]
     share, idle = checked.findings
@@ -149,15 +156,15 @@ def test_hardware_threads_that_nobody_asked_for_are_told() -> None:
 
 
 def test_threads_that_nobody_has_numbered_are_told() -> None:
-    processes = launch(4, own_core(4))
-    for one in processes:
-        one.meta.variables = {}
+    processes = [process(rank, [range(CORES)] * CORES, variables={}) for rank in range(2)]
     checked = check_launch(processes, command())
-    assert ids(checked) == ["unset"]
-    assert "the runtime chose 4 threads" in checked.findings[0].text
+    assert ids(checked) == ["oversubscribed", "unset"]
+    assert checked.findings[1].text == (
+        "ranks 0-1: OMP_NUM_THREADS is not set: the runtime chose 16 threads"
+    )
     for one in processes:
-        one.rows["asked"] = 4  # num_threads(4)
-    assert ids(check_launch(processes, command())) == []
+        one.rows["asked"] = CORES  # num_threads(16)
+    assert ids(check_launch(processes, command())) == ["oversubscribed"]
 
 
 def test_a_team_over_two_domains_whose_master_touched_its_memory_is_told() -> None:
@@ -182,15 +189,26 @@ def test_busy_threads_that_are_not_recorded_are_told() -> None:
     processes[0].meta.others = [(SECONDS * S // 100, "quiet"), (SECONDS * S // 2, "progress")]
     checked = check_launch(processes, command())
     assert ids(checked) == ["progress_threads"]
-    assert "'progress') busy 50 % of the time" in checked.findings[0].text
+    assert "rank 0: 1 further thread ('progress') busy 50 % of the time" in checked.findings[0].text
+    assert checked.findings[0].cost == pytest.approx(0.5 / CORES)
+    for one in processes:
+        one.rows["used"] = SECONDS * S  # nobody waited
+    assert ids(check_launch(processes, command())) == []
+
+
+def test_busy_threads_that_have_a_core_are_not_told() -> None:
+    processes = [
+        process(rank, [range(8 * rank, 8 * rank + 8)] * 7, others=[(SECONDS * S, "progress")])
+        for rank in range(2)
+    ]
+    assert ids(check_launch(processes, command())) == []
 
 
 def test_there_is_no_line_where_threads_are_not_recorded() -> None:
     """OpenMP that is linked statically: a line for the threads that are seen would be wrong."""
     one = process(0, [CPUS], others=[(SECONDS * S // 2, "app")] * 11)
     checked = check_launch([one], command())
-    assert ids(checked) == ["progress_threads", "idle"]
-    assert checked.findings[1].text == "4 of 16 cores are idle"
+    assert [finding.text for finding in checked.findings] == ["4 of 16 cores are idle"]
     assert checked.better is None
     assert checked.why_none is not None
     assert checked.why_none.startswith("threads that are not recorded")
@@ -226,6 +244,34 @@ def test_slurm_says_how_many_cores_a_job_has() -> None:
     for one in processes:
         one.meta.variables["SLURM_CPUS_ON_NODE"] = "16"  # 8 cores
     assert ids(check_launch(processes, command())) == []
+
+
+def test_slurm_may_count_cores_although_these_have_hardware_threads() -> None:
+    processes = launch(4, own_core(4))
+    for one in processes:
+        one.meta.variables["SLURM_CPUS_ON_NODE"] = "16"
+    assert ids(check_launch(processes, command())) == []
+
+
+def test_more_threads_than_a_control_group_grants_are_oversubscribed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "boot").write_text("boot0\n")
+    monkeypatch.setattr(launch_check, "_BOOT", tmp_path / "boot")
+    granted = SimpleNamespace(cpus=tuple(CPUS), cpu_limit=2.0)
+    monkeypatch.setattr(launch_check.hardware, "here", lambda: granted)
+    checked = check_launch([process(0, [CPUS] * 4)], command())
+    assert [finding.text for finding in checked.findings] == [
+        "4 threads on 2 cores: oversubscribed"
+    ]
+    assert ids(check_launch([process(0, [CPUS] * 2)], command())) == []
+
+
+def test_threads_on_a_core_that_never_waited_cost_nothing() -> None:
+    one = process(0, [[0], [0], *([core] for core in range(1, CORES - 1))])
+    one.rows["used"] = S
+    share, idle = check_launch([one], command()).findings
+    assert (share.id, share.cost, idle.id) == ("share", 0.0, "idle")
 
 
 def test_a_launcher_that_is_not_known_has_no_better_line() -> None:

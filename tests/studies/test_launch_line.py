@@ -78,19 +78,19 @@ PLACES = "OMP_NUM_THREADS=4 OMP_PLACES=cores OMP_PROC_BIND=close"
 def test_only_what_places_processes_is_exchanged(
     given: str, better: str, environment: dict[str, str]
 ) -> None:
-    line = line_with(command(given, environment), 4, 4, environment=environment)
+    line = line_with(command(given, environment), 4, environment=environment)
     assert str(line) == f"{PLACES} {better}"
 
 
 def test_ranks_are_exchanged_where_there_are_too_many(environment: dict[str, str]) -> None:
     given = command("mpirun -np 8 --oversubscribe app", environment)
-    line = line_with(given, 1, 1, ranks=2, openmp=False, environment=environment)
+    line = line_with(given, 1, ranks=2, openmp=False, environment=environment)
     assert str(line) == "mpirun -n 2 --bind-to core app"
 
 
 def test_variables_go_to_other_nodes(environment: dict[str, str]) -> None:
     given = command("mpirun -n 2 app", environment)
-    line = line_with(given, 2, 2, several_nodes=True, environment=environment)
+    line = line_with(given, 2, several_nodes=True, environment=environment)
     assert isinstance(line, Line)
     assert [word for word in line.words if word.startswith("OMP_")] == list(line.environment)
 
@@ -99,4 +99,4 @@ def test_variables_go_to_other_nodes(environment: dict[str, str]) -> None:
 def test_there_is_no_line_where_the_command_is_not_understood(
     given: str, environment: dict[str, str]
 ) -> None:
-    assert line_with(command(given, environment), 2, 2, environment=environment) is None
+    assert line_with(command(given, environment), 2, environment=environment) is None

@@ -268,12 +268,15 @@ class GrammarReading(ABC):
 
 Path = tuple[str | int, ...]
 
-_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
-_STRING = re.compile(
-    r'"""(?:\\.|[^\\])*?"""+' + r"|'''.*?'''+" + r'|"(?:\\.|[^"\\])*"' + r"|'[^']*'", re.DOTALL
-)
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_SCALAR = re.compile(r"[^,\]}#\n]+")
+_BLANK = r"(?:[ \t\r\n]|#[^\n]*)*"
+_QUOTED = r'"(?:\\.|[^"\\\n])*"' + r"|'[^'\n]*'"
+_PART = rf"(?:{_QUOTED}|[A-Za-z0-9_-]+)"
+_DOTTED = rf"({_PART}(?:[ \t]*\.[ \t]*{_PART})*)"
+_HEADER = re.compile(rf"(\[\[?)[ \t]*{_DOTTED}[ \t]*\]\]?{_BLANK}")
+_KEY = re.compile(rf"{_DOTTED}[ \t]*={_BLANK}")
+_LONG = r'"""(?:\\.|[^\\])*?"""+' + r"|'''.*?'''+"
+_VALUE = re.compile(rf"{_LONG}|{_QUOTED}|[^,\]}}#\n]+", re.DOTALL)
+_SPACE, _PARTS = re.compile(_BLANK), re.compile(_PART)
 
 
 def key_lines(text: str) -> dict[Path, int]:
@@ -290,125 +293,96 @@ def line_of(lines: Mapping[Path, int], path: Path) -> int | None:
     return None
 
 
-@dataclass
 class _Scanner:
     """Walks over TOML that parses; that is why nothing unexpected is looked for here."""
 
-    text: str
-    at: int = 0
-    lines: dict[Path, int] = field(default_factory=dict)
-    counts: dict[Path, int] = field(default_factory=dict)
-    _seen: tuple[int, int] = (0, 1)
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines: dict[Path, int] = {}
+        self._counts: dict[Path, int] = {}
+        self._seen = (0, 1)
 
     def document(self) -> dict[Path, int]:
         table: Path = ()
-        while self._skip_blank():
-            if self.text.startswith("[[", self.at):
-                table = self._array_header()
-            elif self.text[self.at] == "[":
-                table = self._header()
+        at = self._next(0)
+        while at < len(self.text):
+            if header := _HEADER.match(self.text, at):
+                table, at = self._header(header), header.end()
             else:
-                self._value(self._key(table))
+                at = self._pair(table, at)
         return self.lines
 
-    def _array_header(self) -> Path:
-        line = self._line()
-        self.at += 2
-        prefix = self._resolve(self._dotted(), line, last=False)
-        self.at += 2
-        self.counts[prefix] = self.counts.get(prefix, -1) + 1
-        for key in [key for key in self.counts if key[: len(prefix)] == prefix and key != prefix]:
-            del self.counts[key]  # a new element starts its own arrays at 0
-        table = (*prefix, self.counts[prefix])
-        self.lines[table] = line
-        return table
-
-    def _header(self) -> Path:
-        line = self._line()
-        self.at += 1
-        parts = self._dotted()
-        self.at += 1
-        table = (*self._resolve(parts[:-1], line, last=True), parts[-1])
-        self.lines.setdefault(table, line)
-        return table
-
-    def _resolve(self, parts: list[str], line: int, *, last: bool) -> Path:
-        """Insert the index of the current element after every array of tables on the way.
+    def _header(self, header: re.Match[str]) -> Path:
+        """Note a header; behind every array of tables on its way stands the number of the element.
 
         A table on the way that has no header of its own is where it is first named.
         """
+        line, counts = self._line(header.start()), self._counts
+        *above, last = _names(header[2])
         path: Path = ()
-        for index, part in enumerate(parts):
+        for part in above:
             path = (*path, part)
             self.lines.setdefault(path, line)
-            if path in self.counts and (last or index < len(parts) - 1):
-                path = (*path, self.counts[path])
+            path = (*path, counts[path]) if path in counts else path
+        path = (*path, last)
+        self.lines.setdefault(path, line)
+        if header[1] == "[[":
+            counts[path] = counts.get(path, -1) + 1
+            for key in [key for key in counts if key[: len(path)] == path and key != path]:
+                del counts[key]  # a new element starts its own arrays at 0
+            path = (*path, counts[path])
+            self.lines[path] = line
         return path
 
-    def _key(self, table: Path) -> Path:
-        line = self._line()
-        path = table
-        for part in self._dotted():
-            path = (*path, part)
-            self.lines.setdefault(path, line)
-        self.at += 1  # the equals sign
-        return path
+    def _key(self, table: Path, at: int) -> tuple[Path, int]:
+        """Note a key; return its path, and where its value begins."""
+        match = _KEY.match(self.text, at)
+        assert match is not None, "the text is not TOML"
+        for part in _names(match[1]):
+            table = (*table, part)
+            self.lines.setdefault(table, self._line(at))
+        return table, match.end()
 
-    def _dotted(self) -> list[str]:
-        """Read the parts of a key up to what ends it."""
-        parts = []
-        while True:
-            self._skip_blank()
-            match = _STRING.match(self.text, self.at) or _BARE.match(self.text, self.at)
-            assert match is not None, "the text is not TOML"
-            token = match[0]
-            quoted = token[0] in "\"'"
-            parts.append(str(tomllib.loads(f"key = {token}")["key"]) if quoted else token)
-            self.at = match.end()
-            self._skip_blank()
-            if self.text[self.at] != ".":
-                return parts
-            self.at += 1
-
-    def _value(self, path: Path) -> None:
-        """Read a value, noting the lines of what is in it; without recursion, however nested."""
+    def _pair(self, table: Path, at: int) -> int:
+        """Note a key and the lines of what is in its value; without recursion, however nested."""
         inside: list[tuple[str, Path, int]] = []  # what ends a container, its path, its elements
+        path, at = self._key(table, at)
         while True:
-            self._skip_blank()
-            opened = self.text[self.at]
-            if opened in "[{":
+            if (opened := self.text[at]) in "[{":
                 inside.append(("]" if opened == "[" else "}", path, 0))
-                self.at += 1
-            elif match := _STRING.match(self.text, self.at) or _SCALAR.match(self.text, self.at):
-                self.at = match.end()
+                at = self._next(at + 1)
+            elif value := _VALUE.match(self.text, at):
+                at = self._next(value.end())
             while inside:  # on to the next element, or out of what is finished
                 closing, container, count = inside.pop()
-                self._skip_blank()
-                if self.text[self.at] == ",":
-                    self.at += 1
-                    self._skip_blank()
-                if self.text[self.at] == closing:
-                    self.at += 1
+                at = self._next(at + (self.text[at] == ","))
+                if self.text[at] == closing:
+                    at = self._next(at + 1)
                     continue
                 inside.append((closing, container, count + 1))
                 if closing == "}":
-                    path = self._key(container)
+                    path, at = self._key(container, at)
                 else:
                     path = (*container, count)
-                    self.lines[path] = self._line()
+                    self.lines[path] = self._line(at)
                 break
             if not inside:
-                return
+                return at
 
-    def _skip_blank(self) -> bool:
-        """Go on to what is neither blank nor comment; False at the end of the text."""
-        match = _BLANK.match(self.text, self.at)
-        self.at = match.end() if match else self.at
-        return self.at < len(self.text)
+    def _next(self, at: int) -> int:
+        """Return the place of what is neither blank nor comment."""
+        match = _SPACE.match(self.text, at)
+        return match.end() if match else at
 
-    def _line(self) -> int:
-        """Line of the present place; counted on from the last one asked for."""
-        at, line = self._seen
-        line += self.text.count("\n", at, self.at)
-        self._seen = (self.at, line)
+    def _line(self, at: int) -> int:
+        """Line of a place; counted on from the last one asked for."""
+        before, line = self._seen
+        line += self.text.count("\n", before, at)
+        self._seen = (at, line)
         return line
+
+
+def _names(dotted: str) -> list[str]:
+    """The parts of a key."""
+    parts = _PARTS.findall(dotted)
+    return [str(tomllib.loads(f"key = {p}")["key"]) if p[0] in "\"'" else p for p in parts]

@@ -7,7 +7,7 @@ completed in the list. All of that is checked for the number of processes at han
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -82,29 +82,34 @@ def carried_out(rows: Rows, processes: int) -> ListPlan:
     turns = _turns(order, len(leaves))
     length = max(order.size, 1)
     sends, receives = _sides(leaves, turns, processes)
-    message, numbers = _matched(sends, receives)
-    waits = _waits(leaves, order)
-    sent_at, received_at = (_Lookup.of(side, processes) for side in (sends, receives))
-    waited = _completed(waits, (sent_at, message), (received_at, numbers))
-    both = np.flatnonzero(receives.is_both)
-    rank = np.concatenate([sends.rank, receives.rank, receives.rank[both], waited.rank])
-    turn = np.concatenate([sends.turn, receives.turn, receives.turn[both], waited.turn])
-    first, last = np.zeros(receives.rank.size, np.int64), np.full(both.size, 2)
-    sub = np.concatenate([sends.sub, first, last, waited.sub])
-    ended = np.full(both.size, Op.WAIT_RECEIVE)
-    kind = np.concatenate([sends.op, receives.op, ended, waited.kind]).astype(np.uint8)
-    target = np.concatenate([message, numbers, numbers[both], waited.message])
+    numbers = _matched(sends, receives)
+    closed, place = _closed(leaves, order, processes)
     named = np.array([leaf.number for leaf in leaves], dtype=np.int64)[order]
-    row = np.concatenate([sends.row, receives.row, receives.row[both], named[waited.turn]])
+    parts: list[tuple[Ranks, ...]] = []  # rank, turn, place in its call, kind, message, row
+    groups = []
+    for side, message, wait in zip(
+        (sends, receives), numbers, (Op.WAIT_SEND, Op.WAIT_RECEIVE), strict=True
+    ):
+        first = np.where(side.op == Op.SEND, side.sub, 0)
+        parts.append((side.rank, side.turn, first, side.op, message, side.row))
+        opened, both = np.flatnonzero(side.opens), np.flatnonzero(side.is_both)
+        rank, turn = side.rank[opened], side.turn[opened]
+        at = closed[turn, rank]
+        kind = np.full(opened.size, wait)
+        parts.append((rank, at, place[turn, rank], kind, message[opened], named[at]))
+        rank, turn, last = side.rank[both], side.turn[both], np.full(both.size, 2)
+        parts.append((rank, turn, last, np.full(both.size, wait), message[both], side.row[both]))
+        ends = side.turn.copy()
+        ends[opened] = at
+        groups.append(side.rank * length + ends)
+    rank, turn, sub, kind, target, row = _columns(parts, 6)
     width = int(sub.max(initial=0)) + 1
     key = (rank * length + turn) * width + sub
     sort = np.argsort(key, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(rank, minlength=processes))])
-    sent_by = _groups(sends, message, waited, Op.WAIT_SEND, length)
-    received_by = _groups(receives, numbers, waited, Op.WAIT_RECEIVE, length)
     computing, process, where = _computations(leaves, turns, processes)
     at = np.searchsorted(key[sort], (process * length + where) * width)
-    left, right = np.argsort(message), np.argsort(numbers)
+    left, right = (np.argsort(message) for message in numbers)
     exchanged = ListExchange(
         sends.rank[left],
         sends.partner[left],
@@ -112,12 +117,12 @@ def carried_out(rows: Rows, processes: int) -> ListPlan:
         sends.tag[left],
         sends.turn[left],
         receives.turn[right],
-        sent_by[left],
-        received_by[right],
+        groups[0][left],
+        groups[1][right],
     )
     return ListPlan(
         offsets.astype(np.int64),
-        kind[sort],
+        kind[sort].astype(np.uint8),
         target[sort],
         row[sort],
         exchanged,
@@ -226,37 +231,35 @@ def _matched(sends: _ListSide, receives: _ListSide) -> tuple[Ranks, Ranks]:
     return message, numbers
 
 
-class _Waits(NamedTuple):
-    """Requests that some ranks complete alike: in which turn which turns' requests, one by one."""
+def _closed(leaves: Sequence[CallRow], order: Ranks, processes: int) -> tuple[Ranks, Ranks]:
+    """Find in which turn each rank completes the request that it opens in a turn.
 
-    ranks: Ranks
-    turn: Ranks
-    opened: Ranks
-    sub: Ranks
-
-
-def _waits(leaves: Sequence[CallRow], order: Ranks) -> list[_Waits]:
-    """Find which requests each wait completes, once for all ranks that do the same."""
+    With it, which one of that call it is; both of shape (turns, P), -1 where nothing is opened.
+    """
+    closed = np.full((order.size, processes), -1)
+    place = np.full_like(closed, -1)
     asking = [index for index, row in enumerate(leaves) if row.do in OPENS + WAITS]
     if not asking:
-        return []
-    # a rank that takes part is told apart by which request it waits for
+        return closed, place
+    # once for all ranks that do the same; one that takes part is told apart by what it waits for
     what = np.stack([np.where(leaves[index].on, leaves[index].which, -1) for index in asking])
     kinds, group = np.unique(what, axis=1, return_inverse=True)
-    found = []
     for number, kind in enumerate(kinds.T):
         ranks = np.flatnonzero(group.ravel() == number)
         which = np.full(len(leaves), -1)
         which[asking] = kind
-        found.append(_of_group(leaves, order, which, ranks))
-    return found
+        completed = list(_completed(leaves, order, which, int(ranks[0])))
+        opened, turn, sub = np.array(completed, dtype=np.int64).reshape(-1, 3).T
+        closed[np.ix_(opened, ranks)] = turn[:, None]
+        place[np.ix_(opened, ranks)] = sub[:, None]
+    return closed, place
 
 
-def _of_group(leaves: Sequence[CallRow], order: Ranks, which: Ranks, ranks: Ranks) -> _Waits:
+def _completed(
+    leaves: Sequence[CallRow], order: Ranks, which: Ranks, rank: int
+) -> Iterator[tuple[int, int, int]]:
+    """Requests that a rank completes: when they were opened, when completed, and which it is."""
     opened: list[int] = []
-    turns: list[int] = []
-    of: list[int] = []
-    subs: list[int] = []
     for turn in np.flatnonzero(which[order] >= 0).tolist():
         row = leaves[order[turn]]
         if row.do in OPENS:
@@ -269,79 +272,16 @@ def _of_group(leaves: Sequence[CallRow], order: Ranks, which: Ranks, ranks: Rank
             if index >= len(opened):
                 raise CallError(
                     row.number,
-                    f"waits for a request that is not open on rank {ranks[0]}: "
+                    f"waits for a request that is not open on rank {rank}: "
                     f"{len(opened)} of them are",
                 )
             done = [opened.pop(index)]
-        turns += [turn] * len(done)
-        of += done
-        subs += range(len(done))
+        yield from ((at, turn, sub) for sub, at in enumerate(done))
     if opened:
         raise CallError(
             leaves[order[opened[0]]].number,
-            f"leaves a request open at the end of the list on rank {ranks[0]}",
+            f"leaves a request open at the end of the list on rank {rank}",
         )
-    return _Waits(ranks, *(np.array(one, dtype=np.int64) for one in (turns, of, subs)))
-
-
-class _Lookup(NamedTuple):
-    """Finds the message that a rank opened a request for in some turn."""
-
-    keys: Ranks
-    rows: Ranks
-    processes: int
-
-    @staticmethod
-    def of(side: _ListSide, processes: int) -> _Lookup:
-        rows = np.flatnonzero(side.opens)
-        keys = side.turn[rows] * processes + side.rank[rows]
-        sort = np.argsort(keys)
-        return _Lookup(keys[sort], rows[sort], processes)
-
-    def find(self, turn: Ranks, rank: Ranks) -> Ranks:
-        """Row of the side, -1 where there is none."""
-        wanted = turn * self.processes + rank
-        if not self.keys.size:
-            return np.full(wanted.shape, -1)
-        at = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
-        return np.where(self.keys[at] == wanted, self.rows[at], -1)
-
-
-class _Waited(NamedTuple):
-    """Operations that complete requests."""
-
-    rank: Ranks
-    turn: Ranks
-    sub: Ranks
-    kind: Ranks
-    message: Ranks
-
-
-def _completed(
-    waits: Sequence[_Waits], sends: tuple[_Lookup, Ranks], receives: tuple[_Lookup, Ranks]
-) -> _Waited:
-    """Find the operations that complete the requests of each side, given its messages."""
-    found: list[tuple[Ranks, ...]] = []
-    for one in waits:
-        rank = np.tile(one.ranks, one.turn.size)
-        turn, opened, sub = (
-            np.repeat(column, one.ranks.size) for column in (one.turn, one.opened, one.sub)
-        )
-        for (lookup, numbers), op in ((sends, Op.WAIT_SEND), (receives, Op.WAIT_RECEIVE)):
-            at = lookup.find(opened, rank)
-            there = at >= 0  # else a call without a message
-            kind = np.full(int(there.sum()), op)
-            found.append((rank[there], turn[there], sub[there], kind, numbers[at[there]]))
-    return _Waited(*_columns(found, len(_Waited._fields)))
-
-
-def _groups(side: _ListSide, numbers: Ranks, waited: _Waited, op: Op, length: int) -> Ranks:
-    """Number the calls that complete the messages of a side, by process."""
-    own: Ranks = side.rank * length + side.turn
-    mine = waited.kind == op
-    by_wait = np.full(numbers.size, -1)
-    by_wait[waited.message[mine]] = waited.rank[mine] * length + waited.turn[mine]
-    return np.where(side.opens, by_wait[numbers], own)
 
 
 def _computations(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DOCUMENT = "document"
 """Id of the element that holds the report as JSON."""
 
-FIRST = ("verdict", "efficiencies", "timeline")
+FIRST = ("verdict", "efficiencies", "sizes", "timeline")
 """Sections of the first view."""
 _SECTIONS = "sections"
 """What the scripts of the sections are called together."""

@@ -43,10 +43,31 @@ def sections(contents: Contents) -> Iterator[Section]:
             for one in contents.documents
             if (verb_of(one) if verb_of(one) in TITLES else "") == kind
         ]
+        if sized := [one for one in contents.of(kind) if one.get("sizes")]:
+            yield sizes_section(sized[-1])
         if shown:
             yield _section(id, title, shown)
         if kind == "whatif":
             yield from _comparison(contents)
+
+
+def sizes_section(document: Document) -> Section:
+    """Inputs for the first parameter of a program, for processes and for threads."""
+    sizes = document["sizes"]
+    name = sizes["parameter"]
+    settings = document["application"]["settings"]
+    splits = {(row["processes"], row["threads"]) for row in sizes["rows"]}
+    split = (
+        document["best"][0] if "best" in document else (document["processes"], document["threads"])
+    )
+    data = {**sizes, "value": settings.get(name, 0.0), "split": split}
+    context = {
+        "name": name,
+        "values": [f"{end(row['value'] for row in sizes['rows']):g}" for end in (min, max)],
+        "processes": sorted({processes for processes, _ in splits}),
+        "threads": sorted({threads for _, threads in splits}),
+    }
+    return Section("sizes", "Other sizes", context, data)
 
 
 def _comparison(contents: Contents) -> Iterator[Section]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.base.arrays import among
-from popmodel.base.errors import TraceError
 from popmodel.traces.codes import IDLE, MOVING, OTHER, RUNNING
 from popmodel.traces.device_rows import COLLECTIVE, COPY, KERNEL, DeviceRows
 from popmodel.traces.intervals import Intervals, Spans, alone
@@ -153,7 +152,7 @@ def streams_of(
         process=process.astype(np.int32),
         devices=devices,
         activity=_activity(records, streams),
-        calls=Spans.none(int((~of_device).sum())),
+        calls=Spans.none(int(host_threads(process_offsets, of_device).sum())),
         left_out=tuple(names[row] for row in np.setdiff1d(rows, streams).tolist()),
     )
 
@@ -192,8 +191,8 @@ def _in_order(kinds: Mapping[int, Intervals]) -> tuple[NDArray[np.int64], ...]:
 
 
 NO_STATES = (
-    "the trace has no states: threads with events are taken to compute whenever they are not in a "
-    "call of MPI or of the device's runtime"
+    "no states of threads: those with events are taken to compute whenever they are not in a call "
+    "of MPI or of the device's runtime"
 )
 
 
@@ -227,25 +226,27 @@ def _throughout(chosen: NDArray[np.bool_], end: int) -> Intervals:
     )
 
 
-def without_devices(
-    path: str, process_offsets: Int64, arrays: columns.Arrays, device: NDArray[np.bool_]
-) -> tuple[Int64, columns.Arrays]:
-    """Columns without some locations, in memory; messages to or from them go with them."""
+def host_threads(process_offsets: Int64, device: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Locations of threads; of a process without any the first, for one without records."""
     kept = ~device
+    of_process = np.add.reduceat(kept, process_offsets[:-1], dtype=np.int64)
+    kept[process_offsets[:-1][of_process == 0]] = True
+    return kept
+
+
+def without_devices(
+    process_offsets: Int64, arrays: columns.Arrays, device: NDArray[np.bool_]
+) -> tuple[Int64, columns.Arrays]:
+    """Columns of `host_threads`, in memory; messages to or from others go with them."""
+    kept = host_threads(process_offsets, device)
     threads = np.diff(np.concatenate([[0], np.cumsum(kept)])[process_offsets])
-    if not threads.all():
-        raise TraceError(
-            path,
-            f"process {int(np.argmin(threads)) + 1} has rows of devices (streams of GPUs) only",
-            hint="popmodel analyses what processes do: trace their MPI calls as well",
-        )
     made: columns.Arrays = {}
     number = np.cumsum(kept, dtype=np.int32) - 1
     for table, names in columns.SCHEMA.items():
         offsets = arrays[f"{table}.offsets"]
-        rows = np.repeat(kept, np.diff(offsets))
+        rows = np.repeat(~device, np.diff(offsets))
         if table == "messages":
-            rows &= kept[arrays["messages.receiver"]]
+            rows &= ~device[arrays["messages.receiver"]]
         counts = np.concatenate([[0], np.cumsum(rows)])
         made[f"{table}.offsets"] = offsets_of(np.diff(counts[offsets])[kept])
         for name in names:

@@ -18,6 +18,7 @@ from popmodel.traces.paraver import columns
 from popmodel.traces.paraver.columns import ColumnFile, temporary_files
 from popmodel.traces.paraver.device_streams import (
     device_rows,
+    host_threads,
     streams_of,
     with_states,
     without_devices,
@@ -85,12 +86,13 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
         # Those of devices are told even where no nodes are stated (nsys2prv).
         stated = np.repeat(np.array(task.nodes, np.int32), task.threads)
         devices = streams_of(records, of_device, rows, process_offsets, stated)
-        process_offsets, arrays = without_devices(shown, process_offsets, arrays, of_device)
-        node_of_location = node_of_location[~of_device]
+        threads = host_threads(process_offsets, of_device)
+        process_offsets, arrays = without_devices(process_offsets, arrays, of_device)
+        node_of_location = node_of_location[threads]
         records = ParaverRecords(*columns.as_records(arrays), labels, end, shown, devices)
         if not len(records.states.state):
             records = with_states(records, process_offsets)
-        names = names and tuple(np.array(names, object)[~of_device])
+        names = names and tuple(np.array(names, object)[threads])
     return Trace(
         path=shown,
         application=application,

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from trace_files import DATA
 
 import popmodel
-from popmodel.base.errors import TraceError
 from popmodel.traces import Trace, read
 from popmodel.traces.paraver.writer import TraceWriter
 
@@ -119,12 +118,43 @@ def test_replays_signatures_and_converted_files_name_the_devices(tmp_path: Path)
     assert popmodel.convert(trace, tmp_path / "x.ti").caveats[0].startswith(sentence)
 
 
-def test_a_process_of_devices_only(tmp_path: Path) -> None:
-    names = ["THREAD 1.1.1", "CUDA-D1.S1-n"]
-    writer = TraceWriter([1, 1], names=names, duration=10)
+def test_a_process_of_devices_only_has_a_thread_of_which_nothing_is_known(tmp_path: Path) -> None:
+    names = ["THREAD 1.1.1", "CUDA-D1.S1-n", "CUDA-D1.S2-n"]
+    writer = TraceWriter([1, 2], names=names, duration=10)
     writer.state(0, 0, 0, 10, 1)
-    with pytest.raises(TraceError, match=r"process 2 has rows of devices \(streams of GPUs\) only"):
-        of(tmp_path, writer)
+    writer.state(1, 0, 2, 9, 1)
+    trace = of(tmp_path, writer)
+    assert trace.threads.tolist() == [1, 1]
+    run = popmodel.metrics(trace).to_dict()["runs"][0]
+    assert run["metrics"]["gpu-bsc"]["device_parallel_efficiency"] == pytest.approx(0.7)
+    assert "nothing is recorded of the threads of 1 process" in " ".join(run["caveats"])
+
+
+@pytest.mark.parametrize("has_states", [True, False])
+def test_a_run_of_which_only_devices_are_recorded(tmp_path: Path, has_states: bool) -> None:
+    """As Extrae's streams, which have states, and those of nsys2prv."""
+    writer = TraceWriter([1, 1], names=["CUDA-D0.S7", "CUDA-D1.S7"], duration=10)
+    for process, end in ((0, 8), (1, 4)):
+        if has_states:
+            writer.state(process, 0, 0, end, 1)
+        writer.event(process, 0, 0, [(KERNEL, 5)])
+        writer.event(process, 0, end, [(KERNEL, 0)])
+    trace = of(tmp_path, writer)
+    metrics = popmodel.metrics(trace).to_dict()["runs"][0]["metrics"]["gpu-bsc"]
+    assert metrics["device_parallel_efficiency"] == pytest.approx((8 + 4) / 20)
+    assert metrics["device_load_balance"] == pytest.approx(6 / 8)
+
+
+def test_devices_without_a_kernel_have_no_efficiencies(tmp_path: Path) -> None:
+    path = tmp_path / "nsys2prv.prv"
+    path.write_text(
+        "#Paraver (11/08/2026 at 23:07):53664645850_ns:0:1:2:(1:1,6:1)\n"
+        "2:0:1:2:1:100:63000001:1\n2:0:1:2:1:200:63000001:0\n"
+    )
+    run = popmodel.metrics(path, family="gpu-bsc").to_dict()["runs"][0]
+    assert {*run["absent"]["gpu-bsc"].values()} == {"no kernels of devices are recorded"}
+    assert run["caveats"][0].endswith("not threads; no kernels are recorded")
+    assert run["caveats"][1].startswith("nothing is recorded of the threads:")
 
 
 def test_the_reference_trace() -> None:
