@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from popmodel.base.units import format_time, plural
 from popmodel.reports.blocks import (
     Brief,
@@ -35,8 +37,8 @@ def blocks(document: Document) -> list[Section]:
         notes([_told(finding) for finding in findings[1:]], Role.BULLET),
         _better(document),
         _placement(document),
-        _efficiencies(document),
         notes(document["notes"], Role.WARNING),
+        _efficiencies(document),
     ]
 
 
@@ -76,20 +78,19 @@ def _better(document: Document) -> Section:
     if line is None:
         why = document["why_none"]
         return notes([f"no better line: {why}"] if why else [])
-    said = []
-    if proved is not None:
-        speedup = proved["speedup"]
-        given, better = (
-            format_time(sorted(proved[which])[len(proved[which]) // 2])
-            for which in ("given", "better")
-        )
-        said.append(
-            f"measured: {given} as given, {better} so: {speedup['value']:.3g} times faster "
-            f"(90 %: {speedup['low']:.3g} .. {speedup['high']:.3g}, "
-            f"{plural(len(proved['given']), 'pair')} of runs)"
-        )
-    title = "better" if proved is None or proved["speedup"]["value"] > 1 else "not better here"
-    return (CommandBlock((line,), title), *notes(said))
+    if proved is None:
+        return (CommandBlock((line,), "better"),)
+    value, low, high = (proved["speedup"][key] for key in ("value", "low", "high"))
+    way = "faster"
+    if value < 1:
+        way, value, low, high = "slower", 1 / value, 1 / high, 1 / low
+    given, better = (format_time(median(proved[which])) for which in ("given", "better"))
+    said = (
+        f"measured: {given} as given, {better} so: {value:.3g} times {way} (90 %: {low:.3g} .. "
+        f"{high:.3g}, {plural(len(proved['given']), 'pair')} of runs)"
+    )
+    title = "better" if way == "faster" else "not better here"
+    return (CommandBlock((line,), title), *notes([said]))
 
 
 def _placement(document: Document) -> Section:
