@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,91 @@ def test_a_static_program_is_told(
     assert "it is statically linked" in found.err
 
 
+def test_a_command_that_is_not_there_is_wrong_usage(check: Checked) -> None:
+    found = check("./absent")
+    assert found.status == 2
+    assert found.err == (
+        "popmodel: error: program ./absent not found\n"
+        "hint: try popmodel check -- mpirun -n 4 ./app\n"
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to give files away")
+def test_a_program_with_the_rights_of_another_user_is_told(
+    check: Checked, program: Path, tmp_path: Path
+) -> None:
+    other = Path(shutil.copy(program, tmp_path / "other"))
+    os.chown(other, 12345, -1)
+    other.chmod(0o4755)
+    found = check(other)
+    assert found.status == 1
+    assert "it runs with the rights of another user (set-user-ID)" in found.err
+
+
+@pytest.mark.long
+def test_openmp_that_is_linked_statically_is_told_with_mpi_and_without(
+    check: Checked, placed: Callable[..., Path], openmp_flag: str, mpi: Mpi
+) -> None:
+    own = ("-pthread", "-c", openmp_flag)
+
+    def linked(*flags: str, mpicc: Sequence[str]) -> Path:
+        of_openmp = placed(*flags, *own, mpicc=mpicc)
+        target = of_openmp.with_name("linked")
+        words = [*mpicc, "-x", "none", of_openmp, "-Wl,-Bstatic", "-lgomp", "-Wl,-Bdynamic"]
+        done = subprocess.run([*words, "-ldl", "-pthread", "-o", target], check=False)
+        if done.returncode:
+            pytest.skip("needs an archive of libgomp")
+        return target
+
+    found = check(linked(mpicc=["cc"]))
+    assert (found.status, found.err.count("\n")) == (1, 2)
+    assert "OpenMP is linked statically" in found.err
+    with_mpi = linked("-DWITH_MPI", mpicc=mpi.mpicc)
+    found = check(mpi.mpirun, "-n", "1", "--bind-to", "none", with_mpi, OMP_NUM_THREADS="2")
+    assert found.found["notes"] == ["no OpenMP: the runtime is statically linked"]
+
+
+@pytest.mark.long
+def test_ctrl_c_shows_what_there_is_up_to_it(program: Path, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "popmodel", "check", "--", program, "1000000"],
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()  # it runs
+        os.killpg(child.pid, signal.SIGINT)
+        _, err = child.communicate(timeout=GENEROUS)
+    assert child.returncode == 128 + signal.SIGINT
+    assert "Traceback" not in err
+    assert "1 process did not come to an end: sums up to the last MPI call or region" in " ".join(
+        err.split()
+    )
+
+
+@pytest.mark.long
+def test_a_hidden_proc_is_told(program: Path, tmp_path: Path) -> None:
+    unshared = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$0" "$@"')
+    if subprocess.run([*unshared, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount")
+    done = subprocess.run(
+        [*unshared, sys.executable, "-m", "popmodel", "check", "--", program, "100"],
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=GENEROUS,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "/proc is hidden: how long threads waited for CPUs is not known" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_answer_says_wrong_only_of_what_costs_or_would() -> None:
     document = package.check(sums=SUMS / "share").to_dict()
 
@@ -112,6 +199,16 @@ def test_the_answer_says_wrong_only_of_what_costs_or_would() -> None:
     assert answer("share", 0.2) == answer("thread_level", None) == "Wrong:"
     for harmless in (("share", 0.0), ("foreign_load", 0.2), ("domains", None)):
         assert answer(*harmless) == "Nothing"
+
+
+@pytest.mark.parametrize(("value", "said"), [(1.6, "1.6 times faster"), (0.8, "1.25 times slower")])
+def test_what_was_proved_is_said_with_the_times(value: float, said: str) -> None:
+    document = package.check(sums=SUMS / "share").to_dict()
+    speedup = {"value": value, "low": value / 1.25, "high": value * 1.25}
+    proved = {"given": [value, value, 9], "better": [1, 1, 9], "speedup": speedup}
+    _, note = VIEWS.blocks({**document, "better": "./app", "proved": proved})[2]
+    low, high = (1.28, 2) if value > 1 else (1, 1.56)
+    assert f"so: {said} (90 %: {low:.3g} .. {high:.3g}, 3 pairs of runs)" in note.text
 
 
 @pytest.mark.long
