@@ -132,11 +132,12 @@ def scale(
     ratios = [1.0] * len(runs) if work is None else [amount / work[chosen] for amount in work]
     family = load_families()[SCALING]
     base = runs[chosen]
+    compared = {name: base.aggregates[name] for name in _SHARED if base.aggregates.get(name)}
     other = f"{STRANGER}{base.name}, so no scaling"
     evaluations = [
         family.evaluate(
-            against(run.aggregates, base.aggregates, ratio),
-            {**_missing_counters(run, base), **run.absent},
+            against(run.aggregates, compared, ratio),
+            {**_missing_of_reference(run, base), **run.absent},
         )
         if number not in strangers
         else family.evaluate(run.aggregates, {**run.absent, **_no_reference(other)})
@@ -148,7 +149,11 @@ def scale(
         _of_devices(run.aggregates, {} if number in strangers else base.aggregates, weak=weak)
         for number, run in enumerate(runs)
     )
-    doubts = [*_implausible(evaluations), *([] if asked else _grows(alike, home, mode))]
+    doubts = [
+        *_implausible(evaluations),
+        *([] if asked else _grows(alike, home, mode)),
+        *_some_offload(alike),
+    ]
     why = f"{why_mode}; {why_reference}"
     return Scaling(
         mode, chosen, why, tuple(evaluations), threaded, devices, tuple(doubts), strangers
@@ -316,12 +321,24 @@ def _implausible(evaluations: Sequence[FamilyEvaluation]) -> list[str]:
     ]
 
 
-def _missing_counters(run: Comparable, reference: Comparable) -> dict[str, str]:
-    """Reasons for the counters that the reference run lacks, by the names of the aggregates.
+def _some_offload(runs: Sequence[Comparable]) -> list[str]:
+    """A doubt where some of the runs compute on devices."""
+    offload = [run.name for run in runs if "devices" in run.aggregates]
+    if len(offload) in (0, len(runs)):
+        return []
+    return [
+        f"computation scaling is of threads alone: {', '.join(offload)} computes on devices too"
+    ]
+
+
+def _missing_of_reference(run: Comparable, reference: Comparable) -> dict[str, str]:
+    """Reasons for what the reference run lacks, by the names of the aggregates.
 
     Where the run lacks a counter too, its own reason says it all.
     """
     reasons = {}
+    if not reference.aggregates["useful_sum"]:
+        reasons["reference_useful_sum"] = f"no useful time in the reference run {reference.name}"
     for counter in ("instructions", "cycles"):
         if f"{counter}_sum" in reference.aggregates:
             continue

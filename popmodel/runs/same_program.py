@@ -45,7 +45,8 @@ def difference(first: Trace, other: Trace) -> ProgramDifference | None:
     They are where the places that they share hold less than half of the computing of both: a run on
     one process makes no halo exchange, a larger one does more. Where no functions can be compared
     there are kinds of calls, which are few: what is computed before each of them, and how often it
-    is called, have to differ in more than half.
+    is called, have to differ in more than half; they do where one of two runs on several processes
+    has none but those that any program makes.
     """
     wholes = [trace.whole or trace for trace in (first, other)]
     regions, named, kinds = (
@@ -62,9 +63,13 @@ def difference(first: Trace, other: Trace) -> ProgramDifference | None:
         runs = [pandas.concat(tables)["computing"] for tables in zip(*compared, strict=True)]
         shared = runs[0].index.intersection(runs[1].index)
         share = least = max(run[shared].sum() / run.sum() for run in runs)
+        told_by_both = True
         mine, theirs = (run.drop(shared) for run in runs)
-    elif all(trace.processes > 1 for trace in wholes) and all(len(run) for run in kinds):
-        one, two = (run / run.sum() for run in kinds)
+    elif any(len(run) for run in kinds) and all(
+        trace.processes > 1 and len(trace.calls()) for trace in wholes
+    ):
+        told_by_both = all(len(run) for run in kinds)
+        one, two = (run / run.sum() if len(run) else run for run in kinds)
         one, two = one.align(two, fill_value=0.0)
         share = float(one.where(one < two, two).sum().max())
         shared = (one["computing"] > 0) & (two["computing"] > 0)
@@ -78,7 +83,7 @@ def difference(first: Trace, other: Trace) -> ProgramDifference | None:
         f"the sites that they share hold {100 * share:.2g} % of the computing ({_listed(theirs)} "
         f"instead of {_listed(mine)})"
     )
-    return ProgramDifference(text, bool(least < _COMMON))
+    return ProgramDifference(text, bool(least < _COMMON) and told_by_both)
 
 
 _REGIONS, _NAMED, _KINDS = "regions", "named calls", "kinds of calls"
@@ -94,7 +99,7 @@ def _telling(trace: Trace) -> pandas.DataFrame:
     # not needed, and so not loaded, where names leave no doubt
     from popmodel.runs.sites import BEFORE, END, OUTSIDE, REGION, sites_of
 
-    sites = sites_of(trace)
+    sites = sites_of(trace).astype({"kind": str, "function": str})
     sites = sites[~sites["kind"].isin([END, OUTSIDE])].replace({"kind": {BEFORE: REGION}})
     is_region = sites["kind"] == REGION
     is_named = sites["function"].ne("") & ~sites["function"].str.contains(_UNNAMED)
@@ -114,7 +119,7 @@ def _listed(computing: pandas.Series) -> str:
     places = computing[computing > 0].sort_values(ascending=False).index
     shown = [f"{kind} in {function}" if function else kind for kind, function in places[:_SHOWN]]
     more = len(places) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(shown or ["none"]) + (f" and {more} more" if more > 0 else "")
 
 
 def may_differ(first: MeasuredRun, other: MeasuredRun) -> bool:
@@ -123,7 +128,10 @@ def may_differ(first: MeasuredRun, other: MeasuredRun) -> bool:
     They do where less than half of the functions of the run that has fewer are in the other one;
     without functions, where less than half of their calls are of the same kinds.
     """
-    return names_differ(program_names(first), program_names(other))
+    told = program_names(first), program_names(other)
+    unnamed = not all(functions for functions, _ in told)
+    one_lacks_calls = bool(told[0][1]) != bool(told[1][1]) and first.call_sites and other.call_sites
+    return names_differ(*told) or bool(unnamed and one_lacks_calls)
 
 
 def names_differ(

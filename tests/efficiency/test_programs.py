@@ -75,7 +75,6 @@ CG = {"MPI_Send": 100, "MPI_Irecv": 100, "MPI_Wait": 100, "MPI_Reduce": 4}
     [
         measured(CG),
         measured({}),  # without messages on one process
-        measured({"MPI_Reduce": 4}),
         measured(CG | {"MPI_Gather": 1, "MPI_Alltoallv": 1, "MPI_Scan": 1}),  # a checkpoint
         measured({"MPI_Isend": 9, "MPI_Waitall": 9}, ["exchange_", "solver_mp_solve_ (a.f90:3)"]),
     ],
@@ -84,6 +83,11 @@ def test_names_and_counts_leave_no_doubt_about_runs_of_one_program(other: Any) -
     one = measured(CG, ["exchange", "dot"] if other.observables.regions else [])
     assert not may_differ(one, other)
     assert not may_differ(other, one)
+
+
+def test_runs_of_which_one_only_reduces_ask_for_a_look_at_how_many_processes_they_have() -> None:
+    assert may_differ(measured(CG), measured({"MPI_Reduce": 4}))
+    assert not may_differ(measured({"MPI_Barrier": 2}), measured({"MPI_Reduce": 4}))
 
 
 @pytest.mark.parametrize(

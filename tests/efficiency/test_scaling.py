@@ -147,6 +147,23 @@ def test_counters_of_the_reference_only_are_not_enough_and_the_reason_says_whose
     )
 
 
+def test_a_reference_without_useful_time_is_a_reason() -> None:
+    evaluation = scale((run("idle", 1, 10.0, 0.0), run("a", 2, 5.0, 8.0))).evaluations[1]
+    assert "computation_scaling" not in evaluation.values
+    why = evaluation.absent["computation_scaling"]
+    assert why == "no useful time in the reference run idle"
+    assert evaluation.values["speedup"] == pytest.approx(2.0)
+
+
+def test_runs_of_which_some_compute_on_devices_are_doubted() -> None:
+    offload = replace(
+        STRONG[0], aggregates=STRONG[0].aggregates | {"devices": 2.0, "device_useful_sum": 4.0}
+    )
+    said = "computation scaling is of threads alone: b computes on devices too"
+    assert said in scale((offload, STRONG[1])).doubts
+    assert said not in scale((offload, offload)).doubts
+
+
 def test_mode_and_reference_can_be_forced() -> None:
     scaling = scale(WEAK, mode="strong", reference=1)
     assert scaling.evaluations[0].values["computation_scaling"] == pytest.approx(40 / 8)

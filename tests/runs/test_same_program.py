@@ -7,6 +7,7 @@ from synthetic import Program, programs, run
 
 import popmodel
 from popmodel.runs.same_program import difference
+from popmodel.traces.paraver.writer import TraceWriter
 
 
 @pytest.fixture
@@ -145,3 +146,26 @@ def test_kinds_of_calls_in_other_numbers_leave_a_doubt(real_trace):
     told = difference(one, other)
     assert told is not None
     assert not told.sure
+
+
+def test_kinds_of_calls_that_only_one_run_makes_leave_a_doubt(traced):
+    """One run exchanges with its neighbour, the other only reduces."""
+
+    def exchange(me):
+        yield me.sendrecv(me.rank ^ 1, 8, me.rank ^ 1)
+
+    told = difference(traced(steps(allreduce())), traced(steps(exchange)))
+    assert told is not None
+    assert not told.sure
+    assert told.text.endswith("(MPI_Sendrecv instead of none)")
+    assert difference(traced(steps(allreduce(), processes=1)), traced(steps(exchange))) is None
+
+
+def test_runs_without_calls_tell_nothing(traced, tmp_path):
+    def exchange(me):
+        yield me.sendrecv(me.rank ^ 1, 8, me.rank ^ 1)
+
+    writer = TraceWriter([1, 1], duration=100)
+    writer.state(0, 0, 0, 100, 1)
+    writer.write(tmp_path / "x.prv")
+    assert difference(popmodel.read(tmp_path / "x.prv"), traced(steps(exchange))) is None
