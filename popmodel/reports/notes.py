@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from popmodel.base.units import count
-from popmodel.efficiency.verdict import Verdict
 from popmodel.reports.blocks import NoteBlock, Role, Section, notes, titled
+
+if TYPE_CHECKING:
+    from popmodel.efficiency.verdict import Verdict
 
 Run = Mapping[str, Any]
 Remark = TypeVar("Remark")
