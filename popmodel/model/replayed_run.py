@@ -141,7 +141,7 @@ def _both(program: Program, charges: Charges) -> tuple[float, float]:
         name: np.zeros_like(getattr(charges, name))
         for name in ("transfer", "send_overhead", "collective_cost", "member_cost")
     }
-    ideal, run = (float(ends(program, one).max()) for one in (replace(charges, **nothing), charges))
+    ideal, run = ends(program, [replace(charges, **nothing), charges]).max(axis=1).tolist()
     return ideal, run
 
 

@@ -50,14 +50,12 @@ class UnrollGap:
     loads: dict[tuple[int, bool], ProcessLoad] = field(default_factory=dict)
     listed: list[tuple[int, ScriptList]] = field(default_factory=list)
     overhead: float = 0.0  # The rest, s
-    # float64[P] or None: By what all but ``overhead`` is multiplied because processes of a memory
-    # domain are not busy as long; None where they are, or where chance decides who is.
-    pace: Array | None = None
 
     def add(self, compute: Compute, step: int) -> None:
         for load, is_own in ((compute.common, False), (compute.own, True)):
-            if load.seconds or not is_own:
-                self.loads[step, is_own] = self.loads.get((step, is_own), ProcessLoad()).plus(load)
+            if load.seconds:
+                before = self.loads.get((step, is_own))
+                self.loads[step, is_own] = load if before is None else before.plus(load)
         self.listed += [(step, item) for item in compute.listed]
         self.overhead += compute.overhead
 
@@ -86,6 +84,10 @@ class UnrollOutline(NamedTuple):
     gaps: list[UnrollGap]  # Before each of them and after the last one
     inside: Array  # float64[steps, P]: Computation inside of parts, ns
     loops: list[int]  # Of each step, the loop of which it is an iteration
+    common: tuple[Whole, Whole, Array]  # Computation of common items: gap, step, s
+    # float64[gaps, P] or None: By what all but overhead is multiplied because processes of a memory
+    # domain are not busy as long; None where they are, or where chance decides who is.
+    pace: Array | None
 
 
 class CarriedLoops(NamedTuple):
@@ -158,26 +160,35 @@ def outline(script: Script, counts: Counts) -> UnrollOutline:
                 gaps.append(UnrollGap())
     if not meetings:  # such as what is done every 5th time in a loop of 4
         raise NotUnrolled("no messages in so few steps")
-    _pace(script.point, gaps)
     inside = np.zeros((step + 1, placement.processes))
     program, charges, parts = _joined(meetings, placement.per_node)
     for part, (event, _) in zip(parts, meetings, strict=True):
         assert event.meeting is not None
         inside[part.step] += event.meeting.program.compute()
-    return UnrollOutline(program, charges, parts, gaps, inside, loops)
+    rows = [
+        (number, at, load.seconds)
+        for number, gap in enumerate(gaps)
+        for (at, is_own), load in gap.loads.items()
+        if not is_own
+    ]
+    number, at, seconds = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+    common = number.astype(np.int64), at.astype(np.int64), seconds
+    pace = _pace(script.point, gaps)
+    return UnrollOutline(program, charges, parts, gaps, inside, loops, common, pace)
 
 
-def _pace(point: ModelPoint, gaps: Sequence[UnrollGap]) -> None:
+def _pace(point: ModelPoint, gaps: Sequence[UnrollGap]) -> Array | None:
     """Find by what computation is multiplied where processes leave their memory to others."""
     crowded = (
         any(load.crowding for load in (*gap.loads.values(), *(item.load for _, item in gap.listed)))
         for gap in gaps
     )
     if not any(crowded):
-        return
+        return None
     domains = Domains.of(point.placement, point.parameters)
     known: dict[object, Array] = {}
-    for gap in gaps:
+    found = np.ones((len(gaps), point.placement.processes))
+    for number, gap in enumerate(gaps):
         if not any(item.is_known for _, item in gap.listed):
             continue
         alike = ProcessLoad()
@@ -190,7 +201,8 @@ def _pace(point: ModelPoint, gaps: Sequence[UnrollGap]) -> None:
             for load, levels in every:
                 together += np.outer((load.seconds, load.crowding, load.moved), levels)
             known[key] = domains.paces(*together)
-        gap.pace = known[key]
+        found[number] = known[key]
+    return found
 
 
 def carry_out(outline: UnrollOutline, spread: Mapping[str, Any], seed: int) -> CarriedLoops:
@@ -227,12 +239,10 @@ def carry_out(outline: UnrollOutline, spread: Mapping[str, Any], seed: int) -> C
         for place, parts in uneven.items()
     }
 
-    def of_load(load: ProcessLoad, step: int, *, is_own: bool) -> Array:
-        mine: Array = load.seconds * factors[step]
-        if is_own:
-            ranks = load.seconds * lasting(load.lasting / load.seconds)
-            mine = np.maximum(ranks + load.turns * turns[step], 0.0)
-        return _NS * mine
+    def of_own(load: ProcessLoad, step: int) -> Array:
+        ranks = load.seconds * lasting(load.lasting / load.seconds)
+        mine: Array = np.maximum(ranks + load.turns * turns[step], 0.0)
+        return mine
 
     def of_listed(item: ScriptList, step: int) -> Array:
         """Work of every process over that of an average one."""
@@ -243,26 +253,30 @@ def carry_out(outline: UnrollOutline, spread: Mapping[str, Any], seed: int) -> C
             part.share * (1.0 if part.ranks is None else part.ranks) * factor
             for part, factor in zip(item.parts, drawn, strict=True)
         ]
-        level: Array = _NS * np.sum(levels, axis=0)
+        level: Array = np.sum(levels, axis=0)
         return level
 
-    burst, pending = np.zeros(program.operations), np.zeros(processes)
+    # what is computed before each communication, ns: that of common items in all gaps at once
+    ready = np.zeros((len(outline.gaps), processes))
+    where, step_of, seconds = outline.common
+    rows = [(where, step_of, seconds[:, None] * factors[step_of])]
+    for number, gap in enumerate(outline.gaps):
+        ready[number] = _NS * gap.overhead
+        each = [(at, of_own(load, at)) for (at, is_own), load in gap.loads.items() if is_own]
+        for at, item in gap.listed:
+            level_of = of_listed(item, at)
+            each.append((at, item.load.seconds * level_of))
+            ready[number] += _NS * item.overhead * level_of
+        rows += [(np.array([number]), np.array([at]), mine[None]) for at, mine in each]
+    where, step_of, computed = (np.concatenate(column) for column in zip(*rows, strict=True))
+    computed *= _NS
+    paced = computed if outline.pace is None else computed * outline.pace[where]
     in_step = outline.inside * factors
-    saved = np.zeros(processes)
-    for part, gap in zip((*outline.parts, None), outline.gaps, strict=True):
-        computed = [
-            (step, of_load(load, step, is_own=is_own)) for (step, is_own), load in gap.loads.items()
-        ]
-        for step, item in gap.listed:
-            shared = of_listed(item, step)
-            computed.append((step, item.load.seconds * shared))
-            pending += item.overhead * shared
-        for step, mine in computed:
-            less = np.zeros(processes) if gap.pace is None else mine * (1 - gap.pace)
-            pending += mine - less
-            in_step[step] += mine - less
-            saved += less
-        pending += _NS * gap.overhead
+    _add_rows(ready, where, paced)
+    _add_rows(in_step, step_of, paced)
+    burst, pending = np.zeros(program.operations), np.zeros(processes)
+    for part, computing in zip((*outline.parts, None), ready, strict=True):
+        pending += computing
         if part is None:
             break
         laid = part.laid
@@ -282,7 +296,16 @@ def carry_out(outline: UnrollOutline, spread: Mapping[str, Any], seed: int) -> C
             pending += np.bincount(inside.process[~among], mine[~among], processes)
     slowest = float(in_step.max(axis=1).sum()) / _NS
     done = replace(program, burst=burst, tail=pending)
-    return CarriedLoops(done, slowest, in_step.sum(axis=0) / _NS, saved / _NS)
+    saved = (computed - paced).sum(axis=0) / _NS
+    return CarriedLoops(done, slowest, in_step.sum(axis=0) / _NS, saved)
+
+
+def _add_rows(table: Array, rows: Whole, values: Array) -> None:
+    """Add values to rows of a table, some of which come several times."""
+    order = np.argsort(rows, kind="stable")
+    starts = np.flatnonzero(np.diff(rows[order], prepend=-1))
+    if starts.size:
+        table[rows[order[starts]]] += np.add.reduceat(values[order], starts, axis=0)
 
 
 class _Laid(NamedTuple):

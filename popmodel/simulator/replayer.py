@@ -534,12 +534,18 @@ def replays_once(replayer: Replayer, networks: Iterable[Network]) -> Callable[[N
     return once
 
 
-def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.float64]:
-    """Replay a program each of whose messages and collectives has its own cost."""
+def ends(program: Program, charges: Sequence[Charges]) -> NDArray[np.float64]:
+    """Replay a program each of whose messages and collectives has its own cost, of several kinds.
+
+    Returns the end of every process with each of the charges, s; float64[charges, P].
+    """
     messages = np.arange(len(program.messages), dtype=np.int32)
     collectives = np.arange(len(program.collectives), dtype=np.int32)
-    speed = np.full(program.sequences, cpu)
-    end, stuck_at = core(program, messages, collectives).run(costs([charges], [speed]), None)
-    if (error := stopped(program, stuck_at, end)) is not None:
-        raise error
-    return end / _NS
+    replayed, speed = core(program, messages, collectives), [np.ones(program.sequences)]
+    rows = []
+    for kind in charges:
+        end, stuck_at = replayed.run(costs([kind], speed), None)
+        if (error := stopped(program, stuck_at, end)) is not None:
+            raise error
+        rows.append(end)
+    return np.stack(rows) / _NS

@@ -445,6 +445,6 @@ def test_work_known_value_by_value_is_believed_as_it_is_carried_out() -> None:
     each = []
     for seed in range(found.repeats):
         free = replace(whole.charges, transfer=np.zeros_like(whole.charges.transfer))
-        each.append(ends(carry_out(whole, {}, seed).program, free).max())
+        each.append(ends(carry_out(whole, {}, seed).program, [free]).max())
     assert found.course.ideal == pytest.approx(np.mean(each), rel=0.02)
     assert closed_form(tree.total, 16, tree.spread({}), has_mpi=True).ideal > 1.1 * np.mean(each)
