@@ -375,7 +375,7 @@ def _written(
     from popmodel.cli.output import write_file
     from popmodel.machines import profile as profiles
     from popmodel.reports.formats import JSON
-    from popmodel.reports.renderers.text_tables import Style
+    from popmodel.reports.renderers.text import Style
 
     for measurement in document["provenance"]["measurements"]:
         for text in measurement.get("shortfalls", ()):
@@ -421,7 +421,7 @@ def compare(
     """
     from popmodel.cli.inputs import profile_of
     from popmodel.machines.profile_comparison import diff
-    from popmodel.reports.machine_values import unit_of
+    from popmodel.reports.machine_tables import unit_of
 
     profiles = profile_of(first), profile_of(second)
     differences = diff(*profiles)
@@ -464,7 +464,7 @@ _OF_THE_MOMENT = frozenset({"load", "measured"})  # differs from run to run
 
 def _differing(*profiles: Profile) -> list[dict[str, str | None]]:
     """Processor, compiler, MPI, OpenMP and the like, where two profiles name others."""
-    from popmodel.reports.machine_values import host_text
+    from popmodel.reports.machine_tables import host_text
 
     first, second = (
         {

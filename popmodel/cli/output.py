@@ -23,7 +23,7 @@ from popmodel.reports.formats import OutputFormat
 from popmodel.reports.palette import depth_of
 from popmodel.reports.registry import SHOWN
 from popmodel.reports.renderers.svg import expect_matplotlib
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 from popmodel.reports.views import Document, Views
 
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ class Report(Result):
     @property
     def views(self) -> Views:
         """How the report is shown; its page has what is drawn of traces as well."""
-        from popmodel.reports.report_screen import VIEWS
+        from popmodel.reports.saved_reports import VIEWS
 
         return replace(VIEWS, contents=self.contents.with_, picture=self._picture)
 

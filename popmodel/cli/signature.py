@@ -178,7 +178,7 @@ class SignatureCheck(Result):
     @property
     def views(self) -> Views:
         if self.agreement is not None:
-            from popmodel.reports.agreement_tables import VIEWS
+            from popmodel.reports.signature_words import AGREEMENT as VIEWS
 
             return VIEWS
         from popmodel.reports.signature_words import CHECKED

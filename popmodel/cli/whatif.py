@@ -127,7 +127,7 @@ class WhatIf(Result):
     @property
     def names(self) -> list[str]:
         """What tells each scenario from the others."""
-        from popmodel.reports.networks import differences
+        from popmodel.reports.scenario_tables import differences
 
         networks = {"runs": [{"network": one.network.to_dict()} for one in self.runs]}
         return [differences(networks, number) for number in range(1, len(self.runs) + 1)]

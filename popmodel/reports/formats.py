@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.reports.renderers.text_tables import Style
+    from popmodel.reports.renderers.text import Style
     from popmodel.reports.views import Document, Views
 
 

@@ -1,4 +1,4 @@
-"""A machine profile: what the machine is, what it does, what limits the profile."""
+"""A machine profile: what the machine is and does, what the profile is good for, how two differ."""
 
 from __future__ import annotations
 
@@ -9,31 +9,26 @@ from typing import Any
 from popmodel.base import shell
 from popmodel.base.units import format_size, plural
 from popmodel.machines import profile_findings as findings
+from popmodel.machines import register
 from popmodel.machines.profile import Profile, named_quantities
+from popmodel.machines.profile_findings import KINDS
 from popmodel.machines.quantity import Quantity
 from popmodel.reports.blocks import (
     Brief,
     CommandBlock,
     Facts,
     FitBlock,
+    Heading,
     NoteBlock,
     Role,
     Section,
     TableBlock,
     TableRow,
+    folded,
     heads,
     notes,
     texts,
     titled,
-)
-from popmodel.reports.machine_values import (
-    figure,
-    host_text,
-    interval_text,
-    inverse,
-    percent_text,
-    unit_of,
-    value_text,
 )
 from popmodel.reports.views import Document, Views
 
@@ -202,3 +197,240 @@ def _facts(profile: Profile) -> list[tuple[str, str]]:
     if caches:
         facts.append(("caches", ", ".join(caches)))
     return facts
+
+
+_SCALES: Mapping[str, tuple[tuple[str, float], ...]] = {
+    "s": (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)),
+    "B": (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30)),
+    "B/s": (("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9), ("TB/s", 1e12)),
+    "s/B": (("ps/B", 1e-12), ("ns/B", 1e-9), ("us/B", 1e-6)),
+    "Hz": (("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)),
+}
+_LEAST_FIGURE = 0.00995  # what is smaller has one digit beside figures that are not
+_WRITTEN = {"1/cycle": "per cycle", "cycle": "cycles", "1": ""}
+
+
+def value_text(quantity: Quantity, unit: str, digits: int = 3) -> str:
+    """Value with three digits, or some, and the prefix that suits it: ``0.52 us``."""
+    name, factor = _scale(_magnitude(quantity), unit)
+    number = quantity.value / factor
+    # a large number is written whole: 1020 B
+    text = f"{number:.0f}" if abs(number) >= 10 ** (digits - 1) else f"{number:.{digits}g}"
+    return f"{text} {name}".rstrip()
+
+
+def interval_text(quantity: Quantity, unit: str) -> str:
+    """Interval in the unit of the value, ``0.48 .. 0.60``; ``-`` where none is known."""
+    if quantity.low is None or quantity.high is None:
+        return "-"
+    _, factor = _scale(_magnitude(quantity), unit)
+    low, high = quantity.low / factor, quantity.high / factor
+    if max(abs(low), abs(high)) < _LEAST_FIGURE:  # of a unit without prefixes
+        return f"{low:.3g} .. {high:.3g}"
+    return f"{figure(low)} .. {figure(high)}"
+
+
+def percent_text(share: float) -> str:
+    """A share as ``1.2 %``; what is nearer to 0 than a hundredth of a percent as that."""
+    if 0 < abs(share) < 1e-4:
+        return "below 0.01 %"
+    return f"{figure(100 * share + 0.0)} %"  # -0.0 + 0.0 is 0.0
+
+
+def inverse(quantity: Quantity) -> Quantity | None:
+    """A time per byte as a bandwidth; None if it is 0, a bandwidth without bound."""
+    if quantity.value == 0:
+        return None
+    if quantity.low is None or quantity.high is None or quantity.low == 0:
+        return Quantity(1 / quantity.value)
+    return Quantity(1 / quantity.value, 1 / quantity.high, 1 / quantity.low)
+
+
+def figure(number: float) -> str:
+    """A number with three digits, none behind the point from 100 on, fewer below a hundredth."""
+    if abs(number) >= 99.95:
+        return f"{number:.0f}"
+    return f"{number:.3g}" if abs(number) >= _LEAST_FIGURE or not number else f"{number:.1g}"
+
+
+def host_text(value: str | int | float) -> str:
+    """What a profile says of its host, such as the MPI library."""
+    # Open MPI adds who packaged it, when and where
+    return str(value).partition(", package:")[0]
+
+
+def unit_of(path: str) -> str:
+    """Unit of a quantity by its path, such as ``s`` for ``net.intra.classes[0].alpha``."""
+    parameter = register.find(path)
+    if parameter is None or parameter.plain:
+        raise KeyError(path)
+    return parameter.unit
+
+
+def _magnitude(quantity: Quantity) -> float:
+    """What the prefix of a unit is chosen by: the value, or its upper bound if it is 0."""
+    return quantity.value or quantity.high or 0.0
+
+
+def _scale(value: float, unit: str) -> tuple[str, float]:
+    scales = _SCALES.get(unit)
+    if scales is None:
+        return _WRITTEN.get(unit, unit), 1.0
+    # 999.6 us is written as 1 ms: the limit is that of the rounded figure.
+    fitting = [scale for scale in scales if abs(value) >= 0.9995 * scale[1]]
+    return fitting[-1] if fitting else scales[-1 if value == 0 and unit == "s" else 0]
+
+
+_TITLES = {
+    "missing": "missing, needed by some predictions",
+    "failed": "not measured as planned",
+    "noisy": "noisy measurements",
+    "remark": "remarks on the measurement",
+    "wide": "wide intervals",
+    "preset": "not measured",
+    "age": "may be outdated",
+    "unused": "measured, but not used by the model",
+}
+_KINDS_ON_A_SCREEN = 5
+
+
+def _findings(document: Document) -> list[Section]:
+    """The findings, by kind; a screen shows the first of each kind that matters."""
+    found = {kind: _texts(document, kind) for kind in KINDS}
+    whole = tuple(titled(_TITLES[kind], lines) for kind, lines in found.items())
+    known = [(kind, lines) for kind, lines in found.items() if lines and kind != "unused"]
+    brief = tuple(
+        titled(_TITLES[kind] + (f": 1 of {len(lines)}" if len(lines) > 1 else ""), lines[:1])
+        for kind, lines in known[:_KINDS_ON_A_SCREEN]
+    )
+    together = tuple(block for section in brief for block in section)
+    warnings = sum(len(lines) for _, lines in known)
+    usable, parameters = document["usable"], plural(document["quantities"], "parameter")
+    facts = (
+        ("machine", document["machine"]),
+        ("profile", document["path"]),
+        ("usable", f"{'yes' if usable else 'no'}, {parameters}"),
+        ("warnings", str(warnings) if warnings else "none"),
+    )
+    return [(Facts(facts),), (Brief(whole, (together,)),)]
+
+
+def _texts(document: Document, kind: str) -> list[str]:
+    """The findings of a kind, without the words that its title repeats."""
+    repeated = "not used: " if kind == "unused" else ""
+    return [
+        finding["text"].removeprefix(repeated)
+        for finding in document["findings"]
+        if finding["kind"] == kind
+    ]
+
+
+CHECKED = Views(_findings, ("findings[]",), ("machine",))
+
+# -- two profiles
+
+_DIGITS = range(3, 7)
+_NAMES_SHOWN = 12  # of quantities that only one profile has
+_ROWS_SHOWN = 10
+_HOSTS_SHOWN = 3
+
+
+def _differences(document: Document) -> list[Section]:
+    """What differs: hardware and software, what lies beyond intervals, what one does not have."""
+    one, other = document["machines"]
+    summary = document["summary"]
+    equal = f"{summary['within']} of {summary['compared']}"
+    facts = (
+        ("a", f"{one['machine']} ({one['path']})"),
+        ("b", f"{other['machine']} ({other['path']})"),
+        ("equal within intervals", equal if summary["compared"] else "no common parameters"),
+    )
+    hosts = [
+        # What only one states says nothing about the machines.
+        f"{row['key'].replace('_', ' ')}: {row['a']} (a), {row['b']} (b)"
+        for row in document["host"]
+        if row["a"] is not None and row["b"] is not None
+    ]
+    rows = tuple(_outside(document))
+    only = (
+        titled(f"only in {name}", _listed(document[f"only_{name}"]), Role.REMARK) for name in "ab"
+    )
+    return [
+        (Facts(facts),),
+        (_hosts(hosts),),
+        (Brief((_table(rows),), (_table(rows[:_ROWS_SHOWN], len(rows)),)),) if rows else (),
+        (folded(tuple(only)),),
+    ]
+
+
+def _hosts(lines: Sequence[str]) -> Brief:
+    title = "different hardware or software"
+    return Brief((titled(title, lines),), (titled(title, lines[:_HOSTS_SHOWN]),))
+
+
+def _table(rows: Sequence[TableRow], of: int = 0) -> Section:
+    title = "differ beyond the intervals" + (f": {len(rows)} of {of}" if of > len(rows) else "")
+    ratios = tuple(replace(row, cells=row.cells[-1:]) for row in rows)
+    whole = TableBlock(heads(["a", "b", "b / a"]), tuple(rows))
+    return Heading(title), FitBlock((((whole,),), ((TableBlock(heads(["b / a"]), ratios),),)))
+
+
+def _outside(document: Document) -> Iterator[TableRow]:
+    for row in document["rows"]:
+        if not row["within"]:
+            ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
+            yield TableRow(row["path"], texts([*_told_apart(row), ratio]), depth=1)
+
+
+def _told_apart(row: Mapping[str, Any]) -> list[str]:
+    """Both values, with more digits than three where those are the same."""
+    both = [
+        Quantity(row[name]["value"], row[name].get("low"), row[name].get("high")) for name in "ab"
+    ]
+    values: list[str] = []
+    for digits in _DIGITS:
+        values = [value_text(one, row["unit"], digits) for one in both]
+        if values[0] != values[1]:
+            break
+    return values
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    """Names in a line, not all of many; nothing for none."""
+    more = len(names) - _NAMES_SHOWN
+    line = ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return [line] if names else []
+
+
+COMPARED = Views(_differences, ("rows[]",))
+
+# -- this machine
+
+
+def _host(document: Document) -> list[Section]:
+    """The checks: what was found, and below it what to do."""
+    checks: list[tuple[str, str]] = []
+    for check in document["checks"]:
+        checks.append((check["name"], f"{check['status']}: {check['found']}"))
+        checks += [("", f"-> {check['todo']}")] if check["todo"] else []
+    ready = NoteBlock("ready to measure:")
+    measure = CommandBlock(("popmodel machine measure -o machine.json",), depth=1)
+    return [
+        (Facts((("machine", describe_machine(document["machine"])), *checks)),),
+        (ready, measure) if document["measurable"] else (),
+    ]
+
+
+def describe_machine(machine: Mapping[str, Any]) -> str:
+    """The machine in a line: its processor, what it has of it."""
+    shape = [plural(machine["cores_per_node"], "core")]
+    if machine["sockets"] > 1:
+        shape.append(plural(machine["sockets"], "socket"))
+    if machine["domains"] > machine["sockets"]:
+        shape.append(plural(machine["domains"], "memory domain"))
+    if machine.get("virtual"):
+        shape.append("virtual")
+    return ", ".join([machine.get("cpu", "unknown CPU"), *shape])
+
+
+HOST = Views(_host, ("checks[]",))

@@ -27,7 +27,7 @@ def _whatif(document: Document) -> Views:
 
 def _checked_signature(document: Document) -> Views:
     against = document["against"] is not None
-    views: Views = _attribute("agreement_tables.VIEWS" if against else "signature_words.CHECKED")
+    views: Views = _attribute("signature_words.AGREEMENT" if against else "signature_words.CHECKED")
     return views
 
 
@@ -77,11 +77,11 @@ def _splits(document: Document) -> Views:
 
 SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "check": "check_tables.VIEWS",
-    "host-check": "profile_tables.HOST",
-    "machine-check": "profile_tables.CHECKED",
-    "machine-compare": "profile_tables.COMPARED",
+    "host-check": "machine_tables.HOST",
+    "machine-check": "machine_tables.CHECKED",
+    "machine-compare": "machine_tables.COMPARED",
     "docs": _documentation,
-    "formula": "formula.VIEWS",
+    "formula": "prediction_words.VIEWS",
     "inspect": "run_tables.VIEWS",
     "machine": _profile,
     "metrics": _metrics,

@@ -158,18 +158,18 @@ class Result(ABC):
     def plot(self) -> Drawing:
         """Plot the result; notebooks display it, ``save(path)`` writes it."""
         from popmodel.reports.formats import SVG
-        from popmodel.reports.renderers.text_tables import Style
+        from popmodel.reports.renderers.text import Style
 
         return Drawing(SVG.render(self._stamped(), self.views, Style()))
 
     def __str__(self) -> str:
         from popmodel.reports.renderers.terminal import screen_text
-        from popmodel.reports.renderers.text_tables import Style
+        from popmodel.reports.renderers.text import Style
 
         return screen_text(self.views.blocks(self._stamped()), Style())
 
     def _repr_html_(self) -> str:
-        from popmodel.reports.html.notebook import notebook
+        from popmodel.reports.html.page import notebook
 
         return notebook(self._stamped(), self.views)
 

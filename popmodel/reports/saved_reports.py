@@ -1,4 +1,4 @@
-"""Results and pages that were saved, read again."""
+"""Results and pages that were saved, read again, and their screens, one after the other."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from popmodel.base.document_schemas import check
 from popmodel.base.documents import parse_json, read_text, shown
 from popmodel.base.errors import FileError
-from popmodel.reports.html.contents import SCHEMA, alone
-from popmodel.reports.registry import SHOWN
+from popmodel.reports.blocks import Heading, NoteBlock, Role, Section
+from popmodel.reports.html.contents import SCHEMA, alone, command_of
+from popmodel.reports.registry import SHOWN, views_of
+from popmodel.reports.views import Document, Views
 from popmodel.traces.source import HEAD, foreign_file
 
 if TYPE_CHECKING:
@@ -65,3 +67,25 @@ def _require_shown(document: Document, path: str) -> None:
             f"is nothing that a report shows: its schema is {shown(schema)}",
             hint=f"save a result with --format json: of {', '.join(sorted(SHOWN))}",
         )
+
+
+def blocks(document: Document) -> list[Section]:
+    """What each result shows, below its name."""
+    shown: list[Section] = []
+    for one in document["documents"]:
+        shown += [
+            (Heading(f"popmodel {command_of(one)}", is_part=True),),
+            *views_of(one).blocks(one),
+        ]
+    return [*shown, left_out(document)]
+
+
+def left_out(document: Document) -> Section:
+    """What could not be had of which trace, and why."""
+    return tuple(
+        NoteBlock(f"{one['trace']}: no {one['what']}: {one['why']}", Role.WARNING)
+        for one in document.get("left_out", ())
+    )
+
+
+VIEWS = Views(blocks, ())

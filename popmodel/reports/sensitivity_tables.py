@@ -37,8 +37,7 @@ from popmodel.reports.blocks import (
     titled,
 )
 from popmodel.reports.figures import percent
-from popmodel.reports.networks import properties
-from popmodel.reports.scenario_tables import caveats, further
+from popmodel.reports.scenario_tables import caveats, further, properties
 from popmodel.reports.views import Document, Views
 
 Entry = Mapping[str, Any]

@@ -11,8 +11,7 @@ import pytest
 
 import popmodel
 from popmodel.reports.html import page as pages
-from popmodel.reports.html.contents import Contents
-from popmodel.reports.html.section import Section
+from popmodel.reports.html.contents import Contents, Section
 
 from .conftest import STENCIL, Open
 from .timelines import (

@@ -16,7 +16,7 @@ from popmodel.cli import glossary
 from popmodel.cli.docs import FIRST, pages
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.reports.renderers.terminal import render
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 
 Call = Callable[..., tuple[int, str, str]]
 PAGES = {page.name: page for page in pages()}

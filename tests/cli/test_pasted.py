@@ -16,7 +16,7 @@ import pytest
 from console import ROOT
 from patience import GENEROUS
 
-from popmodel.reports.html.folding import unfolded
+from popmodel.reports.html.packing import unfolded
 from popmodel.reports.views import pasteable
 
 Call = Callable[..., tuple[int, str, str]]

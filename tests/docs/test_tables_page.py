@@ -9,13 +9,12 @@ from console import ROOT
 import popmodel
 from popmodel.base import document_schemas
 from popmodel.reports import (
-    agreement_tables,
     breakdown_tables,
     check_tables,
     efficiency_tables,
     explanations,
+    machine_tables,
     prediction_tables,
-    profile_tables,
     projection_tables,
     recording_tables,
     run_tables,
@@ -46,10 +45,10 @@ VIEWS = {
     "validate": validation_tables.views(()),
     "signature from": signature_tables.VIEWS,
     "signature check": signature_words.CHECKED,
-    "signature check --against": agreement_tables.VIEWS,
+    "signature check --against": signature_words.AGREEMENT,
     "signature list": signature_words.LISTED,
-    "machine check": profile_tables.CHECKED,
-    "machine compare": profile_tables.COMPARED,
+    "machine check": machine_tables.CHECKED,
+    "machine compare": machine_tables.COMPARED,
     "study --dry-run": study_tables.PLAN,
     "check": check_tables.VIEWS,
     "trace": recording_tables.VIEWS,

@@ -18,7 +18,7 @@ from popmodel.cli.predict import Prediction
 from popmodel.machines.profile import DEFAULT_PRESET, Profile, from_document, load
 from popmodel.machines.profile_findings import inspect
 from popmodel.reports.renderers.terminal import screen_text
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 from popmodel.reports.result import Result
 
 DATA = Path(__file__).parent.parent / "data"

@@ -24,7 +24,7 @@ from popmodel.prediction.split_sweep import sweep
 from popmodel.reports.prediction_tables import blocks
 from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.terminal import block_lines
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 from popmodel.reports.split_tables import blocks as sweep_blocks
 from popmodel.reports.split_tables import records as sweep_records
 

@@ -11,7 +11,7 @@ from popmodel.efficiency.measure import Processes
 from popmodel.reports import breakdown_tables
 from popmodel.reports.renderers.data import rows
 from popmodel.reports.renderers.terminal import block_lines
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 
 
 def document(processes: Processes, *, runtime: float, threads: int = 1) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from popmodel.efficiency.scaling import Comparable, scale
 from popmodel.reports import efficiency_tables
 from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.terminal import block_lines
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 from popmodel.traces import read
 from popmodel.traces.paraver.writer import TraceWriter
 

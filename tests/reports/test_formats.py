@@ -9,7 +9,7 @@ import pytest
 from popmodel.base.errors import UsageError
 from popmodel.reports.blocks import Facts, Section
 from popmodel.reports.formats import FORMATS, NAMES, SVG
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 from popmodel.reports.views import Document, Views
 
 STAMP = {"popmodel": "1.0", "time": "noon", "host": "box", "command": "popmodel verb"}

@@ -13,8 +13,7 @@ from popmodel.prediction.prediction import predict
 from popmodel.reports.prediction_tables import blocks
 from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.terminal import block_lines
-from popmodel.reports.renderers.text import command_lines
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style, command_lines
 
 MAIN = ["hybrid-additive"]
 MEASURE = "popmodel machine measure --only memory -o 'my machine.json' --force"

@@ -10,7 +10,7 @@ from popmodel.reports import run_tables
 from popmodel.reports.notes import warning_text
 from popmodel.reports.renderers.data import rows
 from popmodel.reports.renderers.terminal import block_lines
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 
 
 def document(**changes: Any) -> dict[str, Any]:

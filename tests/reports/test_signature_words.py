@@ -15,7 +15,7 @@ from popmodel.model.signature_check import check
 from popmodel.model.signatures import bundled
 from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.terminal import block_lines
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 from popmodel.reports.signature_words import blocks
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import popmodel
 from popmodel.reports.renderers.terminal import screen_text
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 from popmodel.reports.study_tables import blocks
 
 RUN = {

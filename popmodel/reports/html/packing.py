@@ -1,7 +1,14 @@
-"""Arrays as text in a page: deflated, in base64, with what is needed to read them."""
+"""What stands deflated in a page: arrays as text, and what is folded up.
+
+The content of every ``<details class="detail">`` is most of the text, and seldom opened. It is
+taken out and put into one text, in order; page.js puts it back before anything is drawn. Without
+scripts only the summaries are there, with a line that says so.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import zlib
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any
@@ -12,6 +19,7 @@ from popmodel.base.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 LARGEST = 256 << 20
 _TYPES = {"uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"}
@@ -58,3 +66,49 @@ def unpack_text(text: str) -> str:
 
 def _deflated(data: bytes) -> str:
     return b64encode(zlib.compress(data, 9)).decode("ascii")
+
+
+_DETAILS = re.compile(
+    r'<details class="detail"([^>]*)>\s*(<summary>.*?</summary>)((?:(?!</?details).)*)</details>',
+    re.DOTALL,
+)
+_FOLDED = re.compile(
+    r'<details class="detail" data-folded="(\d+)"([^>]*)>(<summary>.*?</summary>)</details>',
+    re.DOTALL,
+)
+_ELEMENT = re.compile(r'<script type="text/plain" id="folded">([^<]*)</script>\n')
+_PLACE = "</main>\n"
+
+
+def folded(text: str) -> str:
+    """Return a page without the contents of its details, which stand in one text after them."""
+    contents: list[str] = []
+
+    def take(found: re.Match[str]) -> str:
+        attributes, summary, content = found.groups()
+        contents.append(content)
+        return (
+            f'<details class="detail" data-folded="{len(contents) - 1}"{attributes}>'
+            f"{summary}</details>"
+        )
+
+    left = _DETAILS.sub(take, text)
+    if not contents:
+        return text
+    packed = pack_text(json.dumps(contents, allow_nan=False))
+    element = f'<script type="text/plain" id="folded">{packed}</script>\n'
+    return left.replace(_PLACE, f"{_PLACE}{element}", 1)
+
+
+def unfolded(text: str) -> str:
+    """Return the page as it was before `folded`, but for blanks before summaries."""
+    found = _ELEMENT.search(text)
+    if found is None:
+        return text
+    contents = json.loads(unpack_text(found[1]))
+
+    def put_back(one: re.Match[str]) -> str:
+        number, attributes, summary = one.groups()
+        return f'<details class="detail"{attributes}>{summary}{contents[int(number)]}</details>'
+
+    return _FOLDED.sub(put_back, text.replace(found[0], "", 1))

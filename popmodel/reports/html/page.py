@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -16,17 +16,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from popmodel.base.errors import FileError
 from popmodel.base.units import format_time
 from popmodel.reports import palette
-from popmodel.reports.html.contents import Contents, alone
-from popmodel.reports.html.folding import folded
-from popmodel.reports.html.packing import pack, pack_text, unpack_text
-from popmodel.reports.html.section import Section
-from popmodel.reports.html.sections import sections
+from popmodel.reports.html.contents import Contents, Section, alone
+from popmodel.reports.html.packing import folded, pack, pack_text, unpack_text
 from popmodel.reports.renderers.data import encodable
+from popmodel.reports.renderers.html import html
 from popmodel.reports.renderers.text import clean
 from popmodel.reports.views import Document, Views
 
 if TYPE_CHECKING:
-    from popmodel.reports.renderers.text_tables import Style
+    from popmodel.reports.renderers.text import Style
+
 
 DOCUMENT = "document"
 """Id of the element that holds the report as JSON."""
@@ -111,6 +110,20 @@ def _page(contents: Contents) -> str:
         )
     )
     return folded(_BETWEEN_CELLS.sub(r"\1", text))
+
+
+def sections(contents: Contents) -> Iterator[Section]:
+    """The sections for which there is something to show, in their order."""
+    from popmodel.reports.html import page_results, page_verdict
+    from popmodel.reports.html.page_communication import section as communication
+    from popmodel.reports.html.page_efficiencies import section as efficiencies
+    from popmodel.reports.html.page_timeline import section as timeline
+    from popmodel.reports.html.page_whatif import section as whatif
+
+    drawn = (page_verdict.verdict_section, efficiencies, timeline, whatif, communication)
+    yield from filter(None, (section(contents) for section in drawn))
+    yield from page_results.sections(contents)
+    yield page_verdict.provenance_section(contents)
 
 
 def _opened(shown: Sequence[Section]) -> str:
@@ -234,3 +247,9 @@ def _scripts(id: str) -> list[str]:
 def _licensed(name: str) -> str:
     """A library with its licence, which travels with every copy."""
     return f"/*\n{_file(_LICENCES[name])}\n*/\n{_file(_VENDOR[name][0])}"
+
+
+def notebook(document: Document, views: Views) -> str:
+    """Return a document as HTML: what its screen shows."""
+    shown = [{"body": html(views.blocks(document), heading=4, brief=True)}]
+    return fragment(Section("result", "Result", {"shown": shown}, template="results"))

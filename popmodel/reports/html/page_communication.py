@@ -11,8 +11,7 @@ import numpy as np
 
 from popmodel.base.units import count, format_size, plural
 from popmodel.reports.figures import run_names
-from popmodel.reports.html.contents import Contents
-from popmodel.reports.html.section import Section
+from popmodel.reports.html.contents import Contents, Section
 from popmodel.reports.message_tables import (
     MatrixCell,
     MatrixPair,

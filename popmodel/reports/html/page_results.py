@@ -9,8 +9,7 @@ from popmodel.reports import blocks
 from popmodel.reports.compared_values import comparison_blocks
 from popmodel.reports.efficiency_tables import VIEWS as METRICS
 from popmodel.reports.efficiency_tables import beside_trees
-from popmodel.reports.html.contents import Contents, alone, verb_of
-from popmodel.reports.html.section import Section
+from popmodel.reports.html.contents import Contents, Section, alone, verb_of
 from popmodel.reports.registry import views_of
 from popmodel.reports.renderers.html import html
 from popmodel.reports.views import Document

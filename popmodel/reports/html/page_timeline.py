@@ -10,8 +10,7 @@ import numpy as np
 from popmodel.base.shell import join
 from popmodel.network.network import describe
 from popmodel.reports.figures import run_names
-from popmodel.reports.html.contents import Contents
-from popmodel.reports.html.section import Section
+from popmodel.reports.html.contents import Contents, Section
 from popmodel.timeline.lanes import KINDS
 from popmodel.timeline.window_sums import AGGREGATES, BY, ESTIMATE, families_of
 

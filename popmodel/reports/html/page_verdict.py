@@ -1,24 +1,33 @@
-"""The verdict: what to doubt, how the runs did, what they cost, what to do."""
+"""The verdict: what to doubt, how runs did, what to do; at the end, where all comes from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from popmodel.base.units import plural
+from popmodel.base.units import format_size, plural
 from popmodel.efficiency.verdict import verdict
-from popmodel.reports.blocks import NoteBlock, Role, flat
+from popmodel.reports import blocks
+from popmodel.reports.blocks import (
+    CommandBlock,
+    Heading,
+    NoteBlock,
+    Role,
+    TableBlock,
+    TableRow,
+    flat,
+)
 from popmodel.reports.figures import run_names
-from popmodel.reports.html.contents import Contents, verb_of
-from popmodel.reports.html.section import Section
+from popmodel.reports.html.contents import Contents, Section, verb_of
 from popmodel.reports.notes import joint_caveats, joint_warnings, warning_text
 from popmodel.reports.registry import views_of
-from popmodel.reports.views import Document
+from popmodel.reports.renderers.html import html
+from popmodel.reports.views import Document, pasteable
 from popmodel.simulator.program import unmodelled_calls
 
 _NOT_MEASURED = "preset, not measured"
 
 
-def section(contents: Contents) -> Section | None:
+def verdict_section(contents: Contents) -> Section | None:
     """What a reader in a hurry has to know."""
     found = verdict(contents.of("metrics"), _sensitivities(contents))
     statements = list(dict.fromkeys([*found.doubts, *found.statements, *_answers(contents)]))
@@ -85,3 +94,29 @@ def _warnings(contents: Contents) -> Iterator[str]:
         yield from map(warning_text, joint_warnings(runs, names))
     for one in contents.of("validate"):
         yield from one["warnings"]
+
+
+def provenance_section(contents: Contents) -> Section:
+    """Commands, versions, hosts, times and input files of all documents."""
+    shown = {"body": html(_origins(contents), heading=3)}
+    return Section("provenance", "Provenance", {"shown": [shown]}, template="results")
+
+
+def _origins(contents: Contents) -> Iterator[blocks.Section]:
+    for number, document in enumerate(contents.documents, start=1):
+        if stamp := document.get("provenance"):
+            yield (
+                Heading(f"{number}. {verb_of(document)}"),
+                NoteBlock(f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}"),
+                CommandBlock((pasteable(stamp["command"]),)),
+            )
+            rows = tuple(
+                TableRow(
+                    file["path"],
+                    blocks.texts([format_size(file["size"]), f"{file['head_sha256'][:16]}..."]),
+                )
+                for file in stamp["inputs"]
+            )
+            if rows:
+                heads = blocks.heads(("size", "SHA-256 of its first 64 KiB"))
+                yield (TableBlock(heads, rows, first="input file"),)

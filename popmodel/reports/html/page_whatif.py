@@ -9,9 +9,8 @@ from typing import Any
 from popmodel.base.units import BANDWIDTH_UNITS, TIME_UNITS, format_time
 from popmodel.network.network import PRESETS, describe
 from popmodel.reports.figures import run_names
-from popmodel.reports.html.contents import Contents
-from popmodel.reports.html.section import Section
-from popmodel.reports.networks import properties
+from popmodel.reports.html.contents import Contents, Section
+from popmodel.reports.scenario_tables import properties
 from popmodel.reports.sensitivity_tables import conclusion
 from popmodel.reports.views import Document
 

@@ -15,7 +15,7 @@ from popmodel.base.values import plain
 from popmodel.reports.renderers.text import clean
 
 if TYPE_CHECKING:
-    from popmodel.reports.renderers.text_tables import Style
+    from popmodel.reports.renderers.text import Style
     from popmodel.reports.views import Document, Record, Views
 
 _SHORT = 8

@@ -13,8 +13,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from popmodel.reports.palette import Depth
-from popmodel.reports.renderers.text import display_width
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style, display_width
 
 _SYSTEMS: dict[Depth, Any] = {
     Depth.NONE: None,

@@ -26,11 +26,10 @@ from popmodel.reports.blocks import (
     Title,
     flat,
 )
-from popmodel.reports.renderers.text import clean
-from popmodel.reports.renderers.text_tables import strip_lines
+from popmodel.reports.renderers.text import clean, strip_lines
 
 if TYPE_CHECKING:
-    from popmodel.reports.renderers.text_tables import Style
+    from popmodel.reports.renderers.text import Style
     from popmodel.reports.views import Document, Views
 
 _LISTS = frozenset({Role.BULLET, Role.WARNING, Role.DOUBT, Role.ENTRY, Role.TERM})

@@ -17,7 +17,7 @@ from popmodel.reports.renderers.text import clean
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from popmodel.reports.renderers.text_tables import Style
+    from popmodel.reports.renderers.text import Style
     from popmodel.reports.views import Document, Views
 
 _BLANK = "\N{NO-BREAK SPACE}"

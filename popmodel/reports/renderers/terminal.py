@@ -27,23 +27,21 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.palette import COLOURS
 from popmodel.reports.renderers.text import (
+    GAP,
     HANGING,
     INDENT,
+    Least,
+    Style,
     clean,
     command_lines,
     display_width,
     equation_lines,
-    paragraph,
-)
-from popmodel.reports.renderers.text_tables import (
-    GAP,
-    Least,
-    Style,
     fits,
     in_line,
     listing_fits,
     listing_lines,
     pair_lines,
+    paragraph,
     strip_lines,
     table_lines,
 )

@@ -12,9 +12,8 @@ import pytest
 
 import popmodel
 from popmodel.reports.html import page_communication as communication
-from popmodel.reports.html.contents import SCHEMA, Contents, alone
+from popmodel.reports.html.contents import SCHEMA, Contents, Section, alone
 from popmodel.reports.html.page import fragment, page
-from popmodel.reports.html.section import Section
 from popmodel.structure.traffic import Pairs, gathered
 
 from .test_page import HOSTILE, STAMP, Reader

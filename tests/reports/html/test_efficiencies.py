@@ -11,10 +11,9 @@ import popmodel
 from popmodel.base.units import format_time
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.reports.html import page_efficiencies as efficiencies
-from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.contents import Contents, Section
 from popmodel.reports.html.page import fragment
-from popmodel.reports.html.page_columns import columns
-from popmodel.reports.html.section import Section
+from popmodel.reports.html.page_efficiencies import columns
 
 from ..balanced import Node, parsed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.reports.html.folding import folded, unfolded
+from popmodel.reports.html.packing import folded, unfolded
 
 PAGE = """<main>
 <p>before</p>

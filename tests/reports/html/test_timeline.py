@@ -22,11 +22,10 @@ from popmodel.base.errors import PopmodelError
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.efficiency.observables import Observables
-from popmodel.reports.html.contents import Contents
+from popmodel.reports.html.contents import Contents, Section
 from popmodel.reports.html.packing import Packed, pack
 from popmodel.reports.html.page import in_script
 from popmodel.reports.html.page_timeline import section
-from popmodel.reports.html.section import Section
 from popmodel.timeline.timeline import LIMITS, Timeline, timeline
 from popmodel.timeline.window_sums import FAMILIES
 from popmodel.traces import Trace, read

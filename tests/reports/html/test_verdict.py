@@ -12,7 +12,7 @@ from popmodel.reports.html import page_verdict as verdict
 from popmodel.reports.html.contents import Contents
 from popmodel.reports.html.page import fragment
 from popmodel.reports.renderers.terminal import screen_text
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 
 from ..balanced import Node, parsed
 
@@ -26,13 +26,13 @@ def contents(*inputs: Any) -> Contents:
 
 
 def context(of: Contents) -> dict[str, Any]:
-    found = verdict.section(of)
+    found = verdict.verdict_section(of)
     assert found is not None
     return dict(found.context)
 
 
 def drawn(of: Contents) -> Node:
-    found = verdict.section(of)
+    found = verdict.verdict_section(of)
     assert found is not None
     return parsed(fragment(found))
 

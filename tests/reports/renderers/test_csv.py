@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from popmodel.base.documents import csv_text
 from popmodel.reports.renderers.data import render_csv as render
 from popmodel.reports.renderers.data import rows
-from popmodel.reports.renderers.text import clean
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style, clean
 from popmodel.reports.views import Record, Views
 from popmodel.runs.run_files import read_file
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from popmodel.reports.renderers.data import render_json as render
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 from popmodel.reports.views import Views
 
 

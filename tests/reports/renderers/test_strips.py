@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.reports.blocks import MarksBlock, Strip, Strips
-from popmodel.reports.renderers.text_tables import RAMP, strip_lines
+from popmodel.reports.renderers.text import RAMP, strip_lines
 
 
 def lines(strips: Strips, width: int) -> list[str]:

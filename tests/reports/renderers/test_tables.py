@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from popmodel.reports.blocks import BarBlock, Listing, TableBlock, TableCell, TableRow, heads, texts
 from popmodel.reports.palette import Depth
-from popmodel.reports.renderers.text import clean, display_width
-from popmodel.reports.renderers.text_tables import (
+from popmodel.reports.renderers.text import (
     Least,
     Style,
+    clean,
+    display_width,
     fits,
     in_line,
     listing_lines,

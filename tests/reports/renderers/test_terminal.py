@@ -26,7 +26,7 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.palette import Depth
 from popmodel.reports.renderers.terminal import block_lines
-from popmodel.reports.renderers.text_tables import Style
+from popmodel.reports.renderers.text import Style
 
 
 def drawn(*blocks: Block, width: int = 80) -> list[str]:
