@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 from extras import needs_matplotlib
-
-from popmodel.traces.paraver.writer import TraceWriter
+from synthetic.trace_writer import TraceWriter
 
 from .conftest import MS, write_trace
 
