@@ -334,6 +334,39 @@ bool summary_open(struct thread *t)
 
 /* -- what is around the process */
 
+/* The processors of the control group that holds this process, which are those of its job on this
+ * node, or of a step of it; of either version of control groups. */
+static bool read_cpuset(char *text, size_t size)
+{
+    static const char *const places[] = {"/sys/fs/cgroup/cpuset%s/cpuset.effective_cpus",
+                                         "/sys/fs/cgroup/cpuset%s/cpuset.cpus",
+                                         "/sys/fs/cgroup%s/cpuset.cpus.effective"};
+    char line[4096], path[4200];
+    bool is_read = false;
+    FILE *groups = fopen("/proc/self/cgroup", "re");
+    while (groups && !is_read && fgets(line, sizeof line, groups)) {
+        char *names = strchr(line, ':'), *folder = names ? strchr(names + 1, ':') : NULL;
+        if (!folder)
+            continue;
+        *folder++ = '\0';
+        folder[strcspn(folder, "\n")] = '\0';
+        bool is_second = names[1] == '\0';
+        if (!is_second && !strstr(names, "cpuset"))
+            continue;
+        for (int i = is_second ? 2 : 0; i < (is_second ? 3 : 2) && !is_read; i++) {
+            snprintf(path, sizeof path, places[i], strcmp(folder, "/") ? folder : "");
+            FILE *file = fopen(path, "re");
+            is_read = file && fgets(text, (int)size, file) && text[0] != '\n';
+            if (file)
+                fclose(file);
+        }
+    }
+    if (groups)
+        fclose(groups);
+    text[is_read ? strcspn(text, "\n") : 0] = '\0';
+    return is_read;
+}
+
 static void line_environment(void)
 {
     static const char *const names[] = {
@@ -345,6 +378,9 @@ static void line_environment(void)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (getenv(names[i]))
             line_text(&line, names[i], getenv(names[i]));
+    char cpus[4096];
+    if (read_cpuset(cpus, sizeof cpus))
+        line_text(&line, "cpuset", cpus);
     line_end(&line);
 }
 

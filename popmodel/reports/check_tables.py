@@ -96,11 +96,11 @@ def _better(document: Document) -> Section:
 def _placement(document: Document) -> Section:
     nodes, team = document["nodes"], document["threads"]
     cores = sorted({node["cores"] for node in nodes})
-    sizes = f"{cores[0]}" if len(cores) == 1 else f"{cores[0]} to {cores[-1]}"
+    sizes = plural(cores[0], "core") if len(cores) == 1 else f"{cores[0]} to {cores[-1]} cores"
     who = plural(document["processes"], "process", "processes")
     is_uniform = isinstance(team, int)
     threads = f"x {plural(team, 'thread')}" if is_uniform else f"({describe_threads(team)})"
-    head = NoteBlock(f"{who} {threads} on {plural(len(nodes), 'node')} of {sizes} cores")
+    head = NoteBlock(f"{who} {threads} on {plural(len(nodes), 'node')} of {sizes}")
     lines = [f"{who}: {where}" for who, where in document["placed"]]
     whole: Section = (head, *notes(lines, Role.REMARK))
     if len(lines) <= _LINES + 1:

@@ -18,7 +18,7 @@ import numpy as np
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.machines.host import hardware
-from popmodel.machines.host.hardware import cpu_list
+from popmodel.machines.host.hardware import cpu_list, parse_cpu_list
 from popmodel.studies.launch_line import Line, is_by_hardware_thread, line_with
 from popmodel.tracer.commands import TracedCommand
 from popmodel.tracer.meta import Cpu, Meta
@@ -111,8 +111,8 @@ def most_pairs(choices: Sequence[set[int]]) -> int:
 def nodes_of(processes: Sequence[ProcessSums]) -> list[PlacedNode]:
     """The nodes of a run.
 
-    What the job may use is what this process may use, on its own node; elsewhere what Slurm says,
-    else all CPUs.
+    What the job may use is what this process may use, on its own node; elsewhere what the control
+    groups of its processes hold, of that what Slurm says, else all CPUs.
     """
     cpus_of = topologies([process.meta for process in processes])
     here = _BOOT.read_text(encoding="ascii").strip() if _BOOT.exists() else None
@@ -122,8 +122,9 @@ def nodes_of(processes: Sequence[ProcessSums]) -> list[PlacedNode]:
         used = frozenset(
             cpu for process in mine for mask in process.meta.cpus.values() for cpu in mask
         )
+        groups = [parse_cpu_list(process.meta.variables.get("cpuset", "")) for process in mine]
         limit: float | None = None
-        allowed = frozenset(cpus) or used
+        allowed = (frozenset(cpus) & set().union(*groups) or frozenset(cpus)) | used
         if boot == here:
             machine = hardware.here()
             allowed, limit = frozenset(machine.cpus) | used, machine.cpu_limit

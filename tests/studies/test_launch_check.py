@@ -246,6 +246,14 @@ def test_slurm_says_how_many_cores_a_job_has() -> None:
     assert ids(check_launch(processes, command())) == []
 
 
+def test_on_other_nodes_the_cores_of_a_job_are_those_of_its_control_group() -> None:
+    processes = launch(4, own_core(4))[:2]
+    assert ids(check_launch(processes, command())) == ["idle"]
+    for rank, one in enumerate(processes):
+        one.meta.variables["cpuset"] = ("0-3,16-19", "4-7,20-23")[rank]  # of steps of the job
+    assert ids(check_launch(processes, command())) == []
+
+
 def test_slurm_may_count_cores_although_these_have_hardware_threads() -> None:
     processes = launch(4, own_core(4))
     for one in processes:

@@ -13,6 +13,7 @@ from patience import GENEROUS
 from real_mpi import ENVIRONMENT, Mpi
 
 import popmodel
+from popmodel.machines.host.hardware import parse_cpu_list
 from popmodel.tracer.conversion import merge
 from popmodel.tracer.raw_records import RECORD, RecordKind, known_calls
 from popmodel.tracer.summaries import NEEDS_TRACE, observables_of, read_sums
@@ -143,3 +144,19 @@ def test_a_run_takes_a_page_for_each_thread_whatever_its_length(
         (meta,) = folder.glob("*.meta")
         assert meta.stat().st_size < 8192
     assert sizes == [[4096, 4096]] * 2
+
+
+def test_a_process_tells_the_cpus_of_its_control_group(
+    library: Path, program: Callable[..., Path], tmp_path: Path
+) -> None:
+    environment = {
+        **os.environ, "LD_PRELOAD": str(library), "OMP_NUM_THREADS": "1",
+        "POPMODEL_TRACE_DIR": str(tmp_path), "POPMODEL_TRACE_SUMMARY": "1",
+    }  # fmt: skip
+    bound = ["taskset", "-c", str(min(os.sched_getaffinity(0))), program("placed", "-fopenmp"), "2"]
+    subprocess.run(bound, env=environment, capture_output=True, check=True, timeout=GENEROUS)
+    (process,) = read_sums(tmp_path).processes
+    if "cpuset" not in process.meta.variables:
+        pytest.skip("needs a control group of CPUs")
+    held = set(parse_cpu_list(process.meta.variables["cpuset"]))
+    assert held >= os.sched_getaffinity(0) >= process.meta.cpus[0]
