@@ -391,7 +391,10 @@ class Model:
         """
         with np.errstate(over="ignore", invalid="ignore"):  # checked part by part
             nodes = self._nodes(self.signature.program, {} if known is None else known)
-            return following(ItemTree(self.point, nodes))
+            tree = ItemTree(self.point, nodes)
+            if not _is_finite(tree.total):
+                self._refuse_infinite(nodes)
+            return following(tree)
 
     def memory_per_rank(self) -> Value | None:
         """Return the memory of a process, bytes; None if the signature does not say it."""
@@ -421,20 +424,24 @@ class Model:
             if item.inside:  # what is in it is named already
                 raise
             raise error.needed_by(item.name) from None
-        self._check_finite(node)
         if not item.inside and self.point.overlap is None:
             known[id(item)] = item, node  # the item, so that no other gets its id
         return node
 
-    def _check_finite(self, node: TreeNode) -> None:
-        work = node.in_turn
-        for name in ("serial", "stretched", "overhead", "waiting", "transfer"):
-            if not np.isfinite(np.asarray(getattr(work, name), float)).all():
+    def _refuse_infinite(self, nodes: tuple[TreeNode, ...]) -> None:
+        for node in nodes:
+            self._refuse_infinite(node.inside)
+            if not _is_finite(node.in_turn):
                 raise UsageError(
                     f"{self.signature.name}: the time of {node.item.name!r} at {self.point} is "
                     "too large to represent",
                     "use smaller parameters, or check its counts and sizes",
                 )
+
+
+def _is_finite(work: RunWork) -> bool:
+    times = (work.serial, work.stretched, work.overhead, work.waiting, work.transfer)
+    return all(bool(np.isfinite(np.asarray(time, float)).all()) for time in times)
 
 
 def prepare(

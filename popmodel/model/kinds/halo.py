@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,7 +17,7 @@ from popmodel.base.values import NamedTuple, dataclass
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import CELLS, Amount, Further, Item
 from popmodel.model.kinds.p2p import Sending, threads_sentence
-from popmodel.model.run.messages import ELSEWHERE, ON_NODE
+from popmodel.model.run.messages import ELSEWHERE, ON_NODE, places_of
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message
 from popmodel.model.terms.message import face_bytes, neighbours, packing_bytes
@@ -145,16 +147,8 @@ class Neighbours(NamedTuple):
     def of(point: ModelPoint, threads: int = 1) -> Neighbours:
         """Find the neighbours in the grid of a point, of which some threads send."""
         messages = point.messages
-        towards = [
-            (dim, message.grid_neighbours(point.extent, dim, by, periodic=point.periodic[dim]))
-            for dim in range(len(point.extent))
-            for by in (-1, 1)
-        ]
-        places = messages.places([targets for _, targets in towards])
-        # a process sends one message after the other: as many at once as processes of a node send
-        staying, leaving = (
-            int(np.bincount(messages.nodes[(places == where).any(axis=0)]).max(initial=0))
-            for where in (ON_NODE, ELSEWHERE)
+        towards, places, staying, leaving = _around(
+            point.extent, point.periodic, point.placement.per_node
         )
         classes = messages.classes(staying, leaving, threads)
         return Neighbours(point, threads, towards, places, classes)
@@ -289,6 +283,26 @@ class Neighbours(NamedTuple):
                     build.post(rank, received)
                     build.send(rank, [rows[side][rank]])
                     build.wait_receive(rank, received)
+
+
+@lru_cache(maxsize=2)  # evaluations of a run ask again and again
+def _around(
+    extent: tuple[int, ...], periodic: tuple[bool, ...], per_node: int
+) -> tuple[list[tuple[int, NDArray[np.int64]]], NDArray[np.int8], int, int]:
+    """Partners of every direction, where they are, and messages at once in nodes and between."""
+    towards = [
+        (dim, message.grid_neighbours(extent, dim, by, periodic=periodic[dim]))
+        for dim in range(len(extent))
+        for by in (-1, 1)
+    ]
+    nodes = np.arange(prod(extent)) // per_node
+    places = places_of([targets for _, targets in towards], nodes)
+    # a process sends one message after the other: as many at once as processes of a node send
+    staying, leaving = (
+        int(np.bincount(nodes[(places == where).any(axis=0)]).max(initial=0))
+        for where in (ON_NODE, ELSEWHERE)
+    )
+    return towards, places, staying, leaving
 
 
 def _different(places: NDArray[np.int8]) -> NDArray[np.int8]:

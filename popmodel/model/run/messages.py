@@ -37,13 +37,7 @@ class RunMessages:
 
     def places(self, towards: Sequence[NDArray[np.int64]]) -> NDArray[np.int8]:
         """Tell where the partner of every process is, by direction."""
-        nodes, ranks = self.nodes, np.arange(self.placement.processes)
-        rows = []
-        for targets in towards:
-            there = (targets >= 0) & (targets < ranks.size) & (targets != ranks)
-            same = nodes[np.where(there, targets, 0)] == nodes
-            rows.append(np.where(there, np.where(same, ON_NODE, ELSEWHERE), NOWHERE))
-        return np.array(rows, dtype=np.int8)
+        return places_of(towards, self.nodes)
 
     def exchange(self, size: Value, where: message.Traffic, threads: int = 1) -> Value:
         """Return the time of one message of every process that has a partner, the slowest one."""
@@ -106,3 +100,14 @@ class RunMessages:
         """How much longer the processor takes for a message while other threads send, too."""
         factor = self.parameters.optional("net.thread_factor") if threads > 1 else None
         return 1.0 if factor is None else message.thread_slowdown(threads, factor)
+
+
+def places_of(towards: Sequence[NDArray[np.int64]], nodes: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Tell where the partner of every process is, by direction, given the node of each process."""
+    ranks = np.arange(nodes.size)
+    rows = []
+    for targets in towards:
+        there = (targets >= 0) & (targets < ranks.size) & (targets != ranks)
+        same = nodes[np.where(there, targets, 0)] == nodes
+        rows.append(np.where(there, np.where(same, ON_NODE, ELSEWHERE), NOWHERE))
+    return np.array(rows, dtype=np.int8)
