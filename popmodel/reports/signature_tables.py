@@ -36,6 +36,7 @@ _ITEMS = {
     "parallel": "parallel loop",
     "halo": "halo exchange",
     "shift": "shift",
+    "p2p": "message to one process",
     "messages": "message list",
     "collective": "collective operation",
 }

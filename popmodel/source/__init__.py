@@ -96,7 +96,7 @@ def signature_of_source(
     interpreter.run()
     draft = Draft(interpreter, name, files, options)
     text = draft.text(trace)
-    first = len(draft.findings)
+    first = len(draft.findings) + len(draft.advice)
     draft.notes[first:first] = program.problems[:_SHOWN]
     if len(program.problems) > _SHOWN:
         draft.notes.insert(

@@ -10,10 +10,10 @@ import sympy
 from popmodel.signatures.document import Noted, TomlItem
 from popmodel.source.formula_text import sum_over_turns
 from popmodel.source.item_folding import WorkAmounts
-from popmodel.source.loop_costs import LoopCost
+from popmodel.source.loop_costs import LINE, LoopCost
 from popmodel.source.openmp_directives import PAID, OpenMPDirective, parsed_directive
-from popmodel.source.source_events import Work
-from popmodel.source.symbolic_memory import RANK
+from popmodel.source.source_events import Access, Nest, Work
+from popmodel.source.symbolic_memory import RANK, THREADS
 
 if TYPE_CHECKING:
     from popmodel.source.draft import Draft
@@ -28,6 +28,7 @@ def computing_items(
 ) -> Iterator[TomlItem]:
     alike: dict[Any, Any] = {}  # Members of an item, or an item
     for one, conditions in work:
+        _advise_by_thread(draft, one.nest)
         construct = _construct(draft, one)
         if construct is not None:
             alike[one.nest.place, len(alike)] = construct
@@ -125,6 +126,9 @@ def _work_item(
         if inner != 1:
             entries["inner"] = draft.quantity(inner)
         entries |= _clauses(directive)
+        sharing = _shared_writes(draft, cost, shared, inner, entries)
+        if sharing:
+            entries["shared_writes"] = sharing
     else:
         entries["trip"] = draft.quantity(iterations, place)
     for key in ("flops", "loads", "stores"):
@@ -154,6 +158,66 @@ def _work_item(
         draft.quantity(instructions), "operations, loads, stores, and three of the loop"
     )
     return TomlItem("parallel" if is_parallel else "serial", entries)
+
+
+def _advise_by_thread(draft: Draft, nest: Nest) -> None:
+    """Say where the number of a thread decides which element of a cache line it writes to."""
+    threads = {
+        symbol: symbol + 1
+        for symbol, (text, _) in draft.interpreter.unknown.items()
+        if text == "omp_get_thread_num"
+    }
+    for level in _levels(nest) if threads else ():
+        for access in level.tally.accesses:
+            last = next((part for part in access.path[::-1] if isinstance(part, sympy.Basic)), None)
+            if not access.is_store or last is None:
+                continue
+            distance = abs(sympy.expand(last.xreplace(threads) - last)) * access.size
+            if distance.is_number and 0 < distance < LINE:
+                _advise(draft, access, distance)
+
+
+def _levels(nest: Nest) -> Iterator[Nest]:
+    yield nest
+    for inner in nest.inner:
+        yield from _levels(inner)
+
+
+def _advise(draft: Draft, access: Access, distance: sympy.Expr) -> None:
+    name = access.array.partition("#")[0]
+    draft.advice.append(
+        f"{access.place}: neighbouring threads write to the same cache lines of {name}, "
+        f"{float(distance):g} B apart: give each a line of its own"
+    )
+
+
+def _shared_writes(
+    draft: Draft, cost: LoopCost, shared: sympy.Expr, inner: sympy.Expr, entries: dict[str, Any]
+) -> dict[str, Any]:
+    """Writes to lines that neighbouring threads write to as well, by the indexes of stores."""
+    chunk = sympy.Integer(entries.get("chunk", 1))
+    if entries.get("schedule", "static") == "static" and "chunk" not in entries:
+        chunk = sympy.cancel(shared / THREADS)
+    if not chunk.is_number:
+        return {}
+    outer, stores = cost.levels[0].variable, {}
+    for level in cost.levels:
+        for access in level.tally.accesses:
+            parts = [part for part in access.path if isinstance(part, sympy.Basic)]
+            steps = [sympy.expand(part.subs(outer, outer + 1) - part) for part in parts]
+            if access.is_store and steps and not any(steps[:-1]) and steps[-1].is_number:
+                distance = abs(steps[-1]) * access.size
+                if distance > 0 and chunk * distance < LINE:
+                    stores[access.array, access.path] = distance, access
+    if not stores:
+        return {}
+    distance, access = min(stores.values(), key=lambda store: float(store[0]))
+    _advise(draft, access, distance)
+    return {
+        "count": draft.quantity(shared * inner * len(stores)),
+        "bytes": int(distance),
+        "chunk": draft.quantity(sympy.Max(chunk, 1)),
+    }
 
 
 def _traffic(

@@ -103,6 +103,7 @@ class Draft:
         self.program: list[TomlItem] = []
         self.given: dict[str, Any] = {}  # Parameters
         self.measured: dict[sympy.Symbol, tuple[Any, str]] = {}  # By a trace, with their places
+        self.advice: list[str] = []  # What the source shows that could be faster
         self.findings: list[str] = []  # What a trace contradicts
         self.open: dict[str, tuple[str, SourcePlace]] = {}  # What is not known, by name
 
@@ -120,7 +121,8 @@ class Draft:
             self.measured, self.findings = join(self, trace)
         for when, places in self.conditions.items():
             self.note(f"{_several(places)}: taken as done always; the source does it {when}")
-        self.notes = [*self.findings, *_by_text(self.notes)]
+        self.advice = _by_text(dict.fromkeys(self.advice))
+        self.notes = [*self.findings, *self.advice, *_by_text(self.notes)]
         self._drop_unused(program)
         tables = self._tables()
         head = [

@@ -77,6 +77,9 @@ def message_items(
         return
     steps = [_step(draft, call, on) for call, on in calls if call in sends]
     if all(step is not None for step in steps):
+        if draft.implicit and _sends_first(calls):
+            yield from _blocking(draft, sends)
+            return
         yield from _along_grid(draft, sends, [step for step in steps if step is not None])
         return
     yield _list(draft, calls)
@@ -113,6 +116,31 @@ def _step(draft: Draft, call: MessageCall, on: Sequence[sympy.Basic]) -> tuple[i
             draft.is_periodic |= partners == ring
             return 0, by
     return None
+
+
+def _sends_first(calls: Sequence[tuple[MessageCall, tuple[sympy.Basic, ...]]]) -> bool:
+    """Whether all processes send, and wait until that is received, before any receives."""
+    names = [call.name for call, _ in calls]
+    is_blocking = all(name in ("send", "ssend", "rsend", "recv") for name in names)
+    return is_blocking and "recv" in names and names[0] != "recv"
+
+
+def _blocking(draft: Draft, sends: Sequence[MessageCall]) -> Iterator[TomlItem]:
+    """Sends along the line of processes, of which each waits for the next one."""
+    for call in sends:
+        draft.advice.append(
+            f"{call.place}: MPI_Send before MPI_Recv on all processes: each waits for the one it "
+            "sends to; predict says what MPI_Sendrecv brings"
+        )
+        yield TomlItem(
+            "p2p",
+            {
+                "name": draft.called("send", call.place),
+                "to": draft.quantity(call.partner, call.place),
+                "bytes": draft.quantity(call.bytes, call.place),
+                "mode": "send",
+            },
+        )
 
 
 def _along_grid(

@@ -571,7 +571,9 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         return old if assignment.is_postfix else new
 
     def _name_parameter(self, value: Any, name: str) -> None:
-        """Call a parameter as the outermost call does that keeps it."""
+        """Call a parameter as the outermost call does that keeps it, and memory by its pointer."""
+        if isinstance(value, Pointer) and self.memories[value.memory].name in _ALLOCATORS:
+            self.memories[value.memory].name = name
         found = self.parameters.get(value) if isinstance(value, sympy.Symbol) else None
         if found is not None and len(self.frames) < found.depth:
             found.name, found.depth = name, len(self.frames)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -79,6 +80,12 @@ class PointToPoint(Sending):
         "to": {"of_ranks": True},
         "mode": {"choices": ("send", "sendrecv")},
     }
+    remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "at once": (
+            "MPI_Sendrecv in {}",
+            "Processes receive while they send: none waits until the next one has sent.",
+        )
+    }
 
     to: Amount
     bytes: Amount
@@ -103,6 +110,10 @@ class PointToPoint(Sending):
         targets, part = self.targets(point), self.bytes / self.comm_threads
         cost = build.pattern(targets, part, self.comm_threads)
         build.send_all(targets, part, cost, self.comm_threads, at_once=self.mode == "sendrecv")
+
+    def faster(self, threads: int) -> Iterator[tuple[str, Item]]:  # noqa: ARG002
+        if self.mode == "send":
+            yield "at once", replace(self, mode="sendrecv")
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:
