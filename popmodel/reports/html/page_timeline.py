@@ -55,7 +55,8 @@ def section(contents: Contents) -> Section | None:
                 **_table(one),
             }
         )
-    first = max(range(len(timelines)), key=lambda number: int(timelines[number].processes[-1]))
+    sizes = [(int(one.processes[-1]), one.end - one.begin) for one in timelines]
+    first = sizes.index(max(sizes))  # the largest run; of several the longest
     return Section(ID, "Timeline", {"runs": tables}, {"runs": runs, "run": first}, packed)
 
 

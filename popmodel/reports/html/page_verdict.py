@@ -64,7 +64,9 @@ def _sensitivities(contents: Contents) -> Sequence[Document]:
 def _answers(contents: Contents) -> Iterator[str]:
     """What the screens of other results answer first."""
     for document in contents.documents:
-        if verb_of(document) != "metrics" and "sensitivity" not in document:
+        if verb_of(document) == "validate":
+            yield from document["verdict"][:1]
+        elif verb_of(document) != "metrics" and "sensitivity" not in document:
             for block in flat(views_of(document).blocks(document), brief=True):
                 if isinstance(block, NoteBlock) and block.role is Role.VERDICT:
                     yield block.text

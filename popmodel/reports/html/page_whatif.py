@@ -43,7 +43,9 @@ def section(contents: Contents) -> Section | None:
         },
         {
             "runs": [_of_script(one) for one in found],
-            "run": max(range(len(found)), key=lambda number: found[number]["processes"]),
+            "run": max(
+                range(len(found)), key=lambda n: (found[n]["processes"], found[n]["runtime"])
+            ),
             "efficiencies": [row[:3] for row in EFFICIENCIES],
             "units": {
                 "latency": TIME_UNITS,
