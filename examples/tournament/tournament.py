@@ -155,8 +155,8 @@ def measure(
                     times[name].pop(split, None)
                 else:
                     times[name].setdefault(split, []).append(seconds)
-        for name in (name for name in programs if not times[name]):
-            raise SystemExit(f"{name}: no split runs: {programs[name]['command']}")
+        if silent := [name for name in programs if not times[name]]:
+            raise SystemExit(f"{', '.join(silent)}: no split runs: try its command by hand")
         print(f"round {number + 1} of {given.repeats} is done", file=sys.stderr)
     return times
 
@@ -276,9 +276,8 @@ def play(given: argparse.Namespace, work: Path) -> dict[str, Any]:
     machine = given.machine
     if machine is None:
         machine = work / "machine.json"
-        subprocess.run(
-            ["popmodel", "machine", "measure", "-o", str(machine), "--force"], check=True
-        )
+        words = ["popmodel", "machine", "measure", "-o", str(machine), "--force"]
+        subprocess.run(words, check=True, stdout=sys.stderr)
     for name, program in programs.items():
         prediction = predict(name, program, machine.resolve(), work, given)
         about = {key: program[key] for key in ("set", "target")} | {"command": program["written"]}
