@@ -337,7 +337,7 @@ def _missing_of_reference(run: Comparable, reference: Comparable) -> dict[str, s
     Where the run lacks a counter too, its own reason says it all.
     """
     reasons = {}
-    if not reference.aggregates["useful_sum"]:
+    if not reference.aggregates.get("useful_sum", 1.0):  # a table may not have it
         reasons["reference_useful_sum"] = f"no useful time in the reference run {reference.name}"
     for counter in ("instructions", "cycles"):
         if f"{counter}_sum" in reference.aggregates:
