@@ -48,6 +48,7 @@ EXPANSION = 32
 """Events, or definitions, that a byte of a file can hold, which may be compressed."""
 MANY, ENDS = 1 << 20, 1 << 21
 """From so many events on cores read together, and there is room for so many messages at once."""
+MOST_READERS = 16
 LONG = 1 << 24
 """Events from which on columns go to temporary files at once."""
 PIECE = 1 << 21
@@ -109,6 +110,7 @@ class _Thread(NamedTuple):
     process: int
     is_first: bool  # Of its process
     events: int  # As the definitions state
+    most: int  # Events that its file can hold
 
 
 def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
@@ -143,10 +145,10 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
     contexts = defined.get("contexts", ())
     parallel = {self for self, kind in defined.get("io_paradigms", ()) if kind == _PARALLEL_IO}
     handles = [self for self, paradigm in defined.get("io_handles", ()) if paradigm in parallel]
-    threads = _threads(defined, processes)
+    threads = _threads(defined, processes, anchor)
     events = sum(thread.events for thread in threads)
     if events > MANY:
-        more = range(1, min(usable_cores(), len(threads)))
+        more = range(1, min(usable_cores(), len(threads), MOST_READERS))
         readers += [_kernel.Otf2Reader(library, os.fspath(anchor)) for _ in more]
     for each in readers:
         each.describe(
@@ -160,8 +162,7 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
             resolution=resolution,
             offset=origin,
         )
-        each.reserve(ENDS * (events > MANY), events * (MANY < events <= LONG))
-    tables = _tables(readers, threads, events > LONG, anchor, files)
+    tables = _tables(readers, threads, anchor, files)
     *columns, lost = reader.messages()
     offsets = offsets_of(np.bincount(columns[0], minlength=len(tables["events"]["offsets"]) - 1))
     messages = MessageTable(offsets, *columns)
@@ -246,14 +247,16 @@ def _processes(defined: Defined, anchor: Path) -> tuple[list[_Process], list[int
     return found, streams
 
 
-def _threads(defined: Defined, processes: Sequence[_Process]) -> list[_Thread]:
+def _threads(defined: Defined, processes: Sequence[_Process], anchor: Path) -> list[_Thread]:
     """All threads in their order."""
-    events = {self: number for self, _, _, number, _ in defined.get("locations", ())}
+    stated = {self: number for self, _, _, number, _ in defined.get("locations", ())}
     found: list[_Thread] = []
     for process, (_, locations) in enumerate(processes):
         for location in locations:
             is_first = location == locations[0]
-            found.append(_Thread(location, len(found), process, is_first, events[location]))
+            most = _most_events(anchor, location)
+            events = min(stated[location], most)
+            found.append(_Thread(location, len(found), process, is_first, events, most))
     return found
 
 
@@ -448,17 +451,21 @@ class _Communicators:
 def _tables(
     readers: Sequence[_kernel.Otf2Reader],
     threads: Sequence[_Thread],
-    is_long: bool,
     anchor: Path,
     files: ExitStack,
 ) -> dict[str, dict[str, NDArray[Any]]]:
     """Read all threads, each reader a part of them: columns of states and events."""
-    events = np.cumsum([float(thread.events) for thread in threads])
-    ends = np.searchsorted(events, events[-1] * np.arange(1, len(readers)) / len(readers))
+    events = np.cumsum([0, *(thread.events for thread in threads)])
+    ends = np.searchsorted(events[1:], events[-1] * np.arange(1, len(readers)) / len(readers))
     # Threads of a process stay together: workers are in the functions that their master is in.
     first = np.flatnonzero([*(thread.is_first for thread in threads), True])
     bounds = [0, *first[np.searchsorted(first, ends)].tolist(), len(threads)]
     parts = [threads[begin:end] for begin, end in pairwise(bounds)]
+    is_long = events[-1] > LONG
+    for reader, (begin, end) in zip(readers, pairwise(bounds), strict=True):
+        mine = 0 if is_long else int(events[end] - events[begin])
+        if events[-1] > MANY:
+            reader.reserve(ENDS // len(readers), mine)
     # Long columns go to files from the begin: pieces stay in the cache of a core.
     limit = PIECE if is_long else HELD
     opened = [_open_files(anchor, files) if is_long else [] for _ in readers]
@@ -505,10 +512,10 @@ def _read_threads(
     rows = []
     for thread in threads:
         reader.open(thread.location, thread.place, thread.process, thread.is_first)
-        read, most = 0, _most_events(anchor, thread.location)
+        read = 0
         while reader.read(BATCH):
             read += BATCH
-            if read > most:
+            if read > thread.most:
                 problem = f"location {thread.location} has more records than its file can hold"
                 raise TraceError(anchor, problem, hint=_DAMAGED)
             if reader.held > limit:
@@ -534,7 +541,7 @@ def _most_events(anchor: Path, location: int) -> int:
     try:
         size = (anchor.with_suffix("") / f"{location}.evt").stat().st_size
     except OSError:
-        return 1 << 62
+        return 1 << 48
     return EXPANSION * size
 
 
