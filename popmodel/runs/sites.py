@@ -108,6 +108,35 @@ def sites_of(trace: Trace, part: TracePart = PROGRAM) -> pandas.DataFrame:
     return _Pass(focused(trace, part)[0]).table()
 
 
+def calls_by_process(trace: Trace) -> pandas.DataFrame:
+    """Return how often each process calls MPI at each site in the whole run, and with what sizes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``kind``, ``place`` (file:line or address), ``process``, ``executions``; ``size_min``,
+        ``size_max`` and ``amount`` (B): of messages, and of what a process sends or gets in a
+        collective; NaN of calls that transfer nothing.
+    """
+    import pandas
+
+    run = _Pass(trace.whole or trace)
+    by = ["kind", "where", "process"]
+    rows = pandas.DataFrame(run._key(slice(0, len(run.calls))))
+    rows["process"] = run.process[part_of(run.calls.offsets, np.arange(len(run.calls)))]
+    table = rows.groupby(by, sort=False).size().to_frame("executions")
+    sizes = pandas.concat(list(run._messages()), ignore_index=True)
+    sizes["amount"] = sizes["size"] * sizes["number"]
+    of_site = sizes.groupby(by)
+    table["size_min"], table["size_max"] = of_site["size"].min(), of_site["size"].max()
+    table["amount"] = of_site["amount"].sum()
+    table = table.reset_index()
+    pairs = zip(table["kind"], table["where"], strict=True)
+    table["place"] = [run._named(*pair)[1] for pair in pairs]
+    table["kind"] = [run.kinds[kind] for kind in table["kind"]]
+    return table.drop(columns="where")
+
+
 class _Pass:
     """One pass over a trace."""
 

@@ -36,7 +36,7 @@ from popmodel.source.source_events import (
     Work,
 )
 from popmodel.source.symbolic_memory import PROCESSES, RANK
-from popmodel.source.trace_join import join
+from popmodel.source.trace_join import JoinedLine, findings, join
 from popmodel.source.user_compiler import (
     MOST_FILES,
     assembly_loops,
@@ -104,6 +104,7 @@ class Draft:
         self.given: dict[str, Any] = {}  # Parameters
         self.measured: dict[sympy.Symbol, tuple[Any, str]] = {}  # By a trace, with their places
         self.advice: list[str] = []  # What the source shows that could be faster
+        self.joined: list[JoinedLine] = []  # What source and a trace say of the same calls
         self.findings: list[str] = []  # What a trace contradicts
         self.open: dict[str, tuple[str, SourcePlace]] = {}  # What is not known, by name
 
@@ -118,7 +119,8 @@ class Draft:
         program = self._as_compiled(program)
         self.program = program
         if trace is not None:
-            self.measured, self.findings = join(self, trace)
+            self.measured, self.joined = join(self, trace)
+            self.findings = findings(self.joined)
         for when, places in self.conditions.items():
             self.note(f"{_several(places)}: taken as done always; the source does it {when}")
         self.advice = _by_text(dict.fromkeys(self.advice))
@@ -155,7 +157,7 @@ class Draft:
             if not left:
                 break
             value = value.subs({one: (self.interpreter.turns[one] - 1) / 2 for one in left})
-        value = value.xreplace(self._by_variable(value))
+        value = value.xreplace(self.by_variable(value))
         if self._quotients and value.has(sympy.floor):
             value = value.subs(self._quotients)
         places = self.interpreter.mpi.places
@@ -177,7 +179,7 @@ class Draft:
             value = sympy.expand(value) if isinstance(value, sympy.Expr) else value
         return value
 
-    def _by_variable(self, value: sympy.Basic) -> dict[sympy.Symbol, sympy.Symbol]:
+    def by_variable(self, value: sympy.Basic) -> dict[sympy.Symbol, sympy.Symbol]:
         """Unknown values of one variable, of its elements or of one place, by one symbol."""
         unknown = self.interpreter.unknown
         found = {}
@@ -235,7 +237,7 @@ class Draft:
     def _alike(self, value: sympy.Basic) -> sympy.Basic:
         if not value.free_symbols & self.interpreter.unknown.keys():
             return value
-        return value.xreplace(self._by_variable(value))
+        return value.xreplace(self.by_variable(value))
 
     def _plain_cost(self, cost: LoopCost) -> LoopCost:
         layers = tuple(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
+from math import prod
 from typing import Any
 
 import sympy
@@ -42,13 +44,28 @@ class _Printer(StrPrinter):  # type: ignore[misc]
     _print_Max = _print_Min = _print_Abs = _print_Function
 
 
+_MOST_TERMS = 100
+"""Terms beyond which a product of sums is left as it is."""
+
+
 @lru_cache(200_000)
 def expanded(value: sympy.Expr) -> sympy.Expr:
-    """A formula without products of sums: most have none, which SymPy takes long to see."""
-    for part in sympy.preorder_traversal(value):
-        if (part.is_Mul or part.is_Pow) and any(arg.is_Add for arg in part.args):
-            return sympy.expand(value)
-    return value
+    """A formula without products of sums, functions in it left as they are."""
+    if value.is_Add:
+        return sympy.Add(*map(expanded, value.args))
+    if value.is_Pow and value.exp.is_Integer and value.exp > 1 and value.base.is_Add:
+        factors = [expanded(value.base)] * int(value.exp)
+    elif value.is_Mul:
+        factors = [expanded(part) for part in value.args]
+    else:
+        return value
+    sums = [part.args for part in factors if part.is_Add]
+    if not sums:
+        return sympy.Mul(*factors)
+    if prod(map(len, sums)) > _MOST_TERMS:
+        return value
+    others = sympy.Mul(*(part for part in factors if not part.is_Add))
+    return sympy.Add(*(sympy.Mul(others, *term) for term in product(*sums)))
 
 
 _COUNT = n = sympy.Symbol("n", integer=True)

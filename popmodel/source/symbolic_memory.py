@@ -258,4 +258,8 @@ def _may_be(a: Any, b: Any) -> bool:
 
 
 def named(name: str, path: tuple[Any, ...]) -> str:
-    return name + "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in path)
+    """How the source calls what lies there; an index that is a formula is not written out."""
+    return name + "".join(
+        f".{part}" if isinstance(part, str) else f"[{part if part.is_Atom else '?'}]"
+        for part in path
+    )

@@ -1,20 +1,26 @@
 """Joins source with a traced run, by file:line of the calls of MPI.
 
-How often the process with most calls comes to a line, and how many bytes a call there moves, are
-formulas in the source and numbers in the trace. A formula with one number that nobody knows gives
-that number; one without any is checked, and what does not agree is a finding.
+How often a process comes to a line, and how many bytes a call there moves, are formulas in the
+source and numbers in the trace, for each process. A formula with one number that nobody knows
+gives that number; one without any is checked, and what does not agree is a finding. A condition
+that nobody can decide counts as the share of its executions in which it holds.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sympy
 
-from popmodel.runs.sites import sites_of
+from popmodel.runs.sites import calls_by_process
 from popmodel.source.formula_text import expanded
+from popmodel.source.intermediate_form import Invocation
+from popmodel.source.mpi_arguments import QUIET, SHAPES, MpiCalls
 from popmodel.source.source_events import Conditional, Event, MessageCall, RepeatedEvents, Work
 from popmodel.source.symbolic_memory import PROCESSES, RANK
 
@@ -23,130 +29,336 @@ if TYPE_CHECKING:
     from popmodel.traces import Trace
 
 _AT_LINE = re.compile(r":\d+$")
-_LINES = 5
-"""Lines of a call: a trace may name a later one than that where it begins."""
+_LINES = 20
+"""Lines of a call at most: a trace may name a later one than that where it begins."""
 _EQUAL = 0.005
 """Relative difference of numbers that agree."""
+_MOST_PROCESSES = 16
+"""Processes that are compared: of more, some spread evenly."""
+_MOST_TURNS = 200
+"""Turns of a loop that are followed one by one where conditions inside depend on its variable."""
+_MOST_EVENTS = 100_000
+"""Calls and loops of a process that are followed in one go; beyond, loops by their mean turn."""
+_OF_ALL = ("allgather", "alltoall")
+"""Collectives of which a trace has the bytes for all peers, the source those for one."""
+
+_OWN_SIZES = ("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatter")
+"""Collectives of which each process may send another size: these are not compared."""
+
+Line: TypeAlias = tuple[str, str]
+"""Name of a call, such as ``bcast``, and file:line."""
+Executions: TypeAlias = list[tuple[sympy.Expr, MessageCall, sympy.Expr]]
+"""How often calls are made, which, and how many bytes each time, or 0."""
 
 
-class MeasuredLine(NamedTuple):
-    """What a trace says of a quantity of the source."""
+@dataclass
+class JoinedLine:
+    """What source and trace say of the calls at a line, each for the processes that are compared.
 
-    formula: sympy.Expr
-    number: float
-    what: str  # Such as ``B in each call``
+    `state` is ``agrees``, ``differs``, ``undecided`` or ``given``: a number that the source does
+    not say comes from here.
+    """
+
     place: str  # With the name of the call
+    what: str  # Such as ``B in each call``
+    source: list[sympy.Expr] = field(default_factory=list)
+    trace: list[float] = field(default_factory=list)
+    state: str = "undecided"
+
+    def finding(self) -> str:
+        """What differs, of the process where it differs most."""
+        pairs = [
+            (said, number)
+            for said, number in zip(map(_most, self.source), self.trace, strict=True)
+            if said is not None and not _equal(said, number)
+        ]
+        if not any(said for said, _ in pairs):
+            most = max(number for _, number in pairs)
+            return f"{self.place}: made {most:g} times, of which the draft says nothing"
+        said, number = max(pairs, key=lambda pair: abs(pair[0] - pair[1]))
+        times = f", {number / said:.3g} times that" if said and number else ""
+        return f"{self.place}: the source says {said:g} {self.what}, the trace {number:g}{times}"
 
 
-def join(draft: Draft, trace: Trace) -> tuple[dict[sympy.Symbol, tuple[Any, str]], list[str]]:
-    """Numbers that a trace gives for symbols, with their places, and what does not agree."""
-    lines = list(_lines(draft, trace))
-    known: dict[sympy.Symbol, Any] = {PROCESSES: sympy.Integer(trace.processes)}
+@dataclass
+class _Process:
+    """A process of the run, with what is known of it."""
+
+    draft: Draft
+    rank: int
+    known: dict[sympy.Basic, Any]
+    shares: dict[sympy.Basic, sympy.Symbol] = field(default_factory=dict)
+    followed: int = 0
+    values: dict[sympy.Basic, Any] = field(default_factory=dict)
+
+    def learn(self, symbol: sympy.Symbol, value: sympy.Expr) -> None:
+        self.known[symbol] = value
+        self.values.clear()
+
+    def value(self, formula: sympy.Basic) -> Any:
+        """A formula with what is known."""
+        if formula not in self.values:
+            named = formula.xreplace(self.draft.by_variable(formula))
+            self.values[formula] = named.xreplace(self.known)
+        return self.values[formula]
+
+    def executions(self) -> dict[Line, Executions]:
+        """How often the process makes the calls at each line."""
+        self.followed = 0
+        lines: dict[Line, Executions] = defaultdict(list)
+        self._follow(self.draft.interpreter.events, sympy.Integer(1), sympy.true, lines)
+        return lines
+
+    def _follow(
+        self,
+        events: Sequence[Event],
+        times: sympy.Expr,
+        condition: sympy.Basic,
+        lines: dict[Line, Executions],
+    ) -> None:
+        """Add the calls of events that are carried out `times` where a condition holds."""
+        for event in events:
+            self.followed += 1
+            if isinstance(event, MessageCall):
+                count = times if condition == sympy.true else times * self._share(condition)
+                size = sympy.Integer(0) if event.bytes is None else self.value(event.bytes)
+                lines[event.name, str(event.place)].append((count, event, size))
+            elif isinstance(event, Conditional):
+                holds = self.value(event.condition)
+                if holds == sympy.true:
+                    self._follow(event.body, times, condition, lines)
+                elif holds != sympy.false:
+                    period = _period(holds)
+                    if period is None:
+                        both = sympy.And(condition, holds)
+                        self._follow(event.body, times, both, lines)
+                    else:
+                        self._follow(event.body, times / period, condition, lines)
+            elif isinstance(event, RepeatedEvents):
+                count = self.value(event.count)
+                if count == 0 or count.is_negative:
+                    continue
+                few = count.is_Integer and count <= _MOST_TURNS and event.variable is not None
+                if few and self.followed < _MOST_EVENTS and _depends(event.body, event.variable):
+                    kept = dict(self.values)
+                    for turn in range(int(count)):
+                        self.known[event.variable] = sympy.Integer(turn)
+                        self.values = {}
+                        self._follow(event.body, times, condition, lines)
+                    del self.known[event.variable]
+                    self.values = kept
+                else:
+                    self._follow(event.body, times * count, condition, lines)
+            else:
+                assert isinstance(event, Work)
+
+    def _share(self, condition: sympy.Basic) -> sympy.Expr:
+        """The share of executions in which a condition holds that nobody can decide."""
+        name = f"share~{len(self.shares)}"
+        share = self.shares.setdefault(condition, sympy.Symbol(name, nonnegative=True))
+        return self.known.get(share, share)
+
+
+def join(
+    draft: Draft, trace: Trace
+) -> tuple[dict[sympy.Symbol, tuple[Any, str]], list[JoinedLine]]:
+    """Numbers that a trace gives for symbols, with their places; and what both say of each line."""
+    recorded = _recorded(draft, trace)
+    step = -(-trace.processes // _MOST_PROCESSES)
+    processes = [
+        _Process(
+            draft, rank, {PROCESSES: sympy.Integer(trace.processes), RANK: sympy.Integer(rank)}
+        )
+        for rank in range(0, trace.processes, step)
+    ]
     measured: dict[sympy.Symbol, tuple[Any, str]] = {}
+    giving: set[tuple[str, str]] = set()
+    is_last, with_shares = False, False
     while True:
-        solved = False
-        for line in lines:
-            formula = line.formula.xreplace(known)
-            symbols = formula.free_symbols
-            if len(symbols) != 1 or symbols & {RANK}:
-                continue
-            (symbol,) = symbols
-            slope = expanded(formula.diff(symbol))
-            if not slope.is_number or slope == 0:
-                continue
-            value = (sympy.nsimplify(line.number) - formula.xreplace({symbol: 0})) / slope
-            if value.is_Integer and value >= 0:
-                known[symbol] = value
-                measured[symbol] = value, line.place
-                solved = True
-        if not solved:
-            return measured, list(_findings(lines, known, len(measured)))
+        lines = list(_lines(recorded, processes))
+        is_new = False
+        for line in () if is_last else lines:
+            for process, said, number in zip(processes, line.source, line.trace, strict=True):
+                shares = set(process.shares.values()) if with_shares else set()
+                for symbol, value in _solution(process.value(said), number, shares):
+                    process.learn(symbol, value)
+                    is_new = True
+                    giving.add((line.place, line.what))
+                    if symbol not in shares:
+                        before = measured.get(symbol, (value, ""))[0]
+                        measured[symbol] = max(before, value), line.place
+        if is_last:
+            break
+        is_last = with_shares and not is_new
+        with_shares = not is_new  # conditions only where nothing else is left to solve
+    for line in lines:
+        line.state = _state(line, (line.place, line.what) in giving)
+    return measured, lines
 
 
-def _findings(
-    lines: Sequence[MeasuredLine], known: dict[sympy.Symbol, Any], solved: int
-) -> Iterator[str]:
+def findings(lines: Sequence[JoinedLine]) -> list[str]:
+    """What does not agree, and how many lines do."""
     if not lines:
-        yield (
+        return [
             "no call of the trace stands on a line of these files, so that nothing of it was used: "
             "compile them with -g, and trace that program"
-        )
-        return
-    agreeing = -solved
-    for line in lines:
-        value = line.formula.xreplace(known)
-        if not value.is_number:
-            continue
-        said = float(value)
-        if abs(said - line.number) <= _EQUAL * max(abs(line.number), abs(said)):
-            agreeing += 1
-        else:
-            times = f", {line.number / said:.3g} times that" if said and line.number else ""
-            if line.formula == 0:
-                yield f"{line.place}: made {line.number:g} times, of which the draft says nothing"
-                continue
-            yield (
-                f"{line.place}: the source says {said:g} {line.what}, the trace "
-                f"{line.number:g}{times}"
-            )
-    yield (
-        f"of {len(lines)} counts and sizes of calls in the trace {agreeing} agree with the source, "
-        f"{solved} give a number that it does not say"
-    )
+        ]
+    states = Counter(line.state for line in lines)
+    return [
+        *(line.finding() for line in lines if line.state == "differs"),
+        f"of {len(lines)} counts and sizes of calls in the trace {states['agrees']} agree with the "
+        f"source, {states['given']} give a number that it does not say",
+    ]
 
 
-def _lines(draft: Draft, trace: Trace) -> Iterator[MeasuredLine]:
-    calls: dict[tuple[str, str], list[tuple[sympy.Expr, MessageCall]]] = {}
-    for times, call in _calls(draft.interpreter.events, sympy.Integer(1)):
-        calls.setdefault((f"mpi_{call.name}", str(call.place)), []).append((times, call))
-    table = sites_of(trace)
-    table = table[table["kind"].str.startswith("MPI_") & (table["place"] != "")]
+def _recorded(draft: Draft, trace: Trace) -> dict[tuple[str, Line], Any]:
+    """What the trace has of each line, by process: the place there, and the call in the source."""
+    calls = _calls_by_file(draft)
+    table = calls_by_process(trace)
+    recorded: dict[tuple[str, Line], Any] = {}
     for (kind, place), rows in table.groupby(["kind", "place"], sort=False):
-        assert isinstance(kind, str) and isinstance(place, str)
-        if not _AT_LINE.search(place):
-            continue  # an address
-        where = f"{place}: {kind}"
+        name = kind.removeprefix("MPI_").lower()
         file, _, line = place.rpartition(":")
-        of_source = next(
-            (
-                calls[kind.lower(), begin]
-                for begin in (f"{file}:{int(line) - number}" for number in range(_LINES))
-                if (kind.lower(), begin) in calls
-            ),
-            None,
+        is_told = name in SHAPES or not (name in QUIET or hasattr(MpiCalls, f"_{name}"))
+        if not _AT_LINE.search(place) or file not in calls or not is_told:
+            continue  # an address, a library, or what a signature does not have
+        begins = calls[file].get(name, [])
+        number = bisect_right(begins, int(line))
+        is_there = number > 0 and begins[number - 1] > int(line) - _LINES
+        begin = f"{file}:{begins[number - 1]}" if is_there else ""
+        recorded[f"{place}: {kind}", (name, begin)] = rows.groupby("process").agg(
+            executions=("executions", "sum"),
+            size_min=("size_min", "min"),
+            size_max=("size_max", "max"),
+            amount=("amount", lambda amounts: amounts.sum(min_count=1)),
         )
-        executions = float(rows["executions_max"].max())
-        if of_source is None:
-            if any(other.rpartition(":")[0] == file for _, other in calls):
-                none = sympy.Integer(0)
-                yield MeasuredLine(none, executions, "calls by a process", where)
+    return recorded
+
+
+def _calls_by_file(draft: Draft) -> dict[str, dict[str, list[int]]]:
+    """Lines where calls of MPI begin, by file and name."""
+    found: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    waiting: list[Any] = [one.body for one in draft.interpreter.program.functions.values()]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Invocation) and part.name.upper().startswith("MPI_"):
+            file, _, line = str(part.place).rpartition(":")
+            found[file][part.name[len("MPI_") :].lower()].add(int(line))
+        waiting += [one for one in part if isinstance(one, tuple)]
+    return {
+        file: {name: sorted(lines) for name, lines in of_file.items()}
+        for file, of_file in found.items()
+    }
+
+
+def _lines(
+    recorded: dict[tuple[str, Line], Any], processes: Sequence[_Process]
+) -> Iterator[JoinedLine]:
+    """Counts and sizes of all lines, in the source and in the trace."""
+    executions = [process.executions() for process in processes]
+    for (place, key), rows in recorded.items():
+        of_source = [own.get(key, []) for own in executions]
+        recorded_here = [process.rank in rows.index for process in processes]
+        yield JoinedLine(
+            place,
+            "calls by a process",
+            [sympy.Add(*(count for count, _, _ in calls)) for calls in of_source],
+            [
+                float(rows["executions"][process.rank]) if here else 0.0
+                for process, here in zip(processes, recorded_here, strict=True)
+            ],
+        )
+        sent = rows.dropna(subset=["amount"])
+        if key[0] in _OWN_SIZES or not len(sent) or not any(of_source):
             continue
-        count = sympy.Add(*(times for times, _ in of_source))
-        yield MeasuredLine(draft.plain(count), executions, "calls by a process", where)
-        sizes = {call.bytes for _, call in of_source}
-        size = rows["size_median"].dropna()
-        is_constant = (rows["size_min"] == rows["size_max"]).all()
-        (formula,) = sizes if len(sizes) == 1 else (None,)
-        if formula is not None and len(size) and is_constant and size.nunique() == 1:
-            yield MeasuredLine(draft.plain(formula), float(size.iloc[0]), "B in each call", where)
+        sizes = [
+            [(count, _of_all(call, size, process)) for count, call, size in calls if count != 0]
+            for process, calls in zip(processes, of_source, strict=True)
+        ]
+        is_one = (sent["size_min"] == sent["size_max"]).all() and all(
+            len({size for _, size in calls}) <= 1 for calls in sizes
+        )
+        line = JoinedLine(place, "B in each call" if is_one else "B by a process")
+        for process, calls in zip(processes, sizes, strict=True):
+            here = process.rank in sent.index and bool(calls)
+            said = calls[0][1] if is_one and here else sympy.Add(*(a * b for a, b in calls))
+            column = "size_min" if is_one else "amount"
+            line.source.append(process.draft.plain(said) if here else sympy.Integer(0))
+            line.trace.append(float(sent[column][process.rank]) if here else 0.0)
+        yield line
 
 
-def _calls(events: Sequence[Event], times: sympy.Expr) -> Iterator[tuple[sympy.Expr, MessageCall]]:
-    """All calls with how often a process comes to them, conditions taken as true."""
+def _of_all(call: MessageCall, size: sympy.Expr, process: _Process) -> sympy.Expr:
+    """Bytes of a call as traces have them: of collectives those for all peers."""
+    is_root = call.name in ("gather", "scatter") and process.value(call.root) == process.rank
+    return size * process.known[PROCESSES] if is_root or call.name in _OF_ALL else size
+
+
+def _solution(
+    formula: sympy.Expr, number: float, shares: set[sympy.Symbol]
+) -> list[tuple[sympy.Symbol, sympy.Expr]]:
+    """The one number that is not known, where a formula is linear in it; or shares, by bounds."""
+    symbols = formula.free_symbols
+    value = sympy.nsimplify(number)
+    if not symbols:
+        return []
+    if symbols <= shares:
+        most = formula.xreplace(dict.fromkeys(symbols, sympy.Integer(1)))
+        if value in (0, most):
+            return [(symbol, sympy.Integer(value != 0)) for symbol in symbols]
+    if len(symbols) > 1 or any(_is_share(symbol) for symbol in symbols - shares):
+        return []
+    (symbol,) = symbols
+    slope = expanded(formula.diff(symbol))
+    if not slope.is_number or slope == 0:
+        return []
+    value = (value - formula.xreplace({symbol: sympy.Integer(0)})) / slope
+    is_possible = 0 <= value <= 1 if symbol in shares else value.is_Integer and value >= 0
+    return [(symbol, value)] if is_possible else []
+
+
+def _state(line: JoinedLine, is_giving: bool) -> str:
+    """Whether both say the same, as far as that can be known."""
+    is_open = False
+    for said, number in zip(line.source, line.trace, strict=True):
+        most = _most(said)
+        has_shares = bool(said.free_symbols)
+        if most is not None and not _equal(most, number) and (most < number or not has_shares):
+            return "differs"
+        is_open |= has_shares
+    return "undecided" if is_open else "given" if is_giving else "agrees"
+
+
+def _most(said: sympy.Expr) -> float | None:
+    """What a formula is at most, where only conditions in it are not known."""
+    most = said.xreplace({one: sympy.Integer(1) for one in said.free_symbols if _is_share(one)})
+    return float(most) if most.is_number else None
+
+
+def _is_share(symbol: sympy.Symbol) -> bool:
+    return bool(symbol.name.startswith("share~"))
+
+
+def _equal(one: float, other: float) -> bool:
+    return abs(one - other) <= _EQUAL * max(abs(one), abs(other))
+
+
+def _depends(events: Sequence[Event], variable: sympy.Symbol) -> bool:
+    """Whether what is done in a turn of a loop depends on which one it is."""
     for event in events:
         if isinstance(event, MessageCall):
-            yield times, event
-        elif isinstance(event, RepeatedEvents):
-            yield from _calls(event.body, times * event.count)
-        elif isinstance(event, Conditional):
-            yield from _calls(event.body, times / _period(event.condition))
-        else:
-            assert isinstance(event, Work)
+            if event.bytes is not None and variable in event.bytes.free_symbols:
+                return True
+        elif not isinstance(event, Work):
+            formula = event.condition if isinstance(event, Conditional) else event.count
+            if variable in formula.free_symbols or _depends(event.body, variable):
+                return True
+    return False
 
 
-def _period(condition: sympy.Basic) -> sympy.Expr:
+def _period(condition: sympy.Basic) -> sympy.Expr | None:
     """Of ``turn % n == m``: n."""
     if isinstance(condition, sympy.Eq) and isinstance(condition.lhs, sympy.Mod):
         period: sympy.Expr = condition.lhs.args[1]
         return period
-    return sympy.Integer(1)
+    return None

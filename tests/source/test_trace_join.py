@@ -42,12 +42,15 @@ def joined(
         {
             "kind": kind,
             "place": place.format(line),
-            "executions_max": executions,
-            **dict.fromkeys(("size_min", "size_median", "size_max"), size),
+            "process": process,
+            "executions": executions,
+            **dict.fromkeys(("size_min", "size_max"), size),
+            "amount": None if size is None else executions * size,
         }
         for kind, line, executions, size in rows
+        for process in range(4)
     )
-    patch.setattr(trace_join, "sites_of", lambda _: table)
+    patch.setattr(trace_join, "calls_by_process", lambda _: table)
     path = tmp_path / "app.c"
     path.write_text(PROGRAM)
     trace: Any = SimpleNamespace(processes=4)
