@@ -60,7 +60,7 @@ _CONVERSIONS = {
 }
 _LARGEST = {"max", "max0", "amax1", "dmax1", "min", "min0", "amin1", "dmin1"}
 _REDUCTIONS = {"sum": "+", "product": "*", "maxval": "fmax", "minval": "fmin", "count": "+"} | {
-    **{"dot_product": "+", "any": "+", "all": "+"},
+    **{"dot_product": "+", "any": "||", "all": "&&"},
 }
 _INQUIRIES = {
     *("size", "ubound", "lbound", "kind", "huge", "tiny", "epsilon"),
@@ -405,7 +405,10 @@ class FortranExpressions(FortranUnits):
         self.number += 1
         total = Variable(f"{self.unit.key}::total~{self.number}", f"total{self.number}", value.type)
         operator = _REDUCTIONS[name]
-        if operator in "+*":
+        if operator in ("&&", "||"):
+            both = SourceOperation(operator, (total, value), value.type)
+            step = Assignment(total, "", both, value.type)
+        elif operator in "+*":
             step = Assignment(total, operator, value, value.type)
         else:
             largest = Invocation("", operator, (total, value), value.type, place)
@@ -413,7 +416,7 @@ class FortranExpressions(FortranUnits):
         body: Body = (*self.before, ExpressionStatement(step, place))
         self.before = [
             *kept,
-            Declaration(total, Literal(0.0, value.type), place),
+            Declaration(total, Literal(float(operator in ("*", "&&")), value.type), place),
             *self._nest(counters, extents, body, place),
         ]
         return total

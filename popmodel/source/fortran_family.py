@@ -176,9 +176,13 @@ class _FortranReader(FortranExpressions):
         if kind in _WRAPPERS:
             if kind == "associate_statement":
                 self.problems.append(f"{place}: associate: its names are variables of their own")
-            return self._statements(
+            body = self._statements(
                 [one for one in children if one.type != "parenthesized_expression"]
             )
+            if kind not in ("where_statement", "elsewhere_clause"):
+                return body
+            mask = SourceOperation("unknown", (), OTHER)  # Another one for each element
+            return (Branch(mask, body, (), place),)
         if kind == "forall_statement":
             inner = [one for one in children if one.type.endswith("_statement")]
             return self._concurrent(node, "triplet_spec", inner, place)

@@ -119,7 +119,8 @@ class FortranUnits:
                 unit.names[unit.result] = DeclaredName(self._declared_type(type_))
         self.units[key] = unit
         unit.text = text
-        self.by_name.setdefault(name, []).append(unit)
+        if not is_main:  # which nobody calls, though a procedure may have its name
+            self.by_name.setdefault(name, []).append(unit)
         if kind == "module":
             self.modules[name] = unit
         for child in node.named_children:

@@ -153,10 +153,8 @@ class Interpreter(SymbolicEvaluation):
     def _declare(self, declaration: Declaration) -> None:
         variable = declaration.variable
         if declaration.is_reference and isinstance(declaration.value, (Variable, Field, Element)):
-            memory, path = self.locate(declaration.value)
-            if not path:
-                self.frames[-1].variables[variable.key] = memory
-                return
+            self.frames[-1].others[variable.key] = self.locate(declaration.value)
+            return
         memory = self.allocate(variable.name, variable.type)
         self.frames[-1].variables[variable.key] = memory
         if variable.type.kind in ("int", "real"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
@@ -57,9 +58,10 @@ def guess(value: sympy.Expr) -> float:
         {one: sympy.Integer(_GUESS) if one.is_integer else sympy.true for one in value.free_symbols}
     )
     try:
-        return max(float(number), 0.0)
+        size = float(number)
     except TypeError:
         return 0.0
+    return size if 0 <= size < inf else 0.0  # which is also no number at all
 
 
 def equal_once(items: Sequence[TomlItem], named: Callable[[], str]) -> list[TomlItem]:

@@ -219,11 +219,7 @@ class MpiCalls:
         name = invocation.name.removeprefix("MPI_").lower()
         if name in ("bcast", "ibcast"):
             return
-        contents = self.interpreter.state.get(pointer.memory, {})
-        way = pointer.path
-        self.interpreter.state[pointer.memory] = {
-            path: value for path, value in contents.items() if path[: len(way)] != way
-        }
+        self.interpreter.forget(pointer)
 
     def _bytes(self, kind: Any, invocation: Invocation) -> sympy.Expr:
         text = getattr(kind, "text", "")

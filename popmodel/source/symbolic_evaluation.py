@@ -158,6 +158,8 @@ class Frame:
 
     function: SourceFunction
     variables: dict[str, int]
+    # Of names for what is elsewhere, such as references: block of memory, and the way to it
+    others: dict[str, tuple[int, tuple[Any, ...]]] = field(default_factory=dict)
     # Condition, value and state of returns on the way
     returns: list[tuple[sympy.Basic, Any, dict[int, Contents]]] = field(default_factory=list)
     own: list[int] = field(default_factory=list)  # Blocks of memory that end with the call
@@ -217,7 +219,8 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
     def locate(self, target: Expression) -> tuple[int, tuple[Any, ...]]:
         """Where something lies: block of memory, and the way to it."""
         if isinstance(target, Variable):
-            return self._home(target), ()
+            other = self.frames[-1].others.get(target.key) if self.frames else None
+            return other or (self._home(target), ())
         if isinstance(target, Field):
             memory, path = self.locate(target.base)
             return memory, (*path, target.name)
@@ -292,7 +295,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         value: Any = None
         for variable, argument in zip(function.parameters, arguments, strict=False):
             if variable.type.kind == "record" and isinstance(argument, Pointer):
-                frame.variables[variable.key] = argument.memory
+                frame.others[variable.key] = self.at(argument, sympy.Integer(0))
                 continue
             memory = frame.variables[variable.key] = self.allocate(variable.name, variable.type)
             frame.own.append(memory)
@@ -356,9 +359,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                 if parameter.type.kind == "record" and isinstance(
                     argument, (Variable, Field, Element)
                 ):
-                    memory, path = self.locate(argument)
-                    if not path:
-                        values[number] = Pointer(memory, path)
+                    values[number] = Pointer(*self.locate(argument))
             return self.call(function, values)
         if invocation.callee is not None or invocation.is_dynamic:
             return self._anything(invocation.type, name or "call", place)
@@ -440,7 +441,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             return self._mathematics(name, values)
         if name in ("memcpy", "memmove", "memset", "qsort", "fread"):
             if values and isinstance(values[0], Pointer):
-                self.state[values[0].memory] = {}
+                self.forget(values[0])
             return values[0] if values else UnfollowedReal()
         is_member = "@N@std@" in invocation.key or not invocation.key  # Unknown inside of templates
         if is_member and values and isinstance(values[0], Pointer):
@@ -453,7 +454,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                 and argument.type.kind == "pointer"
                 and "const" not in argument.type.name
             ):
-                self.state[value.memory] = {}
+                self.forget(value)
         is_standard = "@N@std@" in invocation.key or name.startswith(
             ("operator", "omp_", "__builtin_")
         )
@@ -687,7 +688,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         if type_.kind == "real" and _parts(found) > _MOST_PARTS_OF_REALS:
             return UnfollowedReal(self.dependence(found))
         if _parts(found) > _MOST_PARTS:
-            return self.symbol("long formula", self.place, self.dependence(found))
+            return self.defined_symbol("long formula", self.place, found)
         return found
 
     def _moved(self, operator: str, values: list[Any]) -> Any:

@@ -77,6 +77,8 @@ class SymbolicMemory:
         self.unknown: dict[
             sympy.Symbol, tuple[str, SourcePlace]
         ] = {}  # What it stands for, and where
+        # Of symbols that stand for formulas too long to be worked with
+        self.defined: dict[sympy.Symbol, sympy.Expr] = {}
         self.order: dict[sympy.Symbol, int] = {}  # Of symbols for what is not known
         self.depends: dict[sympy.Symbol, frozenset[sympy.Symbol]] = {}
         self.turns: dict[sympy.Symbol, sympy.Expr] = {}  # Of loops, by their variables
@@ -97,6 +99,12 @@ class SymbolicMemory:
         self.order[found] = len(self.order)
         self.depends[found] = depends
         return found
+
+    def defined_symbol(self, text: str, place: SourcePlace, formula: sympy.Expr) -> sympy.Symbol:
+        """A symbol for a formula that is too long to be worked with."""
+        symbol = self.symbol(text, place, self.dependence(formula))
+        self.defined[symbol] = formula
+        return symbol
 
     def dependence(self, value: Any) -> frozenset[sympy.Symbol]:
         """The loop variables that a value depends on."""
@@ -166,6 +174,14 @@ class SymbolicMemory:
             self._access(memory, path, type_, True, place)
         contents[path] = value
 
+    def forget(self, pointer: Pointer) -> None:
+        """What a pointer points to has been changed by nobody knows whom."""
+        way = pointer.path
+        contents = self.state.get(pointer.memory, {})
+        self.state[pointer.memory] = {
+            path: value for path, value in contents.items() if path[: len(way)] != way
+        }
+
     def changes(self, before: dict[int, Contents]) -> list[tuple[int, tuple[Any, ...]]]:
         """What has changed: blocks of memory and ways in them that were known before."""
         return [
@@ -229,6 +245,9 @@ class SymbolicMemory:
         if isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr):
             if ARGUMENTS in condition.free_symbols:
                 for given, default in ((one, other), (other, one)):
+                    if given in self.unknown and default.is_number:
+                        name = given.name  # read from the command line by what nobody follows
+                        self.parameters[given] = SourceParameter(given, name, place)
                     if given in self.parameters:
                         if default.is_number:
                             self.parameters[given].default = default
@@ -236,7 +255,7 @@ class SymbolicMemory:
             chosen = sympy.Piecewise((one, condition), (other, True))
             if chosen.count_ops() < LARGEST // 4 and not condition.atoms(sympy.Function):
                 return chosen
-            return self.symbol(text, place, depends)
+            return self.defined_symbol(text, place, chosen)
         if isinstance(one, Pointer) and isinstance(other, Pointer):
             return one
         return UnfollowedReal(depends)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _AT_LINE = re.compile(r":\d+$")
 _LINES = 20
 """Lines of a call at most: a trace may name a later one than that where it begins."""
+_CALLS = "calls by a process"
 _EQUAL = 0.005
 """Relative difference of numbers that agree."""
 _MOST_PROCESSES = 16
@@ -42,6 +43,8 @@ _MOST_EVENTS = 100_000
 _OF_ALL = ("allgather", "alltoall")
 """Collectives of which a trace has the bytes for all peers, the source those for one."""
 
+_TESTS = ("test", "testall", "testany", "testsome", "probe", "iprobe")
+"""Calls that move nothing, as often as a run happens to make them."""
 _OWN_SIZES = ("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatter")
 """Collectives of which each process may send another size: these are not compared."""
 
@@ -72,7 +75,7 @@ class JoinedLine:
             for said, number in zip(map(_most, self.source), self.trace, strict=True)
             if said is not None and not _equal(said, number)
         ]
-        if not any(said for said, _ in pairs):
+        if self.what == _CALLS and not any(said for said, _ in pairs):
             most = max(number for _, number in pairs)
             return f"{self.place}: made {most:g} times, of which the draft says nothing"
         said, number = max(pairs, key=lambda pair: abs(pair[0] - pair[1]))
@@ -98,7 +101,13 @@ class _Process:
     def value(self, formula: sympy.Basic) -> Any:
         """A formula with what is known."""
         if formula not in self.values:
-            named = formula.xreplace(self.draft.by_variable(formula))
+            defined = self.draft.interpreter.defined
+            formulas = {
+                symbol: self.value(defined[symbol])
+                for symbol in formula.free_symbols & defined.keys()
+            }
+            whole = formula.xreplace(formulas)
+            named = whole.xreplace(self.draft.by_variable(whole))
             self.values[formula] = named.xreplace(self.known)
         return self.values[formula]
 
@@ -219,8 +228,8 @@ def _recorded(draft: Draft, trace: Trace) -> dict[tuple[str, Line], Any]:
     for (kind, place), rows in table.groupby(["kind", "place"], sort=False):
         name = kind.removeprefix("MPI_").lower()
         file, _, line = place.rpartition(":")
-        is_told = name in SHAPES or not (name in QUIET or hasattr(MpiCalls, f"_{name}"))
-        if not _AT_LINE.search(place) or file not in calls or not is_told:
+        is_silent = name in QUIET or name in _TESTS or hasattr(MpiCalls, f"_{name}")
+        if not _AT_LINE.search(place) or file not in calls or (is_silent and name not in SHAPES):
             continue  # an address, a library, or what a signature does not have
         begins = calls[file].get(name, [])
         number = bisect_right(begins, int(line))
@@ -261,7 +270,7 @@ def _lines(
         recorded_here = [process.rank in rows.index for process in processes]
         yield JoinedLine(
             place,
-            "calls by a process",
+            _CALLS,
             [sympy.Add(*(count for count, _, _ in calls)) for calls in of_source],
             [
                 float(rows["executions"][process.rank]) if here else 0.0

@@ -218,3 +218,61 @@ def test_broken_source_is_answered_in_one_line_or_read_as_far_as_it_goes(
         signature_of_source([tmp_path / "app.f90"], "app")
     except UsageError as error:
         assert "no main" in error.message
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_done"),
+    [
+        ("all(a == 1)", True),  # a(2) has another value: nobody leaves
+        ("all(a(1:1) == 1)", False),
+        ("all(b == 1)", True),  # some are 1, by a mask: that is not decided
+    ],
+)
+def test_all_and_where_are_about_each_element(
+    condition: str, is_done: bool, tmp_path: Path
+) -> None:
+    text = f"""
+program sweep
+  use mpi
+  integer :: a(2), b(2), ierr
+  a(1) = 1
+  a(2) = 2
+  b(1) = 2
+  b(2) = 2
+  where (a == b)
+    b = 1
+  end where
+  call solve()
+contains
+  subroutine solve()
+    if ({condition}) return
+    call sweep_all()
+  end subroutine
+  subroutine sweep_all()
+    call MPI_Barrier(MPI_COMM_WORLD, ierr)
+  end subroutine
+end program
+"""
+    assert ("program" in written(tmp_path, text)) == is_done
+
+
+def test_a_procedure_may_have_the_name_of_the_program(tmp_path: Path) -> None:
+    text = """
+module work
+contains
+  subroutine solver()
+    use mpi
+    call MPI_Barrier(MPI_COMM_WORLD, ierr)
+  end subroutine
+end module
+program solver
+  use work
+  call solver_of_work()
+end program
+subroutine solver_of_work()
+  use work
+  call solver()
+end subroutine
+"""
+    (item,) = written(tmp_path, text)["program"]
+    assert "collective" in item

@@ -92,3 +92,14 @@ def test_messages_inside_of_templates_are_counted_by_the_loops_outside(tmp_path:
     work, reduction = loop["body"]
     assert work["serial"]["trip"] == "n"
     assert reduction["collective"]["op"] == "allreduce"
+
+
+def test_an_object_on_the_heap_that_is_passed_by_reference_is_known(tmp_path: Path) -> None:
+    before = """
+struct Grid { int rows; Grid(int r) : rows(r) {} int &height() { return rows; } };
+void sweep(Grid &grid, double *a) {
+  for (int i = 0; i < grid.height(); i++) a[i] += 1.5;
+}
+"""
+    body = "Grid *grid = new Grid(3 * n); sweep(*grid, (double *)malloc(8 * n));"
+    assert trips(program(tmp_path, before, body)) == ["3*n"]

@@ -1,6 +1,7 @@
 """A traced run gives the numbers that the source does not say, and is checked against the rest."""
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,26 +34,30 @@ ROWS = [
 
 
 def joined(
-    rows: list[tuple[str, int, int, int | None]],
+    rows: Sequence[tuple[str, int, int | list[int], int | None]],
     tmp_path: Path,
     patch: pytest.MonkeyPatch,
     place: str = "app.c:{}",
+    program: str = PROGRAM,
 ) -> tuple[dict[str, Any], list[str]]:
     table = pandas.DataFrame(
         {
             "kind": kind,
             "place": place.format(line),
             "process": process,
-            "executions": executions,
+            "executions": number,
             **dict.fromkeys(("size_min", "size_max"), size),
-            "amount": None if size is None else executions * size,
+            "amount": None if size is None else number * size,
         }
         for kind, line, executions, size in rows
-        for process in range(4)
+        for process, number in enumerate(
+            [executions] * 4 if isinstance(executions, int) else executions
+        )
+        if number
     )
     patch.setattr(trace_join, "calls_by_process", lambda _: table)
     path = tmp_path / "app.c"
-    path.write_text(PROGRAM)
+    path.write_text(program)
     trace: Any = SimpleNamespace(processes=4)
     text, draft = signature_of_source([path], "app", (), trace)
     return tomllib.loads(text), draft.findings
@@ -87,3 +92,32 @@ def test_a_trace_without_lines_of_the_files_says_how_to_get_them(
     assert set(document["constants"].values()) == {"?"}
     assert "no call of the trace stands on a line of these files" in findings[0]
     assert "compile them with -g" in findings[0]
+
+
+BY_PROCESS = """#include <mpi.h>
+int is_time(void);
+int main(int argc, char **argv) {
+int rank; double a;
+MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+for (int turn = 0; turn < 20; turn++) {
+if (rank % 2 && turn > 4)
+MPI_Send(&a, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+if (is_time()) {
+MPI_Barrier(MPI_COMM_WORLD);
+MPI_Bcast(&a, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD); } }
+return 0; }
+"""
+
+
+@pytest.mark.parametrize(("sends", "broadcasts", "agreeing"), [(15, 3, 4), (16, 3, 3), (15, 4, 3)])
+def test_conditions_are_decided_for_each_process_and_turn_or_taken_from_the_trace(
+    sends: int, broadcasts: int, agreeing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        ("MPI_Send", 8, [0, sends, 0, 15], 8),
+        ("MPI_Barrier", 10, 3, None),
+        ("MPI_Bcast", 11, broadcasts, 8),
+    ]
+    _, findings = joined(rows, tmp_path, monkeypatch, program=BY_PROCESS)
+    assert len(findings) == 1 + (agreeing == 3)
+    assert f"{agreeing} agree with the source, 1 give" in findings[-1]
