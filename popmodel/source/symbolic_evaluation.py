@@ -721,7 +721,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                 one, other = (self.value(part) for part in expression.operands)
                 if isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr):
                     try:
-                        return _COMPARISONS[operator](one, other)
+                        return _compared(_COMPARISONS[operator], one, other)
                     except TypeError:
                         return self._undecided(self.dependence(one) | self.dependence(other))
                 if isinstance(one, (LiteralText, mpi_arguments.SourceCommunicator)) and isinstance(
@@ -739,14 +739,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                 return self._undecided(self.dependence(one) | self.dependence(other))
         value = self.value(expression)
         if isinstance(value, sympy.Expr):
-            if value.is_Piecewise and all(part.is_Integer for part, _ in value.args):
-                holds, others = sympy.false, sympy.true
-                for part, test in value.args:
-                    if part != 0:
-                        holds = sympy.Or(holds, sympy.And(others, test))
-                    others = sympy.And(others, sympy.Not(test))
-                return holds
-            return sympy.Ne(value, 0)
+            return _compared(sympy.Ne, value, sympy.Integer(0))
         if isinstance(value, (Pointer, LiteralText)):
             return sympy.true
         return self._undecided(self.dependence(value))
@@ -768,6 +761,26 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         if isinstance(place, SourcePlace):
             return place
         return self.place
+
+
+_MOST_PIECES = 4
+"""Cases of a value that are compared one by one."""
+
+
+def _compared(comparison: Any, one: sympy.Expr, other: sympy.Expr) -> sympy.Basic:
+    """A comparison; of a value with few cases one of each: SymPy decides some wrongly."""
+    for value, compare in (
+        (one, lambda part: _compared(comparison, part, other)),
+        (other, lambda part: _compared(comparison, one, part)),
+    ):
+        if value.is_Piecewise and len(value.args) <= _MOST_PIECES:
+            holds, others = sympy.false, sympy.true
+            for part, test in value.args:
+                holds = sympy.Or(holds, sympy.And(others, test, compare(part)))
+                others = sympy.And(others, sympy.Not(test))
+            return holds
+    found: sympy.Basic = comparison(one, other)
+    return found
 
 
 _MOST_PARTS_OF_REALS = 20
