@@ -200,9 +200,9 @@ def function_efficiencies(trace: Trace) -> list[dict[str, Any]]:
             {
                 "name": times.names[function],
                 "visits": int(visits[function]),
-                "exclusive": own[function] / _NS,
-                "inclusive": inclusive[function] / _NS,
-                "share": own[function] / every,
+                "exclusive": float(own[function]) / _NS,
+                "inclusive": float(inclusive[function]) / _NS,
+                "share": float(own[function]) / every,
                 "parallel_efficiency": mean / elapsed if elapsed else None,
                 "load_balance": mean / most if most else None,
                 "communication_efficiency": most / elapsed if elapsed else None,

@@ -58,7 +58,8 @@ class OpenFunctions {
         int32_t location, function;
     };
 
-    OpenFunctions(FunctionTimes &times, std::vector<Occurrence> &found) : times_(times), found_(found) {}
+    OpenFunctions(FunctionTimes &times, std::vector<Occurrence> &found, size_t functions)
+        : times_(times), found_(found), open_(functions) {}
 
     void feed(int32_t location, int64_t t, int32_t function, int64_t useful) {
         if (t != now_) {
@@ -78,7 +79,7 @@ class OpenFunctions {
             return;
         int64_t begin = t;
         int visits = 1;
-        if (!is_open(function)) {
+        if (open_[size_t(function)]++ == 0) {
             size_t at = ended_.size();
             while (at > 0 && ended_[at - 1].function != function)
                 at--;
@@ -95,9 +96,11 @@ class OpenFunctions {
     }
 
     void finish(int32_t location, int64_t t, int64_t useful) {
-        now_ = t;
         while (!stack_.empty())
             end(location, t, useful);
+        ended_.clear();
+        just_ended_ = false;
+        now_ = -1;
     }
 
   private:
@@ -110,17 +113,12 @@ class OpenFunctions {
         int64_t row;
     };
 
-    bool is_open(int32_t function) const {
-        return std::any_of(stack_.begin(), stack_.end(),
-                           [&](const Open &open) { return open.function == function; });
-    }
-
     void end(int32_t location, int64_t t, int64_t useful) {
         const Open of = stack_.back();
         stack_.pop_back();
         times_.close(of.function, t, useful);
         times_.innermost(stack_.empty() ? -1 : stack_.back().function, useful);
-        const bool outermost = !is_open(of.function);
+        const bool outermost = --open_[size_t(of.function)] == 0;
         ended_.push_back({of.function, outermost ? int64_t(found_.size()) : -1});
         if (outermost)
             found_.push_back({of.begin, t, location, of.function});
@@ -129,7 +127,8 @@ class OpenFunctions {
     FunctionTimes &times_;
     std::vector<Occurrence> &found_;
     std::vector<Open> stack_;
-    std::vector<Ended> ended_; // at this time, in order
+    std::vector<int32_t> open_; // how often each function is on the stack
+    std::vector<Ended> ended_;  // at this time, in order
     int64_t now_ = -1;
     bool just_ended_ = false;
 };
@@ -157,12 +156,12 @@ nb::tuple times_of_functions(In<int64_t> offsets, In<int64_t> time, In<int32_t> 
     FunctionTimes times;
     std::vector<OpenFunctions::Occurrence> found;
     times.assign(size_t(functions));
+    OpenFunctions open(times, found, size_t(functions));
     for (size_t l = 0; l < locations; l++) {
         const bool master = masters.data()[l];
         const Intervals &regions = master ? forks : parts;
         times.begin(int32_t(l), master);
         Useful useful(running, waits, l);
-        OpenFunctions open(times, found);
         int64_t region = regions.offsets.data()[l];
         const int64_t last_region = regions.offsets.data()[l + 1];
         bool inside = false;
