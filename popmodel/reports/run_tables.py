@@ -155,14 +155,16 @@ def _call_facts(document: Document) -> Iterator[tuple[str, str]]:
     info, talk = document["info"], document["communication"]
     if talk and talk["analysed"]:
         yield "analysed", talk["analysed"]["why"]
+    told, marked, functions = _functions(info)
     named = {
         "MPI calls": [
             f"{name.removeprefix('MPI_')} {count(number)}" for name, number in info["calls"].items()
         ],
-        "regions": _only_marked(info),
-        _functions_or_regions(info): [
-            f"{function['name']} {100 * function['share']:.1f} %{_inside(function)}"
-            for function in info.get("functions", ())
+        "regions": marked,
+        told: [
+            f"{function['name']} {100 * function['share']:.1f} %"
+            f" (efficiency {_percent(function['parallel_efficiency']).text} %)"
+            for function in functions
         ],
         "counters": [name.partition(" [")[0] for name in info["counters"]],
         "devices": [
@@ -173,11 +175,6 @@ def _call_facts(document: Document) -> Iterator[tuple[str, str]]:
     for name, values in named.items():
         if values:
             yield name, _some(values)
-
-
-def _inside(function: Mapping[str, Any]) -> str:
-    efficiency = function["parallel_efficiency"]
-    return "" if efficiency is None else f" (efficiency {100 * efficiency:.1f} %)"
 
 
 _LEAST = 1e-9  # s
@@ -232,9 +229,7 @@ def _longest_phases(document: Document, found: Sequence[Phase], most: int) -> Se
             TableCell(format_time(phase["duration"]["mean"], digits=3)),
         ]
         if several:
-            balance = (phase["load_balance"] or {}).get("value")
-            text = "-" if balance is None else f"{100 * balance:.1f}"
-            cells.append(TableCell(text, balance))
+            cells.append(_percent((phase["load_balance"] or {}).get("value")))
         if counted:
             cells.append(TableCell("-" if phase["ipc"] is None else f"{phase['ipc']:.2f}"))
         rows.append(TableRow(phase_label(phase), tuple(cells)))
@@ -244,15 +239,6 @@ def _longest_phases(document: Document, found: Sequence[Phase], most: int) -> Se
 
 
 # The trace.
-
-_MARKED = (
-    ("", "times"),
-    ("", "processes"),
-    ("", "threads"),
-    ("", "time"),
-    ("least of", "a process"),
-    ("most of", "a process"),
-)
 
 
 def _info_blocks(trace: str, info: Document) -> list[Section]:
@@ -270,8 +256,7 @@ def _info_blocks(trace: str, info: Document) -> list[Section]:
             (Brief((warnings,), (few,)),) if warnings else (),
             _numbers("MPI calls", info["calls"], rows),
             _numbers("parallel regions", info["regions"], 0),
-            _marked({name: info["user_regions"][name] for name in _only_marked(info)}),
-            _functions(_functions_or_regions(info), info.get("functions", ())),
+            *_regions(info),
         ],
         _MOST_CALLS,
         0,
@@ -331,49 +316,52 @@ def _sizes(sizes: Mapping[str, float]) -> str:
     return f"{each}; {total} in total"
 
 
-def _numbers(title: str, numbers: Mapping[str, int], most: int) -> Section:
-    """Names with how often they are met: so many on a screen."""
-    rows = [TableRow(name, texts((count(number),)), depth=1) for name, number in numbers.items()]
+def _table(
+    first: str, heads: Sequence[tuple[str, ...]], rows: Sequence[TableRow], most: int
+) -> Section:
+    """Names and what is told of each: so many on a screen, none where it is 0."""
     if not rows:
         return ()
-
-    def table(some: Sequence[TableRow]) -> TableBlock:
-        return TableBlock(heads(["number"]), tuple(some), first=title)
-
+    whole, few = (TableBlock(heads, tuple(some), first=first) for some in (rows, rows[:most]))
     if not most:
-        return (folded(((table(rows),),)),)
+        return (folded(((whole,),)),)
     more = NoteBlock(f"and {count(len(rows) - most)} more", Role.REMARK)
-    brief = (table(rows),) if len(rows) <= most else (table(rows[:most]), more)
-    return (Brief(((table(rows),),), (brief,)),)
+    return (Brief(((whole,),), ((few, more) if len(rows) > most else (whole,),)),)
 
 
-def _marked(marked: Mapping[str, Mapping[str, Any]]) -> Section:
-    """The regions that the user has marked."""
-    rows = tuple(
-        TableRow(name, texts(_facts_of_region(facts)), depth=1) for name, facts in marked.items()
-    )
-    return (folded(((TableBlock(_MARKED, rows, first="user regions"),),)),) if rows else ()
+def _numbers(first: str, numbers: Mapping[str, int], most: int) -> Section:
+    """Names with how often they are met."""
+    rows = [TableRow(name, texts((count(number),)), depth=1) for name, number in numbers.items()]
+    return _table(first, heads(["number"]), rows, most)
 
 
+_MARKED = (
+    ("", "times"),
+    ("", "processes"),
+    ("", "threads"),
+    ("", "time"),
+    ("least of", "a process"),
+    ("most of", "a process"),
+)
+_FUNCTION = (
+    ("", "visits"),
+    ("with all", "it calls"),
+    ("useful", "own time"),
+    ("", "%"),
+    ("parallel", "eff. %"),
+    ("load", "balance %"),
+)
 _FUNCTIONS = 10
 """Functions on a screen."""
 
 
-def _only_marked(info: Document) -> list[str]:
-    """Regions that a user marks by events that are none of functions."""
-    functions = {function["name"] for function in info.get("functions", ())}
-    return [name for name in info["user_regions"] if name not in functions]
-
-
-def _functions_or_regions(info: Document) -> str:
-    """What is in the list of functions: regions that a user marks are told like these."""
-    marked = {function["name"] for function in info.get("functions", ())} <= {*info["user_regions"]}
-    return "user regions" if marked else "functions"
-
-
-def _functions(title: str, functions: Sequence[Mapping[str, Any]]) -> Section:
-    """Functions of the program by the time of their own, all threads together."""
+def _regions(info: Document) -> list[Section]:
+    """Functions by the time of their own, and regions that users mark by events of other kinds."""
+    first, marked, functions = _functions(info)
     rows = [
+        TableRow(name, texts(_facts_of_region(info["user_regions"][name])), 1) for name in marked
+    ]
+    of_functions = [
         TableRow(
             function["name"],
             (
@@ -381,25 +369,25 @@ def _functions(title: str, functions: Sequence[Mapping[str, Any]]) -> Section:
                 *texts((format_time(function["exclusive"]), f"{100 * function['share']:.1f}")),
                 *(_percent(function[name]) for name in ("parallel_efficiency", "load_balance")),
             ),
-            depth=1,
+            1,
         )
         for function in functions
     ]
-    if not rows:
-        return ()
-    heads = (
-        ("", "visits"),
-        ("with all", "it calls"),
-        ("useful", "own time"),
-        ("", "%"),
-        ("parallel", "eff. %"),
-        ("load", "balance %"),
-    )
-    whole, most = (
-        TableBlock(heads, tuple(some), first=title) for some in (rows, rows[:_FUNCTIONS])
-    )
-    more = NoteBlock(f"and {count(len(rows) - _FUNCTIONS)} more", Role.REMARK)
-    return (Brief(((whole,),), ((most, more) if len(rows) > _FUNCTIONS else (most,),)),)
+    return [
+        _table("user regions", _MARKED, rows, 0),
+        _table(first, _FUNCTION, of_functions, _FUNCTIONS),
+    ]
+
+
+def _functions(info: Document) -> tuple[str, list[str], Sequence[Mapping[str, Any]]]:
+    """What functions are called, regions that are none, and the functions.
+
+    Regions that a user marks with begin and end are told like functions.
+    """
+    functions = info.get("functions", ())
+    names = {function["name"] for function in functions}
+    marked = [name for name in info["user_regions"] if name not in names]
+    return "functions" if names - {*info["user_regions"]} else "user regions", marked, functions
 
 
 def _percent(efficiency: float | None) -> TableCell:
