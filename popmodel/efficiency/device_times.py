@@ -86,8 +86,7 @@ def measure_devices(trace: Trace, regions: ParallelRegions) -> DeviceTimes | Non
         return None
     kernels, transfers = rows.kernels(), rows.transfers()
     gaps = _gaps(kernels, transfers)
-    mpi = trace.calls()
-    in_mpi = Intervals.of(mpi.offsets, mpi.entry, mpi.exit)
+    in_mpi = trace.calls().intervals()
     in_regions = [regions.on_master, regions.in_function]
     calls, waits = _device_calls(trace, [in_mpi], in_regions)
     masters = np.asarray(trace.process_offsets[:-1], np.int64)

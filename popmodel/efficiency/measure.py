@@ -182,7 +182,7 @@ def _measured(
     times = useful_times(trace)
     running, parallel = times.running, times.regions.on_master
     calls, in_mpi = call_times(trace)
-    in_calls = _in_calls(trace) if len(parallel) else Intervals.none(trace.locations)
+    in_calls = trace.calls().intervals() if len(parallel) else Intervals.none(trace.locations)
     useful, omp_useful = running.total(), times.in_regions
     lost = dict.fromkeys(COLUMNS, 0.0)
     regions: tuple[RegionObservables, ...] = ()
@@ -229,11 +229,6 @@ def _measured(
         **({name: time / _NS for name, time in idle.items()} if covered else {}),
     }
     return quantities, broken | impossible | why, serial_code(trace, running, times.regions)
-
-
-def _in_calls(trace: Trace) -> Intervals:
-    calls = trace.calls()
-    return Intervals.of(calls.offsets, calls.entry, calls.exit)
 
 
 def runtime(trace: Trace) -> float:

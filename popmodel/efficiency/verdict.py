@@ -200,14 +200,14 @@ def families_of(runs: Sequence[Observables], *, of_host: bool = False) -> list[s
         host = families_of([run for run in runs if not run.has_kernels])
         return [next(iter(_OF_DEVICES)) if run.has_kernels else host.pop(0) for run in runs]
     own = [_OF_ALL[0] if run.has_openmp or apart(run) else _OF_MPI[0] for run in runs]
-    telling = {family for run, family in zip(runs, own, strict=True) if _tells(run)}
+    telling = {
+        family
+        for run, family in zip(runs, own, strict=True)
+        if run.has_mpi or run.has_openmp or apart(run)
+    }
     if telling == {_OF_ALL[0]}:
         return [_OF_ALL[0]] * len(runs)
     return own
-
-
-def _tells(run: Observables) -> bool:
-    return run.has_mpi or run.has_openmp or apart(run)
 
 
 def _leading(

@@ -317,7 +317,7 @@ def _sizes(sizes: Mapping[str, float]) -> str:
 
 
 def _table(
-    first: str, heads: Sequence[tuple[str, ...]], rows: Sequence[TableRow], most: int
+    first: str, heads: tuple[tuple[str, ...], ...], rows: Sequence[TableRow], most: int
 ) -> Section:
     """Names and what is told of each: so many on a screen, none where it is 0."""
     if not rows:

@@ -295,8 +295,7 @@ def teams(
     begin, end = regions.begin[which], regions.end[which]
     running = useful.running.inside(location, begin, end)
     apart = useful.apart.inside(location, begin, end) + delays(trace).inside(location, begin, end)
-    calls = trace.calls()
-    in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    in_calls = trace.calls().intervals()
     team = PhaseTeam(
         offsets_of(np.bincount(which, minlength=len(regions))),
         np.maximum(running - apart, 0) / _NS,

@@ -31,7 +31,7 @@ from popmodel.structure.structure import (
 )
 from popmodel.traces.calls import calls_made
 from popmodel.traces.caveats import caveats, crowding, describe_losses, devices, losses
-from popmodel.traces.intervals import Intervals, spread
+from popmodel.traces.intervals import spread
 from popmodel.traces.selection import PROGRAM, TracePart, focused, program_of
 
 if TYPE_CHECKING:
@@ -187,8 +187,7 @@ def _timeline(
     edges = begin + (np.arange(bins + 1) * ((end - begin) / bins)).astype(np.int64)
     edges[-1] = end
     masters = np.asarray(trace.process_offsets[:-1], np.int64)
-    calls = trace.calls()
-    in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit).at(masters)
+    in_calls = trace.calls().intervals().at(masters)
     in_mpi = np.diff(in_calls.passed(edges)) / np.maximum(np.diff(edges) * trace.processes, 1)
     shown = np.arange(0, trace.processes, -(-trace.processes // _ROWS))
     return {

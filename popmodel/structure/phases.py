@@ -33,7 +33,7 @@ from popmodel.structure.phase_variation import Imbalance, imbalance
 from popmodel.structure.structure import FoundLoop, Leaf, Nest
 from popmodel.traces.caveats import delays
 from popmodel.traces.codes import TRACING_DISABLED
-from popmodel.traces.intervals import Intervals, alone
+from popmodel.traces.intervals import alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -261,8 +261,7 @@ def _by_place(places: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int64]]]:
 def _recounted(structure: Structure, trace: Trace, rows: Stretches) -> Stretches:
     """Bursts of which those that are cut have what is computed inside: calls may lie in them."""
     cut = np.flatnonzero(rows.cut)
-    calls, disabled = trace.calls(), trace.records.in_state(TRACING_DISABLED)
-    outside = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    outside, disabled = trace.calls().intervals(), trace.records.in_state(TRACING_DISABLED)
     if len(disabled):
         outside = alone([outside, disabled], [])
     begin, end = rows.begin[cut], rows.end[cut]

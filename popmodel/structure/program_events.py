@@ -260,8 +260,7 @@ def _locations(program: Program, trace: Trace) -> NDArray[np.int64]:
 
 def _in_calls(trace: Trace, regions: Intervals) -> NDArray[np.float64]:
     """How long the masters are in calls of MPI inside of regions, ns."""
-    calls = trace.calls()
-    spans = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    spans = trace.calls().intervals()
     return spans.inside(regions.location, regions.begin, regions.end).astype(np.float64)
 
 
@@ -272,9 +271,8 @@ def _outside(
     until: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """What processes compute between times: outside of calls and regions, while traced, ns."""
-    calls = trace.calls()
     others = [
-        Intervals.of(calls.offsets, calls.entry, calls.exit),
+        trace.calls().intervals(),
         trace.records.in_state(TRACING_DISABLED),
         parallel_regions(trace).on_master,
     ]

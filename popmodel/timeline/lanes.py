@@ -267,9 +267,8 @@ class LaneClock:
 def clock_of(trace: Trace, program: Program, moments: Moments) -> LaneClock:
     """Return the clock of a replay."""
     masters = np.asarray(trace.process_offsets[:-1], np.int64)
-    calls = trace.calls()
     sets = [
-        Intervals.of(calls.offsets, calls.entry, calls.exit).at(masters),
+        trace.calls().intervals().at(masters),
         trace.records.in_state(TRACING_DISABLED).at(masters),
     ]
     outside = alone(sets, [])

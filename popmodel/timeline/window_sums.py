@@ -52,8 +52,7 @@ class Activity:
 def activity(trace: Trace) -> Activity:
     """Find what the threads of a run do."""
     times = useful_times(trace)
-    calls = trace.calls()
-    in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    in_calls = trace.calls().intervals()
     constructs = times.regions.on_master
     running = Intervals(times.running.offsets, times.running.begin, times.running.end)
     if not len(constructs) and not len(times.regions.in_function):

@@ -12,7 +12,7 @@ import numpy as np
 from popmodel.base.arrays import among
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.kernel import _kernel
-from popmodel.traces.intervals import cut_spans, spread
+from popmodel.traces.intervals import Intervals, cut_spans, spread
 from popmodel.traces.tables import part_of, walk
 
 if TYPE_CHECKING:
@@ -106,6 +106,10 @@ class CallTable:
 
     def __len__(self) -> int:
         return len(self.entry)
+
+    def intervals(self) -> Intervals:
+        """When threads are in calls."""
+        return Intervals.of(self.offsets, self.entry, self.exit)
 
     def named(self, names: Collection[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Calls of a few names: location and row of each, ascending."""

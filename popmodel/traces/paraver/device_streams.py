@@ -201,9 +201,8 @@ def with_states(records: ParaverRecords, process_offsets: Int64) -> ParaverRecor
 
     Masters without any event are idle, so that the run lasts as long as its trace.
     """
-    mpi, offsets = records.calls(), records.events.offsets
-    calls = [records.devices().calls, Intervals.of(mpi.offsets, mpi.entry, mpi.exit)]
-    telling = np.diff(offsets) > 0
+    calls = [records.devices().calls, records.calls().intervals()]
+    telling = np.diff(records.events.offsets) > 0
     silent = np.zeros(len(telling), bool)
     silent[process_offsets[:-1]] = True
     silent &= ~telling

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
@@ -183,3 +183,12 @@ def legend(values: Mapping[Event, Mapping[int, str]], *, counters: bool) -> Labe
         and (counters or type_ not in COUNTER_RANGE)
     }
     return Labels(STATES, used, {type_: dict(named[type_]) for type_ in used if type_ in named})
+
+
+def thread_names(application: int, threads: Sequence[int]) -> tuple[str, ...]:
+    """Names of an application's threads as Paraver numbers them."""
+    return tuple(
+        f"THREAD {application}.{process}.{thread}"
+        for process, count in enumerate(threads, start=1)
+        for thread in range(1, count + 1)
+    )

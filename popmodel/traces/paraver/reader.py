@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +24,14 @@ from popmodel.traces.paraver.device_streams import (
 )
 from popmodel.traces.paraver.event_tables import ParaverRecords
 from popmodel.traces.paraver.events import select
-from popmodel.traces.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
+from popmodel.traces.paraver.labels import (
+    Labels,
+    beside,
+    parse_pcf,
+    parse_row,
+    read_beside,
+    thread_names,
+)
 from popmodel.traces.paraver.numbers import NUMBERS
 from popmodel.traces.paraver.text_scan import (
     DAMAGED,
@@ -82,7 +88,7 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
     of_device = device_rows(names, records)
     if of_device.any():
-        rows = names or _numbered(application, task.threads)
+        rows = names or thread_names(application, task.threads)
         # Those of devices are told even where no nodes are stated (nsys2prv).
         stated = np.repeat(np.array(task.nodes, np.int32), task.threads)
         devices = streams_of(records, of_device, rows, process_offsets, stated)
@@ -325,15 +331,6 @@ def read_names(
         return None, [TraceWarning(f"{problem}: not used")]
     before = sum(sum(each.threads) for each in header.applications[: application - 1])
     return names[before : before + sum(header.applications[application - 1].threads)], []
-
-
-def _numbered(application: int, threads: Sequence[int]) -> tuple[str, ...]:
-    """Names of an application's threads as Paraver numbers them."""
-    return tuple(
-        f"THREAD {application}.{process}.{thread}"
-        for process, count in enumerate(threads, start=1)
-        for thread in range(1, count + 1)
-    )
 
 
 # Warnings.

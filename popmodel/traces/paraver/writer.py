@@ -18,7 +18,7 @@ from popmodel.base.errors import FileError, TraceError, UsageError
 from popmodel.traces.codes import Event
 from popmodel.traces.gzip_blocks import GzipBlocks
 from popmodel.traces.paraver.event_tables import ParaverRecords
-from popmodel.traces.paraver.labels import Labels, beside, legend, read_beside
+from popmodel.traces.paraver.labels import Labels, beside, legend, read_beside, thread_names
 from popmodel.traces.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS, SENT_TO_ONE
 from popmodel.traces.paraver.reader import HeaderError, parse_header, read
 from popmodel.traces.paraver.render import Renderer
@@ -115,7 +115,7 @@ def write_trace(path: str | os.PathLike[str], trace: Trace, labels: Labels) -> N
             compressed = target.name.endswith(".gz")
             with GzipBlocks(file) if compressed else nullcontext(file) as out:
                 _write_text(out, trace, calls, numbers)
-            write_beside(target, labels, trace.names or _thread_names(trace))
+            write_beside(target, labels, trace.names or thread_names(1, trace.threads.tolist()))
     except OSError as error:
         problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
         raise TraceError(target, problem, hint="write it elsewhere, or free some space") from None
@@ -303,14 +303,6 @@ def _places(trace: Trace) -> tuple[list[tuple[int, int, int]], list[int], list[i
             free[node] += 1
             where.append((free[node], process + 1, thread + 1))
     return where, cpus.tolist(), of_location[masters].tolist()
-
-
-def _thread_names(trace: Trace) -> list[str]:
-    return [
-        f"THREAD 1.{process + 1}.{thread + 1}"
-        for process, count in enumerate(trace.threads.tolist())
-        for thread in range(count)
-    ]
 
 
 # A trace with further events: its lines as they are, in between those that are added. However long
