@@ -425,15 +425,50 @@ def grid_of(lists: Sequence[tuple[Sequence[Row], float]], processes: int) -> Sca
     """Return the grid on which most bytes of some lists of calls go between neighbours."""
     best, most = ScalingGrid((processes,), (False,)), 0.0
     grids = sorted(extents_of(processes), key=lambda dims: (len(dims), max(dims) - min(dims)))
+    # Most grids are ruled out by the partners of some ranks.
+    some = np.unique(np.linspace(0, processes - 1, _SAMPLE).round().astype(np.int64))
+    asked = [_partners_of(rows, processes, some) for rows, _ in lists]
     for dims in grids:
+        reached = _reached(dims, some)
+        may = [one for one, needed in zip(lists, asked, strict=True) if needed <= reached]
+        if not may:
+            continue
         for is_periodic in (False, True):
             grid = ScalingGrid(dims, (is_periodic,) * len(dims))
             if best_grid(processes, grid.cells, grid.periodic) != dims:
                 continue  # signatures choose another one
-            moved = sum(size for rows, size in lists if general(rows, grid) is not None)
+            moved = sum(size for rows, size in may if general(rows, grid) is not None)
             if moved > most * (1 + 1e-9):
                 best, most = grid, moved
     return best
+
+
+_SAMPLE = 128  # ranks
+
+
+def _partners_of(rows: Sequence[Row], processes: int, some: NDArray[np.int64]) -> set[bytes]:
+    """Partners of some ranks in each row."""
+    found: set[bytes] = set()
+    for row in rows:
+        found |= _partners_of(row.get("calls", ()), processes, some)
+        for key in ("to", "from"):
+            if key in row:
+                found.add(partners(row, key, (processes,))[some].tobytes())
+    return found
+
+
+def _reached(dims: Dims, some: NDArray[np.int64]) -> set[bytes]:
+    """Partners of some ranks by every step in a grid, open or closed along each dimension."""
+    partner, inside = some[np.newaxis], np.ones((1, len(some)), bool)
+    for axis, extent in enumerate(dims):
+        stride = math.prod(dims[axis + 1 :])
+        at = some // stride % extent
+        around = [(at + way) % extent - at for way in _WAYS]
+        shifts = np.stack([np.full_like(at, way) for way in (0, *_WAYS)] + around)
+        exists = (at + shifts >= 0) & (at + shifts < extent)
+        partner = (partner[:, np.newaxis] + stride * shifts).reshape(-1, len(some))
+        inside = (inside[:, np.newaxis] & exists).reshape(-1, len(some))
+    return {row.tobytes() for row in np.where(inside, partner, -1)}
 
 
 def _coordinate(axis: int, dimensions: int) -> str:

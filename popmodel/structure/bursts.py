@@ -49,7 +49,7 @@ class Stretches:
     def __len__(self) -> int:
         return len(self.wall)
 
-    def at(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Stretches:
+    def at(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Stretches:
         """Some of them."""
         return Stretches(
             self.sequence[rows], self.place[rows], self.previous[rows], self.execution[rows],

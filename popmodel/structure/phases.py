@@ -176,8 +176,16 @@ def phases(
         team, region_columns, more = teams(part, parallel, owner, useful)
         notes += more
     homes = _homes(structure)
-    found: list[tuple[tuple[int, ...], int, Kind, NDArray[np.int64]]] = []
-    found += [(homes[place][0], place, "serial", mine) for place, mine in _by_place(serial_places)]
+    found: list[tuple[tuple[int, ...], int, Kind, slice | NDArray[np.int64]]] = []
+    # Once in this order, so that phases are parts of columns, which need no memory of their own.
+    order = np.argsort(serial_places, kind="stable")
+    serial, serial_places = serial.at(order), serial_places[order]
+    columns = {name: values[order] for name, values in columns.items()}
+    present, first = np.unique(serial_places, return_index=True)
+    for place, begins, ends in zip(
+        present.tolist(), first.tolist(), [*first[1:].tolist(), len(order)], strict=False
+    ):
+        found.append((homes[place][0], place, "serial", slice(begins, ends)))
     if team is not None:
         parts = _by_place(parallel_places)
         found += [(homes[place][0], place, "parallel", mine) for place, mine in parts]
@@ -207,7 +215,7 @@ def phases(
                 instructions=values["instructions"][mine] if "instructions" in values else None,
                 cycles=values["cycles"][mine] if "cycles" in values else None,
                 cut=rows.cut,
-                team=team.at(mine) if kind == "parallel" and team is not None else None,
+                team=None if team is None or isinstance(mine, slice) else team.at(mine),
                 places=rows.place if place == SEVERAL else None,
             )
         )
