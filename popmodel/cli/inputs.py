@@ -102,6 +102,16 @@ def profile_of(machine: ProfileLike | None) -> Profile:
     return profile.load(_path("machine", machine, "a path, a name or a loaded profile"))
 
 
+def refuse_options(
+    given: Mapping[str, Any], why: str, hint: str = "leave it out", among: Iterable[str] = ()
+) -> None:
+    """Refuse the first option that is given and has no place here; some of them, if named."""
+    for name in among or given:
+        if given.get(name) is not None and given[name] is not False:
+            option = "set" if name == "settings" else name.replace("_", "-")
+            raise UsageError(f"--{option}: {why}", hint)
+
+
 def refuse_profile(given: Any) -> None:
     """Refuse a machine profile among what a prediction is made from."""
     from popmodel.base.documents import parse_json, read_text

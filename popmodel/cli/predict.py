@@ -462,20 +462,22 @@ def predict(
     given = {
         name: value for name, value in locals().items() if value is not None and value is not False
     }
-    from popmodel.cli.inputs import refuse_profile, several, signature_of
+    from popmodel.cli.inputs import refuse_options, refuse_profile, several, signature_of
 
     _check_size(given)
     for one in several(inputs):
         refuse_profile(one)
     signatures, runs = signatures_and_runs(several(inputs))
     if runs and not signatures:
-        _refuse(given, (*_OF_SIGNATURES, *_OF_SPLITS), "needs a signature", "leave it out")
+        among = (*_OF_SIGNATURES, *_OF_SPLITS)
+        refuse_options(given, "needs a signature", among=among)
         return _project(runs, given)
     if len(signatures) > 1:
         raise UsageError(f"{len(signatures)} signatures are given", "predict one at a time")
     if runs:
         return _fit(signatures[0], runs, given)
-    _refuse(given, _OF_RUNS, "there are no measured runs", "leave it out, or name a trace")
+    hint = "leave it out, or name a trace"
+    refuse_options(given, "there are no measured runs", hint, _OF_RUNS)
     program = signature_of(signatures[0] if signatures else None)
     return _predict(program, given, (program.path,))
 
@@ -499,13 +501,6 @@ def _check_size(given: Mapping[str, Any]) -> None:
         for name in ("threads", "formula", "reference"):
             if name in given and not (name == "reference" and isinstance(given[name], int)):
                 raise UsageError(f"--{name} is about one run", f"say --procs, not --{asked[0]}")
-
-
-def _refuse(given: Mapping[str, Any], names: Iterable[str], why: str, hint: str) -> None:
-    for name in names:
-        if name in given:
-            shown = "--set" if name == "settings" else f"--{name.replace('_', '-')}"
-            raise UsageError(f"{shown}: {why}", hint)
 
 
 def signatures_and_runs(inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -554,7 +549,7 @@ def _fit(signature: SignatureLike, runs: Sequence[Any], given: Mapping[str, Any]
 
 
 def _predict(program: Signature, given: Mapping[str, Any], files: tuple[str, ...]) -> Prediction:
-    from popmodel.cli.inputs import allocation_of, choices, numbers, profile_of
+    from popmodel.cli.inputs import allocation_of, choices, numbers, profile_of, refuse_options
     from popmodel.cli.inputs import whole_number as whole
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.model.uncertainty import DEFAULT_COUNT
@@ -568,7 +563,7 @@ def _predict(program: Signature, given: Mapping[str, Any], files: tuple[str, ...
     if "procs" not in given:
         splits = _splits(program, profile, settings, allocation, drawn, given)
         return Prediction(splits, files, allocation=allocation)
-    _refuse(given, _OF_SPLITS, "is about splits", "say --cores, not --procs")
+    refuse_options(given, "is about splits", "say --cores, not --procs", _OF_SPLITS)
     size = whole("procs", given["procs"]), whole("threads", given.get("threads", 1))
     if "formula" in given:
         for name in ("family", "reference"):

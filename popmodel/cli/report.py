@@ -159,7 +159,7 @@ def report(
     True
     """
     from popmodel.base.values import document
-    from popmodel.cli.inputs import several, trace_of
+    from popmodel.cli.inputs import refuse_options, several, trace_of
     from popmodel.reports.html.contents import SCHEMA, Contents
     from popmodel.reports.saved_reports import saved_report
     from popmodel.traces.selection import TracePart
@@ -167,17 +167,18 @@ def report(
     given = _sorted_out(several(inputs))
     if picture:
         options = {"machine": machine, "cores": cores, "set": settings}
-        _refuse(options, "a picture is of traces alone")
+        refuse_options(options, "a picture is of traces alone")
         if len(given.traces) != 1:
             problem = f"a timeline is of one trace, not {len(given.traces)}"
             raise UsageError(problem, "name one trace")
     if given.signatures and cores is None:
         raise UsageError("cores: missing, to predict the splits of a signature", "try --cores 64")
     if not given.signatures:
-        _refuse({"cores": cores, "settings": settings}, "there is no signature to predict")
+        of_signatures = {"cores": cores, "settings": settings}
+        refuse_options(of_signatures, "there is no signature to predict")
     asked = {"window": window, "region": region, "from_start": from_start, "foa": foa}
     if not given.traces:
-        _refuse(asked, "there is no trace")
+        refuse_options(asked, "there is no trace")
     saved = {path: saved_report(path) for path in given.saved}
     if saved and len(given.names) == 1 and not picture:
         (only,) = saved.values()
@@ -203,12 +204,6 @@ def report(
 
 
 _PARTS = ("tree", "sensitivity", "matrix", "timeline")
-
-
-def _refuse(options: Mapping[str, Any], why: str) -> None:
-    for name, value in options.items():
-        if value:
-            raise UsageError(f"{name.replace('_', ' ')}: {why}", "leave it out")
 
 
 def _of_traces(

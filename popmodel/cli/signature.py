@@ -239,12 +239,13 @@ def check_signature(
     sensible value. All are listed with their lines; the exit status is 1 if there are any. With a
     trace: where the signature differs from the run.
     """
+    from popmodel.cli.inputs import refuse_options
     from popmodel.model.signature_check import CheckedSignature, check
 
     app = _named("check", app)
     if against is None:
         given = {"window": window, "region": region, "from_start": from_start, "foa": foa}
-        _refuse_without("--against TRACE", "add it", {**given, "flop_rate": flop_rate})
+        refuse_options({**given, "flop_rate": flop_rate}, "needs --against TRACE", "add it")
         return SignatureCheck(check(app, settings or {}))
     from popmodel.cli.inputs import path_of, signature_of, trace_of
     from popmodel.signatures.compare_replay import against as compared
@@ -466,7 +467,7 @@ def signature(
     >>> fitted["error"] < 0.1  # of configurations that were left out
     True
     """
-    from popmodel.cli.inputs import several
+    from popmodel.cli.inputs import refuse_options, several
     from popmodel.signatures.amounts import SCALES
     from popmodel.traces.selection import TracePart
 
@@ -496,11 +497,11 @@ def signature(
         )
     if not given.traces:
         of_traces = {"window": window, "region": region, "from_start": from_start, "foa": foa}
-        _refuse_without("a trace", "leave it out", {**of_traces, "flop_rate": flop_rate})
+        refuse_options({**of_traces, "flop_rate": flop_rate}, "needs a trace")
     if not runs:
         of_fits = {"machine": machine, "nodes": nodes, "cores_per_node": cores_per_node}
         hint = "popmodel signature from app.toml RUN..."
-        _refuse_without("runs to fit a signature to", hint, {**of_fits, "cores": cores})
+        refuse_options({**of_fits, "cores": cores}, "needs runs to fit a signature to", hint)
     found: FoundSignature | SignatureLike
     if given.signatures:
         (found,) = given.signatures
@@ -585,14 +586,6 @@ def _refuse_mixes(given: SignatureInputs) -> None:
             "name traces, source files or a signature as well; popmodel predict goes from a table "
             "alone",
         )
-
-
-def _refuse_without(needed: str, hint: str, given: Mapping[str, Any]) -> None:
-    """Refuse options that need something: those that are given, by name."""
-    for name, value in given.items():
-        if value is not None and value is not False:
-            option = name.replace("_", "-")
-            raise UsageError(f"--{option}: needs {needed}", hint)
 
 
 def _from_traces(

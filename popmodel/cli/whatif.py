@@ -499,6 +499,7 @@ def whatif(
         numbers,
         path_of,
         profile_of,
+        refuse_options,
         several,
         signature_of,
         trace_of,
@@ -547,13 +548,9 @@ def whatif(
     part = TracePart.of(window, region, from_start, foa)
     signature, traced = _either(trace, procs)
     if traced is not None:
-        for name, given in (("procs", procs), ("threads", threads != 1), ("set", settings)):
-            if given:
-                raise UsageError(
-                    f"{path_of(traced)}: --{name} is for signatures; this is a trace, which is "
-                    "replayed as it is",
-                    f"leave out --{name}, or name a signature (.toml)",
-                )
+        of_signatures = {"procs": procs, "threads": threads != 1, "settings": settings or None}
+        why = f"is for signatures; {path_of(traced)} is a trace, which is replayed as it is"
+        refuse_options(of_signatures, why, "leave it out, or name a signature (.toml)")
         whole = trace_of(traced, application=application, flop_rate=flop_rate, rated=True)
         run = traced_run(whole, part_of_run(part, whole), region_speed or {})
     else:
@@ -561,21 +558,14 @@ def whatif(
         if procs is None:
             problem = f"{described.path}: how many processes?"
             raise UsageError(problem, "--procs 4 (procs=4 in Python)")
-        of_traces = {
-            "window": window,
-            "region": region,
-            "from start": from_start,
-            "focus of analysis": foa,
-            "flop rate": flop_rate,
-            "speeds of regions": region_speed,
-            "save trace": save_trace,
+        of_traces: dict[str, Any] = {"window": window, "region": region, "foa": foa}
+        of_traces |= {
+            "from_start": from_start,
+            "flop_rate": flop_rate,
+            "region_speed": region_speed or None,
         }
-        for name, value in of_traces.items():
-            if value:
-                raise UsageError(
-                    f"{described.path}: {name}: a signature has no trace to take it from",
-                    "leave it out",
-                )
+        of_traces["save_trace"] = save_trace
+        refuse_options(of_traces, f"{described.path} is a signature, which has no trace for it")
         run = described_run(
             described,
             profiles[0] if profiles else profile_of(None),

@@ -174,7 +174,8 @@ def _call_facts(document: Document) -> Iterator[tuple[str, str]]:
     }
     for name, values in named.items():
         if values:
-            yield name, _some(values)
+            more = [f"{count(len(values) - _NAMED)} more"] if len(values) > _NAMED else []
+            yield name, ", ".join([*values[:_NAMED], *more])
 
 
 _LEAST = 1e-9  # s
@@ -185,11 +186,6 @@ _OF_STREAMS = {
     "collectives": "collective",
 }
 """What there is of a device, with the word for one."""
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join([*names[:_NAMED], *([f"{count(more)} more"] if more > 0 else [])])
 
 
 def _message_facts(document: Document) -> Iterator[tuple[str, str]]:
@@ -409,9 +405,12 @@ def _structure_blocks(trace: str, document: Document) -> list[Section]:
     drawn = [_timeline(document, one) for one in document["timelines"]]
     tree = _tree(list(_nest_rows(document["nest"], _CALLS)), _LINES)
     lines = list(_nest_rows(document["nest"], _FEW_CALLS))
+    processes = plural(document["processes"], "process", "processes")
+    duration = format_time(document["end"] - document["begin"], digits=3)
+    title = Title(f"structure of {trace}", (f"{processes}, {duration}", processes))
     return fitted(
         lambda rows: [
-            told_title(_structure_title(trace, document), document["caveats"]),
+            told_title(title, document["caveats"]),
             (Brief(((Facts(tuple(whole)),),), ((Facts(tuple(brief)),),)),),
             *drawn[:1],
             *((folded((one,)),) for one in drawn[1:]),
@@ -421,12 +420,6 @@ def _structure_blocks(trace: str, document: Document) -> list[Section]:
         ],
         _CALLS,
     )
-
-
-def _structure_title(trace: str, document: Document) -> Title:
-    processes = plural(document["processes"], "process", "processes")
-    duration = format_time(document["end"] - document["begin"], digits=3)
-    return Title(f"structure of {trace}", (f"{processes}, {duration}", processes))
 
 
 def _structure_facts(document: Document, *, short: bool = False) -> Iterator[tuple[str, str]]:
@@ -481,7 +474,8 @@ def _timeline(document: Document, line: Mapping[str, Any]) -> Section:
     if iterations := document["iterations"]:
         inside = [time for time in iterations["begins"] if begin <= time <= end]
         step = _step(len(inside))
-        name = "iterations" if step == 1 else f"every {_ordinal(step)}"
+        ordinal = f"{step}{'nd' if step % 10 == 2 else 'th'}"
+        name = "iterations" if step == 1 else f"every {ordinal}"
         rows.append(MarksBlock(name, tuple(map(place, inside[::step]))))
         foa = document["foa"]
         rows.append(MarksBlock("focus", stretches=((place(foa["begin"]), place(foa["end"])),)))
@@ -499,10 +493,6 @@ def _step(number: int) -> int:
     while number / step > _APART:
         step = {1: 2, 2: 5}.get(int(str(step)[0]), 10) * 10 ** (len(str(step)) - 1)
     return step
-
-
-def _ordinal(number: int) -> str:
-    return f"{number}{'nd' if number % 10 == 2 else 'th'}"
 
 
 def _tree(rows: Sequence[tuple[float, TableRow]], most: int) -> Section:

@@ -97,10 +97,10 @@ def test_wrong_usage_is_told(tmp_path: Path) -> None:
     path = saved(tmp_path, popmodel.predict("stencil3d", cores=8).to_dict())
     wrong: tuple[tuple[list[Any], dict[str, Any], str], ...] = (
         ([3], {}, "inputs: must be a path, a trace, a signature or a result, not int"),
-        ([STENCIL], {"cores": 4}, "cores: there is no signature to predict"),
-        ([STENCIL], {"settings": {"N": 4}}, "settings: there is no signature to predict"),
+        ([STENCIL], {"cores": 4}, "--cores: there is no signature to predict"),
+        ([STENCIL], {"settings": {"N": 4}}, "--set: there is no signature to predict"),
         (["stencil3d.toml"], {}, "cores: missing, to predict the splits of a signature"),
-        ([path], {"from_start": True}, "from start: there is no trace"),
+        ([path], {"from_start": True}, "--from-start: there is no trace"),
     )
     for inputs, options, message in wrong:
         with pytest.raises(UsageError) as caught:

@@ -447,9 +447,12 @@ def test_a_signature_has_sensitivities(ring: Path) -> None:
 def test_what_only_traces_have_is_refused(ring: Path) -> None:
     of_traces: tuple[tuple[dict[str, Any], str], ...] = (
         ({}, r"how many processes\?"),
-        ({"procs": 4, "window": "1s:2s"}, "window: a signature has no trace to take it from"),
-        ({"procs": 4, "flop_rate": 1e9}, "flop rate: a signature has no trace to take it from"),
-        ({"procs": 4, "save_trace": "x.prv"}, "save trace: a signature has no trace to take"),
+        ({"procs": 4, "window": "1s:2s"}, "--window: .* is a signature, which has no trace for it"),
+        (
+            {"procs": 4, "flop_rate": 1e9},
+            "--flop-rate: .* is a signature, which has no trace for it",
+        ),
+        ({"procs": 4, "save_trace": "x.prv"}, "--save-trace: .* is a signature, which"),
         ({"procs": 4, "network": "ideal", "against": "measured"}, "no measured times to compare"),
     )
     for more, message in of_traces:
