@@ -126,6 +126,15 @@ def test_numbers_that_never_end_are_none(tmp_path: Path) -> None:
     assert user_regions(traced(tmp_path, (0, 10, 5), (0, 20, 6), type_=NUMBER)).names == ()
 
 
+def test_samples_of_functions_are_none_and_said(tmp_path: Path) -> None:
+    trace = traced(tmp_path, (0, 10, 5), (0, 20, 6), (0, 30, 0), type_=30000001)
+    assert user_regions(trace).names == ()
+    assert trace.records.functions(trace.process_offsets) is None
+    assert "samples of functions (ignored: they have no begins and ends)" in [
+        warning.text for warning in trace.warnings
+    ]
+
+
 def test_in_a_part_of_a_run_they_are_what_lies_inside(tmp_path: Path) -> None:
     trace = traced(tmp_path, (0, 10, 1), (0, 20, 2), (0, 30, 0), (0, 60, 0), (1, 80, 3), (1, 90, 0))
     assert spans(user_regions(trace.window(25, 50))) == {

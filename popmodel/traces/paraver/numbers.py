@@ -134,6 +134,8 @@ LOCKS = (60000006, 60000007, 60000008, 60000009)
 """Event types of critical sections and locks."""
 USER_EVENTS = range(1, 30_000_000)
 """Event types that are left to users, but for the short numbers of OpenMP below."""
+SAMPLES = range(30_000_000, 30_000_100)
+"""Event types of samples: the function that is running, that which has called it, and so on."""
 CONSTRUCTS: Mapping[int, str] = {1: "parallel do", 2: "parallel sections", 3: "parallel region"}
 """What the values of the parallel-construct event mean."""
 

@@ -32,7 +32,7 @@ from popmodel.traces.paraver.labels import (
     read_beside,
     thread_names,
 )
-from popmodel.traces.paraver.numbers import NUMBERS
+from popmodel.traces.paraver.numbers import NUMBERS, SAMPLES
 from popmodel.traces.paraver.text_scan import (
     DAMAGED,
     DAMAGED_GZIP,
@@ -65,6 +65,7 @@ PROCESS_TOLERANCE = 0.1
 """Part of the run by which processes may end before others: they do not end at the same time."""
 _ENDS = ("MPI_Finalize", "MPI_Session_finalize")
 _NS = 1e9
+_SAMPLED = TraceWarning("samples of functions (ignored: they have no begins and ends)")
 _ORIGIN = "times count from the first record, which the file has at {}"
 
 
@@ -86,6 +87,7 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     origin = scan.first_time
     end = max(header.duration, scan.last_time) - origin  # as Paraver does
     records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
+    sampled = any(type_ in SAMPLES for type_ in records.types)
     of_device = device_rows(names, records)
     if of_device.any():
         rows = names or thread_names(application, task.threads)
@@ -114,6 +116,7 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
         warnings=(
             *([TraceWarning(_ORIGIN.format(format_time(origin / _NS)))] if origin else []),
             *_warnings(header, application, scan),
+            *([_SAMPLED] if sampled else []),
             *_truncation(records, process_offsets[:-1], header, scan),
             *unlabelled,
             *unnamed,

@@ -449,6 +449,43 @@ def test_functions_have_times_and_name_the_places_of_calls(tmp_path: Path) -> No
     assert [sites.places[site][0] for site in sites.site.tolist()] == ["solve", "main"]
 
 
+def test_functions_of_tasks_are_called_where_the_task_is_run(tmp_path: Path) -> None:
+    """A worker runs a task within the region of its master; its own function is suspended."""
+    made = ArchiveMaker(tmp_path, [2])
+    parallel, task = made.omp(RegionRole.PARALLEL), made.omp(RegionRole.TASK)
+    team = made.comm([0])
+    master, worker = made.thread(0), made.thread(0, 1)
+    master.enter(0, made.user("main"))
+    master.thread_fork(10, Paradigm.OPENMP, 2)
+    for to in (master, worker):
+        to.thread_team_begin(10, team)
+        to.enter(10, parallel)
+    worker.enter(12, made.user("wait"))
+    worker.thread_task_switch(14, team, 0, 1)
+    worker.enter(14, task)
+    worker.enter(15, made.user("work"))
+    worker.leave(25, made.user("work"))
+    worker.leave(26, task)
+    worker.thread_task_complete(26, team, 0, 1)
+    worker.thread_task_switch(26, team, 1, 0)
+    worker.leave(28, made.user("wait"))
+    for to in (master, worker):
+        to.leave(30, parallel)
+        to.thread_team_end(30, team)
+    master.thread_join(30, Paradigm.OPENMP)
+    master.leave(40, made.user("main"))
+    told = made.read().records.functions(np.array([0, 2]))
+    assert told is not None
+    rows = zip(told.location.tolist(), (told.names[f] for f in told.function.tolist()), strict=True)
+    columns = (told.inclusive.tolist(), told.own.tolist())
+    assert dict(zip(rows, zip(*columns, strict=True), strict=True)) == {
+        (0, "main"): (40, 40),
+        (1, "main"): (20, 2 + 2),
+        (1, "wait"): (16, 2 + 1 + 1 + 2),
+        (1, "work"): (10, 10),
+    }
+
+
 def test_regions_can_be_told_by_their_calling_context(tmp_path: Path) -> None:
     """As where Score-P unwinds the stack."""
     made = ArchiveMaker(tmp_path, [1])
