@@ -71,7 +71,7 @@ def test_what_fits_is_given_as_it_is_used(shape: Shape, value: Any, expected: An
         (Real(), 10**400, "must be at most 1e+30 in magnitude, not 100000"),
         (Real(), True, "must be a number, not True"),
         (Real(), "1", "must be a number, not '1'"),
-        (Real(most=1), 2, "must be at most 1 in magnitude, not 2"),
+        (Real(most=1), 2, "must be at most 1, not 2"),
         (WholeShape(), 1.0, "must be a whole number, not 1.0"),
         (WholeShape(), 2**63, "must be at most 9223372036854775807, not 9223372036854775808"),
         (WholeShape(1), 0, "must be a whole number, at least 1, not 0"),

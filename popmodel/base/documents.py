@@ -80,7 +80,8 @@ class Real:
         if isinstance(value, float) and not math.isfinite(value):
             raise ShapeError(f"must be finite, not {value}")
         if not -LARGEST <= value <= self.most:
-            raise ShapeError(f"must be at most {self.most:g} in magnitude, not {shown(value)}")
+            size = " in magnitude" if self.most == LARGEST else ""
+            raise ShapeError(f"must be at most {self.most:g}{size}, not {shown(value)}")
         too_low = self.least is not None and value < self.least
         if too_low or (self.above is not None and value <= self.above):
             raise ShapeError(f"must be {self._described}, not {shown(value)}")

@@ -49,12 +49,7 @@ class Number:
 
     def read(self, value: Any) -> Quantity:
         """Return the quantity; see `Shape`."""
-        try:
-            return read_quantity(value, self.unit, zero=self.zero, least=self.least, most=self.most)
-        except ShapeError:
-            raise
-        except ValueError as error:
-            raise ShapeError(str(error)) from None
+        return read_quantity(value, self.unit, zero=self.zero, least=self.least, most=self.most)
 
 
 class _SchemaWords(NamedShape):

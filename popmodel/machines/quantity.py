@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
-from popmodel.base.documents import Real, ShapeError, shown
+from popmodel.base.documents import (
+    LARGEST,
+    Optional,
+    Real,
+    Shape,
+    ShapeError,
+    TableShape,
+    Text,
+    WholeShape,
+    shown,
+)
 from popmodel.base.values import dataclass
 
 # A number with its interval and where it comes from.
@@ -17,7 +28,6 @@ END = 1.6448536269514715
 deviations; written out, since `statistics` takes long to import."""
 
 ORIGINS = ("measured", "preset", "user")
-_ABOVE_0, _AT_LEAST_0 = Real(above=0), Real(least=0)
 FIELDS = ("value", "low", "high", "origin", "n", "samples", "source", "unit")
 
 
@@ -60,57 +70,35 @@ def read_quantity(
     most: float | None = None,
     origins: tuple[str, ...] = ORIGINS,
 ) -> Quantity:
-    """Read a quantity from its JSON or TOML form."""
+    """Read a quantity from its JSON or TOML form; raises a ShapeError."""
     if not isinstance(entry, Mapping):
-        raise ValueError(
-            f"must be a table with value, low, high, origin and source, not {shown(entry)}"
-        )
-    unknown = [key for key in entry if key not in FIELDS]
-    if unknown:
-        raise ValueError(f"unknown key {shown(unknown[0])}; known keys: {', '.join(FIELDS)}")
+        wanted = "a table with value, low, high, origin and source"
+        raise ShapeError(f"must be {wanted}, not {shown(entry)}")
     if (stated := entry.get("unit", unit)) != unit:
-        raise ValueError(f"must be in {unit}, not {shown(stated)}")
-    bounds = _AT_LEAST_0 if zero else _ABOVE_0
-    if least is not None:
-        bounds = Real(least=least)
-    numbers: dict[str, float] = {}
-    for key in ("value", "low", "high"):
-        if key in entry:
-            try:
-                numbers[key] = bounds.read(entry[key])
-            except ShapeError as error:
-                raise error.inside(key) from None
-            if most is not None and numbers[key] > most:
-                raise ShapeError(f"must be at most {most:g}, not {shown(entry[key])}", key)
-    if "value" not in numbers:
-        raise ValueError("has no value")
-    if ("low" in numbers) != ("high" in numbers):
-        raise ValueError("must have both low and high, or neither")
-    low, high = numbers.get("low"), numbers.get("high")
-    if low is not None and high is not None and not low <= numbers["value"] <= high:
-        raise ValueError(
-            f"value {numbers['value']:g} must be between low {low:g} and high {high:g}"
-        )
-    origin = entry.get("origin", "user")
-    if origin not in origins:
-        raise ValueError(f"origin must be one of {', '.join(origins)}, not {shown(origin)}")
-    count = entry.get("n")
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int)):
-        raise ValueError(f"n must be a whole number, not {shown(count)}")
-    for key in ("samples", "source"):
-        if not isinstance(entry.get(key, ""), str):
-            raise ValueError(f"{key} must be text, not {shown(entry[key])}")
-    return Quantity(
-        numbers["value"],
-        low,
-        high,
-        origin,
-        count,
-        entry.get("samples"),
-        entry.get("source"),
-        -math.inf if least is None else least,
-        math.inf if most is None else most,
+        raise ShapeError(f"must be in {unit}, not {shown(stated)}")
+    read = _shape(zero, least, most, origins).read(entry)
+    low, high = read.get("low"), read.get("high")
+    if (low is None) != (high is None):
+        raise ShapeError("must have both low and high, or neither")
+    if low is not None and high is not None and not low <= read["value"] <= high:
+        raise ShapeError(f"value {read['value']:g} must be between low {low:g} and high {high:g}")
+    read.pop("unit", None)
+    bounds = (-math.inf if least is None else least, math.inf if most is None else most)
+    return Quantity(**read, least=bounds[0], most=bounds[1])
+
+
+@cache
+def _shape(
+    zero: bool, least: float | None, most: float | None, origins: tuple[str, ...]
+) -> TableShape:
+    lowest = 0.0 if zero and least is None else least
+    number = Real(
+        above=0.0 if lowest is None else None, least=lowest, most=LARGEST if most is None else most
     )
+    keys = dict.fromkeys(("value", "low", "high"), number)
+    texts = dict.fromkeys(("samples", "source", "unit"), Text())
+    others: dict[str, Shape] = {"origin": Text(origins), "n": Optional(WholeShape())}
+    return TableShape({**keys, **others, **texts}, ("value",))
 
 
 def around(value: float, deviation: float) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.base.documents import ShapeError
 from popmodel.base.errors import FileError, did_you_mean
 from popmodel.base.expressions import Expression, ExpressionError, Takes, parse
 from popmodel.base.expressions.grammar import FUNCTIONS
@@ -189,8 +190,9 @@ class GrammarReading(ABC):
         try:
             quantity = read_quantity(entry, "1", zero=True, origins=ORIGINS)
             return replace(quantity, value=math.nan) if is_open else quantity
-        except ValueError as error:
-            raise self.error(where, f"{where[-1]}: {error}") from None
+        except ShapeError as error:
+            problem = f"{error.path} {error.problem}".strip()
+            raise self.error(where, f"{where[-1]}: {problem}", error.hint) from None
 
     def new_name(self, name: str, where: Path) -> None:
         if not name.isidentifier() or keyword.iskeyword(name):
