@@ -251,9 +251,6 @@ class ChangeGroup(NamedTuple):
     # By the beginning of a path, the power of the factor on that quantity: -1 where the profile has
     # the inverse of what the label names, such as a time per byte for a bandwidth.
     powers: Mapping[str, int]
-    # 1 if the label is a time, -1 if it is a rate, 0 if time is not in its unit. A model is
-    # consistent only if all times halved, and all rates doubled, halve the runtime.
-    degree: int
 
 
 _LABELS: Mapping[str, str] = {
@@ -284,20 +281,16 @@ _LABELS: Mapping[str, str] = {
 }
 """What grows in each group of parameters of a machine."""
 
-_DEGREES = {"s": 1, "s/B": -1, "B/s": -1, "Hz": -1}  # a time per byte is changed as a rate
-
 
 def _groups() -> Iterator[ChangeGroup]:
     """The parameters of the register that change together."""
     powers: dict[str, dict[str, int]] = {name: {} for name in _LABELS}
-    degrees = dict.fromkeys(_LABELS, 0)
     for one in REGISTER:
         for stem, name in zip(one.stems, one.groups, strict=True):
             if name:
                 powers[name][stem] = -1 if one.unit == "s/B" else 1
-                degrees[name] = _DEGREES.get(one.unit, 0)
     for name, label in _LABELS.items():
-        yield ChangeGroup(name, label, powers[name], degrees[name])
+        yield ChangeGroup(name, label, powers[name])
 
 
 _CHANGES = (
@@ -306,9 +299,8 @@ _CHANGES = (
         "persistent",
         "persistent imbalance",
         {"imbalance.persistent_cv": 1, "imbalance.largest": 1},
-        0,
     ),
-    ChangeGroup("transient", "transient imbalance", {"imbalance.transient_cv": 1}, 0),
+    ChangeGroup("transient", "transient imbalance", {"imbalance.transient_cv": 1}),
 )
 
 GROUPS: Mapping[str, ChangeGroup] = {group.name: group for group in _CHANGES}

@@ -12,6 +12,7 @@ from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import place
 from popmodel.model.signature.application import Signature
+from popmodel.model.symbols import GROUPS, explain
 
 ALPHA, BETA, GAMMA = 1e-6, 1e-9, 1e-10
 """Costs of the machine `flat`."""
@@ -139,3 +140,11 @@ serial = { trip = 1e6, flops = 2 }
 [[program]]
 parallel = { trip = 1e9, flops = 2, constructs = { parallel_for = 1 } }
 """
+
+
+def degrees(group: str) -> set[int]:
+    """1 for times, -1 for rates, 0 for neither, of the quantities that change together."""
+    units = {"s": 1, "s/B": 1, "B/s": -1, "Hz": -1}
+    powers = GROUPS[group].powers.items()
+    symbols = ((explain(path), power) for path, power in powers)
+    return {units.get(one.unit, 0) * power for one, power in symbols if one is not None} or {0}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from model.demo import degrees
 
 from popmodel.base.documents import Items, NamedShape, OneOf, Optional, Shape, TableShape, Text
 from popmodel.machines.profile_schema import PROFILE, Number
@@ -13,7 +14,6 @@ from popmodel.model.symbols import (
     REMEDIES,
     WHAT_IF,
     beginnings,
-    explain,
     factors,
     factors_of,
 )
@@ -76,14 +76,9 @@ def test_every_quantity_of_a_profile_is_in_one_group() -> None:
         assert len(groups_of(path)) == expected, path
 
 
-def test_the_degree_is_that_of_the_unit() -> None:
-    for group in GROUPS.values():
-        for path, power in group.powers.items():
-            symbol = explain(path)
-            if symbol is None:
-                continue
-            time = {"s": 1, "s/B": 1, "B/s": -1, "Hz": -1}.get(symbol.unit, 0)
-            assert group.degree == time * power, path
+def test_what_changes_together_is_a_time_or_a_rate_or_neither() -> None:
+    for name in GROUPS:
+        assert len(degrees(name)) == 1, name
 
 
 def test_what_can_be_asked_for_exists() -> None:

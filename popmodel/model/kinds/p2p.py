@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.base.expressions.elementary import Value
 from popmodel.base.values import dataclass
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
@@ -46,12 +45,39 @@ class Sending(Item):
             )
 
 
-def exchanged(
-    point: ModelPoint, targets: NDArray[np.int64], size: Value, threads: int = 1
-) -> tuple[Value, message.Traffic]:
-    """Return the time in which rank r sends to ``targets[r]``, and where these messages go."""
-    where = message.traffic(targets, point.placement.per_node)
-    return point.messages.exchange(size / threads, where, threads), where
+class ToOne(Sending):
+    """An item in which every rank sends ``bytes``, a field of its kind, to one other."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def bytes(self) -> Amount:
+            """Size of the message."""
+
+    @property
+    def is_exchange(self) -> bool:
+        """Whether processes receive while they send."""
+        return True
+
+    def targets(self, point: ModelPoint) -> NDArray[np.int64]:
+        """Return the rank that each rank sends to, shape (P,); one outside 0..P-1 is none."""
+        raise NotImplementedError
+
+    def work(self, point: ModelPoint) -> RunWork:
+        where = message.traffic(self.targets(point), point.placement.per_node)
+        part = self.bytes / self.comm_threads
+        time = point.messages.exchange(part, where, self.comm_threads)
+        if self.is_exchange:
+            return RunWork(transfer=p2p.exchange(time, time), steps=1.0)
+        tier = "inter" if where.leaving else "intra"
+        largest = p2p.eager_threshold(point.parameters.get(f"net.{tier}.eager_threshold"))
+        waits = p2p.waits_for_receiver(part, largest)
+        return RunWork(transfer=p2p.ring_of_blocking_sends(time, where.chain, waits), steps=1.0)
+
+    def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
+        targets, part = self.targets(point), self.bytes / self.comm_threads
+        cost = build.pattern(targets, part, self.comm_threads)
+        build.send_all(targets, part, cost, self.comm_threads, at_once=self.is_exchange)
 
 
 def hint_of_dimensions(count: int) -> str:
@@ -72,7 +98,7 @@ def threads_sentence(entry: words.Entry) -> str:
 
 
 @dataclass(frozen=True)
-class PointToPoint(Sending):
+class PointToPoint(ToOne):
     """Every process sends ``bytes`` to the rank ``to``; a rank outside 0..P-1 is no message."""
 
     kind: ClassVar[str] = "p2p"
@@ -92,24 +118,13 @@ class PointToPoint(Sending):
     mode: str
 
     def targets(self, point: ModelPoint) -> NDArray[np.int64]:
-        """Return the rank that each rank sends to, shape (P,); one outside 0..P-1 is none."""
         each = np.broadcast_to(np.asarray(self.to, float), (point.placement.processes,))
         found: NDArray[np.int64] = np.rint(each).astype(np.int64)
         return found
 
-    def work(self, point: ModelPoint) -> RunWork:
-        one, where = exchanged(point, self.targets(point), self.bytes, self.comm_threads)
-        if self.mode == "sendrecv":
-            return RunWork(transfer=p2p.exchange(one, one), steps=1.0)
-        tier = "inter" if where.leaving else "intra"
-        largest = p2p.eager_threshold(point.parameters.get(f"net.{tier}.eager_threshold"))
-        waits = p2p.waits_for_receiver(self.bytes / self.comm_threads, largest)
-        return RunWork(transfer=p2p.ring_of_blocking_sends(one, where.chain, waits), steps=1.0)
-
-    def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
-        targets, part = self.targets(point), self.bytes / self.comm_threads
-        cost = build.pattern(targets, part, self.comm_threads)
-        build.send_all(targets, part, cost, self.comm_threads, at_once=self.mode == "sendrecv")
+    @property
+    def is_exchange(self) -> bool:
+        return self.mode == "sendrecv"
 
     def faster(self, threads: int) -> Iterator[tuple[str, Item]]:  # noqa: ARG002
         if self.mode == "send":
@@ -137,7 +152,7 @@ def read_dimension(reading: GrammarReading, table: Mapping[str, Any], where: Pat
 
 
 @dataclass(frozen=True)
-class Shift(Sending):
+class Shift(ToOne):
     """Every process exchanges ``bytes`` with the one ``by`` steps along a grid dimension.
 
     Its ``comm_threads`` threads send a part of the message each.
@@ -152,18 +167,8 @@ class Shift(Sending):
     bytes: Amount
 
     def targets(self, point: ModelPoint) -> NDArray[np.int64]:
-        """Return the rank that each rank sends to, shape (P,); one outside 0..P-1 is none."""
         wraps = point.periodic[self.dim]
         return message.grid_neighbours(point.extent, self.dim, self.by, periodic=wraps)
-
-    def work(self, point: ModelPoint) -> RunWork:
-        one, _ = exchanged(point, self.targets(point), self.bytes, self.comm_threads)
-        return RunWork(transfer=p2p.exchange(one, one), steps=1.0)
-
-    def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
-        targets, part = self.targets(point), self.bytes / self.comm_threads
-        cost = build.pattern(targets, part, self.comm_threads)
-        build.send_all(targets, part, cost, self.comm_threads)
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:

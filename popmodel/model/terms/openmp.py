@@ -131,14 +131,12 @@ def dynamic_time(
     *,
     spread: Value = 0.0,
     overhead: Value = 0.0,
-    serial_overhead: Value = 0.0,
 ) -> Value:
     """Return the time of a loop with ``schedule(dynamic, chunk)``.
 
     With equal iterations every thread has at most ``ceil(n_c/T)`` of the ``n_c = ceil(trip/c)``
     chunks. With random costs the threads end at random points of their last chunk: ``trip t/T +
-    (T-1)/T (1+cv**2) c t/2``, cv that of a chunk. The larger of both holds. All chunks come from
-    one counter, hence at least ``n_c`` times its cost.
+    (T-1)/T (1+cv**2) c t/2``, cv that of a chunk. The larger of both holds.
 
     Parameters
     ----------
@@ -150,8 +148,8 @@ def dynamic_time(
         Iterations of a chunk.
     spread : value
         Coefficient of variation of the cost of an iteration, independent between iterations.
-    overhead, serial_overhead : value
-        Time of a thread to fetch a chunk, and the part of it during which nobody else can, s.
+    overhead : value
+        Time of a thread to fetch a chunk, s.
     """
     size = minimum(chunk, trip)
     chunks = ceiling(trip / size)
@@ -159,8 +157,7 @@ def dynamic_time(
     equal = minimum(turns * size, trip) * iteration  # at most a chunk too much if one is short
     rest = (1 + spread**2 / size) * size * iteration / 2
     uneven = trip * iteration / threads + (threads - 1) / threads * rest
-    time = maximum(equal, choose(spread > 0, uneven, equal)) + turns * overhead
-    return maximum(time, chunks * serial_overhead)
+    return maximum(equal, choose(spread > 0, uneven, equal)) + turns * overhead
 
 
 def guided_chunks(trip: Value, threads: Value, chunk: Value = 1) -> Value:
@@ -179,7 +176,6 @@ def guided_time(
     *,
     spread: Value = 0.0,
     overhead: Value = 0.0,
-    serial_overhead: Value = 0.0,
 ) -> Value:
     """Return the time of a loop with ``schedule(guided, chunk)``.
 
@@ -188,7 +184,7 @@ def guided_time(
     """
     chunks = guided_chunks(trip, threads, chunk)
     smooth = dynamic_time(trip, iteration, threads, chunk, spread=spread)
-    return maximum(smooth + chunks / threads * overhead, chunks * serial_overhead)
+    return smooth + chunks / threads * overhead
 
 
 # Threads that queue for a critical section or a lock.

@@ -57,10 +57,6 @@ def test_random_iterations_are_near_the_simulation(spread: float, threads: int, 
     )
 
 
-def test_a_counter_that_all_need_limits_the_loop() -> None:
-    assert dynamic_time(1000, 1e-9, 100, 1, serial_overhead=1e-7) == pytest.approx(1e-4)
-
-
 def test_one_thread_does_everything_itself() -> None:
     assert dynamic_time(100, 1e-6, 1, 7, spread=0.5) == pytest.approx(1e-4, rel=0.06)
     assert dynamic_time(100, 1e-6, 1, 10) == pytest.approx(1e-4)
