@@ -89,6 +89,7 @@ class CExpressions(ABC):
         self.before: list[Statement] = []  # What an expression needs first
         self.changed: Counter[str] = Counter()  # How often a variable is assigned so far
         self.elements: dict[str, Expression] = {}  # What a reference of ``for (x : all)`` is
+        self.types: dict[tuple[int, str, bool], SourceType] = {}  # By kinds and names
         self.depth = 0  # Of the expression at hand
 
     @abstractmethod
@@ -400,8 +401,14 @@ class CExpressions(ABC):
             self.lib.clang_EvalResult_dispose(result)
 
     def _type(self, type_: Any) -> SourceType:
-        kinds, plain = self.cindex.TypeKind, type_.get_canonical()
-        kind, name = plain.kind, plain.spelling
+        plain = type_.get_canonical()
+        key = plain.kind.value, plain.spelling, "MPI_" in type_.spelling
+        if key not in self.types:
+            self.types[key] = self._new_type(type_, plain)
+        return self.types[key]
+
+    def _new_type(self, type_: Any, plain: Any) -> SourceType:
+        kinds, kind, name = self.cindex.TypeKind, plain.kind, plain.spelling
         is_number = kinds.BOOL.value <= kind.value <= kinds.LONGDOUBLE.value
         # others have no size, and libclang ends where it is asked for that of a method
         if not is_number and kind not in (

@@ -80,30 +80,32 @@ def read(paths: Sequence[Path], arguments: Sequence[str] = ()) -> SourceProgram:
     overriders: dict[str, Sequence[str]] = {}
     problems: list[str] = []
     pool = ProcessPoolExecutor(1)
-    for path in paths:
-        try:
-            command, problem = compile_command(path)
-            problems += [problem] if problem and problem not in problems else []
-            flags = (*(command.flags if command else ()), *arguments)
-            part = pool.submit(_read_file, path, flags).result()
-        except BrokenProcessPool:  # libclang ends the process where it meets a fault of its own
-            pool = ProcessPoolExecutor(1)
-            problems.append(f"{path}: libclang ended while it read the file, which is left out")
-            continue
-        problems += part.problems
-        for key, function in part.functions.items():
-            known = functions.setdefault(key, function)
-            if known.place != function.place and function.name == "main":
-                functions[f"main of {path}"] = function
-            elif known.place != function.place:
-                problems.append(
-                    f"{function.place}: {function.name} is defined in {known.place} as well, "
-                    "which is taken"
-                )
-        variables = {**part.variables, **variables}
-        for key, methods in part.overriders.items():
-            overriders[key] = tuple(dict.fromkeys((*overriders.get(key, ()), *methods)))
-    pool.shutdown()
+    try:
+        for path in paths:
+            try:
+                command, problem = compile_command(path)
+                problems += [problem] if problem and problem not in problems else []
+                flags = (*(command.flags if command else ()), *arguments)
+                part = pool.submit(_read_file, path, flags).result()
+            except BrokenProcessPool:  # libclang ends the process where it meets a fault of its own
+                pool = ProcessPoolExecutor(1)
+                problems.append(f"{path}: libclang ended while it read the file, which is left out")
+                continue
+            problems += part.problems
+            for key, function in part.functions.items():
+                known = functions.setdefault(key, function)
+                if known.place != function.place and function.name == "main":
+                    functions[f"main of {path}"] = function
+                elif known.place != function.place:
+                    problems.append(
+                        f"{function.place}: {function.name} is defined in {known.place} as well, "
+                        "which is taken"
+                    )
+            variables = {**part.variables, **variables}
+            for key, methods in part.overriders.items():
+                overriders[key] = tuple(dict.fromkeys((*overriders.get(key, ()), *methods)))
+    finally:
+        pool.shutdown()
     return SourceProgram(functions, variables, tuple(problems), overriders)
 
 
@@ -518,6 +520,8 @@ def _variables(expression: Any) -> Iterator[str]:
 
 def _solved(test: SourceOperation, variable: Variable) -> SourceOperation:
     """A condition for a variable with the variable alone on its left, where that is easy."""
+    if len(test.operands) != 2:
+        return test
     operator, (left, right) = test.operator, test.operands
     if right == variable and operator in _MIRRORED:
         operator, left, right = _MIRRORED[operator], right, left

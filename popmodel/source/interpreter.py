@@ -58,8 +58,8 @@ from popmodel.source.symbolic_memory import (
 
 _CORRECTIONS = 2
 """How often the body of a loop is carried out again where a step was not what a trial said."""
-_DEEP = 6
-"""Loops inside of each other whose steps are corrected."""
+_DEEP = 4
+"""Loops inside of each other that are carried out turn by turn, or whose steps are corrected."""
 UNROLLED = 12
 """Loops of so many turns are carried out turn by turn."""
 
@@ -79,6 +79,7 @@ class Interpreter(SymbolicEvaluation):
         self.breaks: list[list[tuple[sympy.Basic, Any, dict[int, Contents]]]] = [[]]
         # What a turn of a loop does, by the identity of loops: the same one each time
         self._bodies: dict[int, tuple[Loop, Body]] = {}
+        self.unrolled = 0  # Loops inside of each other that are carried out turn by turn
         self.depth = 0  # Of loops inside of each other
 
     def has_messages(self, function: SourceFunction) -> bool:
@@ -239,11 +240,11 @@ class Interpreter(SymbolicEvaluation):
         if turns.is_Integer and turns <= 0:
             return None, None
         home = self._home(loop.variable)
-        is_short = turns.is_Integer and turns <= UNROLLED and self.steps <= MOST_STEPS
+        is_short = turns.is_Integer and turns <= UNROLLED and self._unrolls
         if is_short and not directive:
             for number in range(int(turns)):
                 self.state[home] = {(): expanded(first + number * step)}
-                flow, value = self._turn(loop.body, loop.place)
+                flow, value = self._unrolled_turn(loop.body, loop.place)
                 if flow == "break":
                     break
                 if flow == "return":
@@ -273,10 +274,22 @@ class Interpreter(SymbolicEvaluation):
             for condition, _, state in reversed(self.breaks.pop()):
                 self.state = self.merge(condition, state, self.state, place)
 
+    @property
+    def _unrolls(self) -> bool:
+        """Whether loops are carried out turn by turn: work would grow with the power of a depth."""
+        return self.unrolled < _DEEP and self.steps <= MOST_STEPS
+
+    def _unrolled_turn(self, body: Body, place: SourcePlace) -> tuple[str | None, Any]:
+        self.unrolled += 1
+        try:
+            return self._turn(body, place)
+        finally:
+            self.unrolled -= 1
+
     def _loop(self, loop: Loop) -> tuple[str | None, Any]:
         """A loop whose turns are not known beforehand, unless it ends within a few."""
         is_endless = loop.condition is None or isinstance(loop.condition, Literal)
-        is_endless |= self.steps > MOST_STEPS
+        is_endless |= not self._unrolls
         for _ in range(0 if is_endless else UNROLLED):
             assert loop.condition is not None
             condition = self.condition(loop.condition)
@@ -284,7 +297,7 @@ class Interpreter(SymbolicEvaluation):
                 return None, None
             if condition != sympy.true:
                 break
-            flow, value = self._turn((*loop.body, *loop.update), loop.place)
+            flow, value = self._unrolled_turn((*loop.body, *loop.update), loop.place)
             if flow == "return":
                 return flow, value
             if flow == "break":
