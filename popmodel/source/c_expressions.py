@@ -336,7 +336,7 @@ class CExpressions(ABC):
             )
         if what is not None and self._object(what) and children:
             arguments = self._with_object(children[0], arguments)
-        key = what.get_usr() if what is not None else ""
+        key = self._definition_key(what) if what is not None else ""
         is_dynamic = bool(self.lib.clang_Cursor_isDynamicCall(cursor))
         return Invocation(key, name, tuple(arguments), type_, place, None, is_dynamic)
 
@@ -366,6 +366,12 @@ class CExpressions(ABC):
         return Invocation(
             what.get_usr(), what.spelling, (pointer, *values), THIS.type, self._place(cursor)
         )
+
+    def _definition_key(self, function: Any) -> str:
+        """The key of a function; of one that is made of a template, that of the template."""
+        template = self.lib.clang_getSpecializedCursorTemplate(function)
+        own = template if template is not None and template.get_usr() else function
+        return str(own.get_usr())
 
     def _with_object(self, callee: Any, arguments: Sequence[Expression]) -> list[Expression]:
         """The arguments of a method, that which points to its object first."""
