@@ -267,6 +267,10 @@ KINDS = st.sampled_from(
         (RecordKind.SEND, 0),
         (RecordKind.FLUSH_BEGIN, 0),
         (RecordKind.FLUSH_END, 0),
+        (RecordKind.FILE_ENTER, 1),
+        (RecordKind.FILE_LEAVE, 1),
+        (RecordKind.FILE_ENTER, 101),
+        (RecordKind.FILE_LEAVE, 101),
         (RecordKind.TRACING, 0),
         (RecordKind.COUNTERS, 0),
     ]
@@ -396,3 +400,44 @@ def test_sums_of_locks_are_events_and_no_states() -> None:
         (300, 60000322, 80),
         (300, 60000323, 30),
     ]
+
+
+# Calls for files ----------------------------------------------------------------------------------
+
+CALL, BYTES, TIMES = 40000004, 40000011, 40009301
+FREAD, READ = 3, 1
+
+
+def test_calls_for_files_that_are_one_record_leave_out_the_time_between_them() -> None:
+    states, events, row = convert(
+        (100, RecordKind.FILE_ENTER, READ, 7), (400, RecordKind.FILE_LEAVE, READ, 3, 24, 50)
+    )
+    assert states == [(0, 100, 1), (100, 350, 12), (350, 1000, 1)]
+    assert events == [(100, CALL, 1), (100, BYTES, 24), (350, CALL, 0), (350, TIMES, 3)]
+    assert counts(row) == {}
+
+
+@pytest.mark.parametrize("step", [0, 1, 2, 3])
+def test_a_call_for_files_inside_another_one_lets_that_go_on(step: int) -> None:
+    states, events, row = convert(
+        (100, RecordKind.FILE_ENTER, FREAD),
+        (200, RecordKind.FILE_ENTER, READ),
+        (300, RecordKind.FILE_LEAVE, READ, 1, 9),
+        (400, RecordKind.FILE_LEAVE, FREAD, 1, 5),
+        step=step,
+    )
+    assert states == [(0, 100, 1), (100, 400, 12), (400, 1000, 1)]
+    assert [each[2] for each in events if each[1] == CALL] == [3, 1, 3, 0]
+    assert [each[2] for each in events if each[1] == BYTES] == [9, 5]
+    assert counts(row) == {}
+
+
+def test_a_call_for_files_that_was_jumped_out_of_ends_with_the_next_call_of_mpi() -> None:
+    send = NUMBER["Send"]
+    states, _, row = convert(
+        (100, RecordKind.FILE_ENTER, READ),
+        (200, RecordKind.ENTER, send),
+        (250, RecordKind.LEAVE, send),
+    )
+    assert states == [(0, 100, 1), (100, 200, 12), (200, 250, 4), (250, 1000, 1)]
+    assert counts(row) == {MENDED: 1}

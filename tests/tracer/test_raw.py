@@ -99,6 +99,11 @@ def test_a_file_that_ends_inside_a_record(folder: Path) -> None:
         ({"kind": RecordKind.ENTER, "call": 999}, "has unknown MPI call 999"),
         ({"kind": RecordKind.OMP_ENTER, "call": 99}, "has unknown OpenMP construct 99"),
         ({"kind": RecordKind.LEFT_OUT, "call": 9}, "has calls of unknown kind 9"),
+        ({"kind": RecordKind.FILE_ENTER, "call": 99}, "has unknown call 99 for files"),
+        (
+            {"kind": RecordKind.FILE_LEAVE, "call": 1, "b": -5},
+            "has a negative number of bytes or time of files",
+        ),
         ({"kind": RecordKind.GUARDED, "call": 9}, "has locks of unknown kind 9"),
         ({"kind": RecordKind.HELD, "call": 1, "b": -5}, "has a negative time or count of locks"),
         ({"kind": RecordKind.SEND, "c": -1}, "has a message of -1 bytes"),
