@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from popmodel.base.errors import FileError, UsageError, did_you_mean
+from popmodel.base.values import dataclass
 
 # Shapes of documents: what may stand where in something that was read from a file.
 #
@@ -64,15 +65,13 @@ def shown(value: object) -> str:
     return _SHOWN.repr(value)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Real:
     """A finite number, given as a float."""
 
-    def __init__(
-        self, *, above: float | None = None, least: float | None = None, most: float = LARGEST
-    ) -> None:
-        self.above = above
-        self.least = least
-        self.most = most
+    above: float | None = None
+    least: float | None = None
+    most: float = LARGEST
 
     def read(self, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -96,12 +95,12 @@ class Real:
         return "a number" if self.least is None else f"a number, at least {self.least:g}"
 
 
+@dataclass(frozen=True)
 class WholeShape:
     """A whole number, by default of 64 bits."""
 
-    def __init__(self, least: int = -(2**63), most: int = 2**63 - 1) -> None:
-        self.least = least
-        self.most = most
+    least: int = -(2**63)
+    most: int = 2**63 - 1
 
     def read(self, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
@@ -114,11 +113,11 @@ class WholeShape:
         return value
 
 
+@dataclass(frozen=True)
 class Text:
     """Text: any, or one of some choices."""
 
-    def __init__(self, choices: Sequence[str] = ()) -> None:
-        self.choices = choices
+    choices: Sequence[str] = ()
 
     def read(self, value: Any) -> str:
         if not isinstance(value, str) or (self.choices and value not in self.choices):
@@ -164,11 +163,11 @@ def _check_plain(value: Any, levels: int) -> None:
             raise error.inside(_name(step)) from None
 
 
+@dataclass(frozen=True)
 class Optional:
     """A value that may be null."""
 
-    def __init__(self, of: Shape) -> None:
-        self.of = of
+    of: Shape
 
     def read(self, value: Any) -> Any:
         return None if value is None else self.of.read(value)
@@ -191,12 +190,12 @@ class OneOf:
         raise ShapeError(f"must be {self.described}, not {shown(value)}")
 
 
+@dataclass(frozen=True)
 class Items:
     """A list of equal entries, at least so many."""
 
-    def __init__(self, of: Shape, least: int = 0) -> None:
-        self.of = of
-        self.least = least
+    of: Shape
+    least: int = 0
 
     def read(self, value: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -234,11 +233,11 @@ class RowShape:
         return tuple(found)
 
 
+@dataclass(frozen=True)
 class NamedShape:
     """A table whose keys are free: construct names, cache levels, distances."""
 
-    def __init__(self, of: Shape) -> None:
-        self.of = of
+    of: Shape
 
     def read(self, value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
@@ -246,19 +245,13 @@ class NamedShape:
         return {name: _entry(name, item, self.of) for name, item in value.items()}
 
 
+@dataclass(frozen=True)
 class TableShape:
     """A table with known keys."""
 
-    def __init__(
-        self,
-        keys: Mapping[str, Shape],
-        required: Sequence[str] = (),
-        *,
-        others: Shape | None = None,
-    ) -> None:
-        self.keys = keys
-        self.required = required
-        self.others = others
+    keys: Mapping[str, Shape]
+    required: Sequence[str] = ()
+    others: Shape | None = None
 
     def read(self, value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
@@ -335,7 +328,7 @@ class Bundled:
     def __init__(self, folder: Path, suffix: str, what: str, described: str) -> None:
         self._folder = folder
         self._suffix = suffix
-        self._what = what
+        self.what = what
         self._described = described
 
     def names(self) -> list[str]:
@@ -356,7 +349,7 @@ class Bundled:
         if path.exists() or os.sep in name or name.endswith(self._suffix):
             return path, False
         raise UsageError(
-            f"no {self._what} {name!r}: {self._described}",
+            f"no {self.what} {name!r}: {self._described}",
             did_you_mean(name, known, f"choose a file or one of {', '.join(known)}"),
         )
 
@@ -455,14 +448,14 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
+@dataclass(frozen=True)
 class DocumentKind:
     """A kind of JSON document: its schema, with a version, and its shape."""
 
-    def __init__(self, schema: str, what: str, shape: Shape, hint: str) -> None:
-        self.schema = schema
-        self._what = what
-        self._shape = shape
-        self._hint = hint
+    schema: str
+    what: str
+    shape: Shape
+    hint: str
 
     def read(
         self,
@@ -474,15 +467,15 @@ class DocumentKind:
     ) -> Any:
         """Return a document as its shape reads it."""
         if not isinstance(document, dict):
-            problem = f"is not a {self._what}: the JSON document must be a table"
-            raise error(path, problem, line=line, hint=self._hint)
+            problem = f"is not a {self.what}: the JSON document must be a table"
+            raise error(path, problem, line=line, hint=self.hint)
         declared = document.get("schema")
         if declared != self.schema:
-            hint, problem = self._hint, f"its schema is {shown(declared)}, not {self.schema!r}"
+            hint, problem = self.hint, f"its schema is {shown(declared)}, not {self.schema!r}"
             if _is_newer(declared, self.schema):
                 hint = "it was written by a newer version: update popmodel"
-            raise error(path, f"is not a {self._what}: {problem}", line=line, hint=hint)
-        return read_shape(document, self._shape, path, error, line=line, hint=self._hint)
+            raise error(path, f"is not a {self.what}: {problem}", line=line, hint=hint)
+        return read_shape(document, self.shape, path, error, line=line, hint=self.hint)
 
 
 def read_shape(

@@ -27,25 +27,19 @@ from popmodel.base.documents import (
     WholeShape,
 )
 from popmodel.base.errors import FileError
-from popmodel.base.values import cut
+from popmodel.base.values import cut, dataclass
 from popmodel.machines.quantity import Quantity, read_quantity
 from popmodel.machines.register import BY_CORES, REGISTER, TIERS, is_free
 
 
+@dataclass(frozen=True)
 class Number:
     """A quantity with an interval, in `unit`; whether it may be 0, its least and largest value."""
 
-    def __init__(
-        self,
-        unit: str,
-        zero: bool = False,
-        least: float | None = None,
-        most: float | None = None,
-    ) -> None:
-        self.unit = unit
-        self.zero = zero
-        self.least = least
-        self.most = most
+    unit: str
+    zero: bool = False
+    least: float | None = None
+    most: float | None = None
 
     def read(self, value: Any) -> Quantity:
         """Return the quantity; see `Shape`."""

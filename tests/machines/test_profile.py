@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.machines import profile
 from popmodel.machines.profile import MissingQuantity
 from popmodel.machines.profile_schema import ProfileError
@@ -341,16 +340,6 @@ def test_what_cannot_be_used_is_told_with_the_next_step(tmp_path: Path) -> None:
         with pytest.raises(ProfileError) as caught:
             profile.load(path)
         assert caught.value.hint == "correct it, or measure again: popmodel machine measure"
-
-
-def test_unknown_name() -> None:
-    with pytest.raises(UsageError, match="no machine 'sandybridge'") as caught:
-        profile.load("sandybridge")
-    assert caught.value.hint == "did you mean sandybridge-fdr?"
-    with pytest.raises(UsageError) as caught:
-        profile.load("xyz")
-    assert caught.value.hint == f"choose a file or one of {', '.join(profile.presets())}"
-    assert isinstance(caught.value, PopmodelError)
 
 
 def test_json_document_is_what_was_read(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from popmodel.base.errors import UsageError
 from popmodel.model import signatures as signature
-from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.signature_check import CheckedSignature, check
 from popmodel.model.signatures import bundled, read
 
@@ -91,14 +90,6 @@ def test_a_damaged_signature_is_answered_in_one_line_for_each_mistake(
     assert (found.explained is None) == bool(found.mistakes)
 
 
-def test_toml_that_breaks_off_has_its_column(checked: Check) -> None:
-    found = checked("a = [1,\n  = 2\n")
-    (mistake,) = found.mistakes
-    assert (mistake.line, mistake.column) == (2, 3)
-    assert mistake.message == "is not TOML: Invalid value"
-    assert found.application is None
-
-
 def test_a_signature_for_many_processes_only(checked: Check) -> None:
     head = HEAD + "[limits]\nrequire = ['P > 5000']\n[decomp]\nglobal = [640000]\n"
     found = checked(head + "[[program]]\nserial = { trip = 'n0' }\n")
@@ -116,13 +107,6 @@ def test_values_can_be_set(checked: Check) -> None:
     assert found.mistakes[0].message.startswith("trip: 'N - 4' is -1 with these parameters")
     with pytest.raises(UsageError, match="demo has no parameter 'M'"):
         checked(text, M=3)
-
-
-def test_files_that_are_no_signatures(tmp_path: Path) -> None:
-    with pytest.raises(SignatureError, match="cannot be read: No such file"):
-        check(tmp_path / "a.toml")
-    with pytest.raises(UsageError, match="no application 'stencil'"):
-        check("stencil")
 
 
 def test_units_and_values_of_the_explanation() -> None:

@@ -113,11 +113,6 @@ collective = { op = "barrier" }
 
 def test_files(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
-    with pytest.raises(SignatureError, match="cannot be read: No such file"):
-        signature.load(path)
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(SignatureError, match="is not UTF-8 text"):
-        signature.load(path)
     path.write_text(HEAD + BODY)
     loaded = signature.load(path)
     assert loaded.path == str(path)

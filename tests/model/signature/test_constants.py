@@ -133,9 +133,3 @@ def test_what_is_set_is_known():
     with pytest.raises(UsageError) as caught:
         demo(UNKNOWN).with_settings({"N": 64}).require_known()
     assert "params.N" not in caught.value.message
-
-
-def test_the_hint_has_nothing_to_set_where_only_formulas_are_unknown():
-    with pytest.raises(UsageError) as caught:
-        demo(body=BODY.replace('"8 * c1"', '"?"')).require_known()
-    assert caught.value.hint == "write values instead of the question marks"
