@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,7 @@ from popmodel.model.grammar.reading import EXTRA_FUNCTIONS, GrammarReading, Path
 from popmodel.model.kinds.item import Further, ItemTable
 from popmodel.model.kinds.spread import ItemSpread
 from popmodel.model.run.call_list import CALLS, CallRow, RowRepeat, Rows
-
-if TYPE_CHECKING:
-    from popmodel.model.run.context import ModelPoint
+from popmodel.model.run.context import ModelPoint
 
 Given: TypeAlias = "Expression | tuple[float, ...]"
 """A formula of rank, or a value for each rank."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,11 @@ from popmodel.base.values import dataclass
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Further, Item, ListedItem
+from popmodel.model.run.collective_times import Communicator
+from popmodel.model.run.context import ModelPoint
+from popmodel.model.run.operations import OperationsBuilder
 from popmodel.model.run.work import RunWork
 from popmodel.network.collectives import OPERATIONS, ROOTED
-
-if TYPE_CHECKING:
-    from popmodel.model.run.collective_times import Communicator
-    from popmodel.model.run.context import ModelPoint
-    from popmodel.model.run.operations import OperationsBuilder
 
 COMMUNICATORS = {
     "world": "among all processes",

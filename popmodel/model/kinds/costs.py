@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,11 @@ from popmodel.base.values import dataclass
 from popmodel.model.grammar.reading import LEVELS, GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Further, ItemTable
+from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.memory_domains import FIRST_TOUCH, Demand, demand
+from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import compute, memory
-
-if TYPE_CHECKING:
-    from popmodel.model.run.context import ModelPoint
-    from popmodel.model.run.parameters import Parameters
 
 MEMORY_LEVEL = "MEM"
 

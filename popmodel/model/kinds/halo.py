@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,14 @@ from popmodel.base.values import NamedTuple, dataclass
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import CELLS, Amount, Further, Item
 from popmodel.model.kinds.p2p import Sending, threads_sentence
+from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE, places_of
+from popmodel.model.run.operations import OperationsBuilder
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message
 from popmodel.model.terms.message import face_bytes, neighbours, packing_bytes
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
-
-if TYPE_CHECKING:
-    from popmodel.model.run.context import ModelPoint
-    from popmodel.model.run.operations import OperationsBuilder
 
 _MODES = {
     "nonblocking": "all messages at once (nonblocking)",

@@ -9,20 +9,18 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields, replace
 from functools import cached_property
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.values import dataclass
 from popmodel.model.grammar.keys import GrammarKey, page_tables
+from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
-
-if TYPE_CHECKING:
-    from popmodel.model.grammar.reading import GrammarReading, Path
-    from popmodel.model.run.context import ModelPoint
-    from popmodel.model.run.operations import OperationsBuilder
-    from popmodel.model.run.work import RunWork, UnevenWork
-    from popmodel.model.terms.pipeline import Fronts
+from popmodel.model.run.context import ModelPoint
+from popmodel.model.run.operations import OperationsBuilder
+from popmodel.model.run.work import RunWork, UnevenWork
+from popmodel.model.terms.pipeline import Fronts
 
 COMMON = tuple(page_tables()["loop"].keys[name] for name in ("name", "every"))
 """Keys of all items."""

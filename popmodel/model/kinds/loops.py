@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.item import Amount, Further, Item, ItemTable
 from popmodel.model.kinds.spread import ItemSpread, Varied
+from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import openmp
 from popmodel.model.terms.openmp import (
@@ -26,10 +27,6 @@ from popmodel.model.terms.openmp import (
     random_round,
     task_time,
 )
-
-if TYPE_CHECKING:
-    from popmodel.model.run.context import ModelPoint
-
 
 # A body that is repeated.
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,13 @@ from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.calls import CallList, ListedCall, idle, read_calls
 from popmodel.model.kinds.item import COMMON, Amount, Further, Item, ItemTable
-from popmodel.model.run.call_list import CallError, CallRow, RowRepeat, Rows
+from popmodel.model.run import call_costs
+from popmodel.model.run.call_costs import Priced
+from popmodel.model.run.call_list import CallError, CallRow, ListPlan, RowRepeat, Rows, carried_out
+from popmodel.model.run.context import ModelPoint
+from popmodel.model.run.operations import Inside, Operations, OperationsBuilder
 from popmodel.model.run.work import RunWork, UnevenWork
 from popmodel.model.uncertainty import nominal
-
-if TYPE_CHECKING:
-    from popmodel.model.run.call_costs import Priced
-    from popmodel.model.run.call_list import ListPlan
-    from popmodel.model.run.context import ModelPoint
-    from popmodel.model.run.operations import Inside, OperationsBuilder
-
 
 _AT_ONCE = 1 / 8
 _KNOWN = 8  # numbers of processes for which a list is kept as carried out
@@ -158,9 +155,6 @@ class MessagesItem(Item):
         return _AT_ONCE * plan.operations / plan.processes
 
     def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
-        from popmodel.model.run import call_costs
-        from popmodel.model.run.operations import Operations
-
         plan, priced = self._planned(point)
         program, charges = call_costs.program(plan, priced)
         build.take(Operations(program, charges, self._computed(point).inside(plan)))
@@ -169,8 +163,6 @@ class MessagesItem(Item):
 
     def _planned(self, point: ModelPoint) -> tuple[ListPlan, Priced]:
         """Return what all processes do, and what it costs."""
-        from popmodel.model.run.call_costs import Priced
-
         if "plan" not in self.worked:
             plan, came_to_end = self._plan(point)
             priced = Priced.of(plan.messages, point.messages)
@@ -214,16 +206,12 @@ class MessagesItem(Item):
                     "scaled = { messages, bytes, offsets } says what others exchange",
                 )
             rows += self.scaled.rows(processes, len(self.calls.leaves()))
-        from popmodel.model.run.call_list import carried_out
-
         try:
             return carried_out(rows, processes)
         except CallError as error:
             raise self._refused(point, error.row, error.problem) from None
 
     def _refuse_stuck(self, point: ModelPoint, plan: ListPlan, priced: Priced) -> None:
-        from popmodel.model.run import call_costs
-
         found = call_costs.stuck(plan, priced)
         if found is not None:
             process, row = found
@@ -354,8 +342,6 @@ class Computed(NamedTuple):
 
     def inside(self, plan: ListPlan) -> Inside:
         """Return the computations where they stand."""
-        from popmodel.model.run.operations import Inside
-
         return Inside(
             plan.where,
             plan.process,

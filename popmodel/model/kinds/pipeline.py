@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,13 @@ from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import GRID, Amount, Further, Item
 from popmodel.model.kinds.p2p import hint_of_dimensions
+from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS
+from popmodel.model.run.operations import OperationCost, OperationsBuilder
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message, pipeline
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
-
-if TYPE_CHECKING:
-    from popmodel.model.run.context import ModelPoint
-    from popmodel.model.run.operations import OperationCost, OperationsBuilder
 
 DIRECTIONS = {"forward": 1, "backward": -1}
 """Ways along a dimension of the grid."""

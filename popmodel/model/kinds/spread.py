@@ -19,12 +19,10 @@ from popmodel.base.values import dataclass
 from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Further, Item, ItemTable
+from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.work import UnevenWork, relative
 from popmodel.model.symbols import SPREADS
 from popmodel.model.uncertainty import nominal
-
-if TYPE_CHECKING:
-    from popmodel.model.run.context import ModelPoint
 
 
 def _values(
