@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from console import ROOT
 from patience import GENEROUS
+from unfolded import unfolded
 
-from popmodel.reports.html.packing import unfolded
 from popmodel.reports.views import pasteable
 
 Call = Callable[..., tuple[int, str, str]]

@@ -72,11 +72,6 @@ _DETAILS = re.compile(
     r'<details class="detail"([^>]*)>\s*(<summary>.*?</summary>)((?:(?!</?details).)*)</details>',
     re.DOTALL,
 )
-_FOLDED = re.compile(
-    r'<details class="detail" data-folded="(\d+)"([^>]*)>(<summary>.*?</summary>)</details>',
-    re.DOTALL,
-)
-_ELEMENT = re.compile(r'<script type="text/plain" id="folded">([^<]*)</script>\n')
 _PLACE = "</main>\n"
 
 
@@ -98,17 +93,3 @@ def folded(text: str) -> str:
     packed = pack_text(json.dumps(contents, allow_nan=False))
     element = f'<script type="text/plain" id="folded">{packed}</script>\n'
     return left.replace(_PLACE, f"{_PLACE}{element}", 1)
-
-
-def unfolded(text: str) -> str:
-    """Return the page as it was before `folded`, but for blanks before summaries."""
-    found = _ELEMENT.search(text)
-    if found is None:
-        return text
-    contents = json.loads(unpack_text(found[1]))
-
-    def put_back(one: re.Match[str]) -> str:
-        number, attributes, summary = one.groups()
-        return f'<details class="detail"{attributes}>{summary}{contents[int(number)]}</details>'
-
-    return _FOLDED.sub(put_back, text.replace(found[0], "", 1))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from unfolded import unfolded
 
-from popmodel.reports.html.packing import folded, unfolded
+from popmodel.reports.html.packing import folded
 
 PAGE = """<main>
 <p>before</p>
