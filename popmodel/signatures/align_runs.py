@@ -230,7 +230,7 @@ class Run:
         sequence = events.sequence[rows].astype(np.int64)
         often = np.bincount(sequence, minlength=structure.program.sequences)
         number = np.arange(len(rows)) - np.repeat(np.cumsum(often) - often, often)
-        event = np.full((len(often), int(often.max())), _NONE, dtype=np.int64)
+        event = np.full((len(often), int(often.max())), _NONE, dtype=np.int32)
         event[sequence, number] = rows
         length = (events.end - events.begin - events.delayed)[event] / _NS
         seconds = np.where(event >= 0, length, np.nan)

@@ -331,12 +331,12 @@ class _OutlineBuilder:
         after = self.times.after / 1e9
         if after.sum() < _TINY * self.all:
             return []
-        event = np.full((len(after), 1), -1, dtype=np.int64)
+        event = np.full((len(after), 1), -1, dtype=np.int32)
         counts = None if self.counts is None else self.counts.after[:, None]
         point = OutlinePoint(-1, False, event, after[:, None], instructions=counts)
         return [OutlineWork("at the end", self._add(point, "behind the last call"))]
 
-    def _computes(self, event: Whole) -> bool:
+    def _computes(self, event: NDArray[np.int32]) -> bool:
         before = np.where(event >= 0, self.structure.events.before[event], 0.0)
         return bool(before.mean(axis=1).any())
 

@@ -60,8 +60,8 @@ class OutlinePoint:
     # behind the last event of each sequence.
     place: int
     in_region: bool  # Whether the region itself is meant
-    # int64[S, n]: Its event on each sequence at each execution; -1 where there is none.
-    event: NDArray[np.int64]
+    # int32[S, n]: Its event on each sequence at each execution; -1 where there is none.
+    event: NDArray[np.int32]
     seconds: NDArray[np.float64]  # float64[S, n]: How long; nan where there is none
     along: tuple[int, ...] = ()  # Further places, before it, whose computing is in it
     # float64[S, n] or None: How many, 0 where there is none; None where nobody counted them.

@@ -43,7 +43,7 @@ def operations_of(
     return operation, structure.events.of_operation[operation]
 
 
-def _operations_in(structure: Structure, event: NDArray[np.int64]) -> NDArray[np.int64]:
+def _operations_in(structure: Structure, event: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the operations of some events; -1 is none."""
     first, event = structure.events.first, event[event >= 0]
     count = first[event + 1] - first[event]
@@ -204,7 +204,7 @@ def _event_of(structure: Structure, *kinds: Op) -> NDArray[np.int64]:
     return found
 
 
-def messages_at(structure: Structure, events: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+def messages_at(structure: Structure, events: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
     """Return the messages sent in events, which are given for each place, -1 for none."""
     operation = _operations_in(structure, np.concatenate([each.ravel() for each in events]))
     sends = np.isin(structure.program.kind[operation], _SENDS)

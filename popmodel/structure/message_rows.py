@@ -79,7 +79,7 @@ class PlaceTable:
 
     Attributes
     ----------
-    event : list of int64[S, n]
+    event : list of int32[S, n]
         For each place the event of each sequence at each of its n executions; -1 for none.
     same : list of int64[n]
         For each place a number for each execution, equal where all sequences do the same.
@@ -92,11 +92,14 @@ class PlaceTable:
         program, events = structure.program, structure.events
         token = _tokens(program, events.first, events.is_region)
         sequence = events.sequence
-        self.event: list[NDArray[np.int64]] = []
+        self.event: list[NDArray[np.int32]] = []
         self.same: list[NDArray[np.int64]] = []
-        times = executions_of_places(structure.nest)
-        for rows, passes in zip(structure.rows, times, strict=True):
-            here = np.full((len(events.offsets) - 1, passes), _NONE, np.int64)
+        times, sequences = executions_of_places(structure.nest), len(events.offsets) - 1
+        # One long array, of which those of places are parts: it may lie in a file.
+        ends = sequences * np.cumsum(times)
+        together = np.full(int(ends[-1]) if len(ends) else 0, _NONE, np.int32)
+        for rows, passes, end in zip(structure.rows, times, ends, strict=True):
+            here = together[end - sequences * passes : end].reshape(sequences, passes)
             here[sequence[rows], structure.execution[rows]] = rows
             self.event.append(here)
             self.same.append(_numbered_columns(np.where(here >= 0, token[here], _NONE)))
