@@ -198,7 +198,7 @@ def _shared_writes(
     chunk = sympy.Integer(entries.get("chunk", 1))
     if entries.get("schedule", "static") == "static" and "chunk" not in entries:
         chunk = sympy.cancel(shared / THREADS)
-    if not chunk.is_number:
+    if not chunk.is_number or entries.get("schedule") == "guided":
         return {}
     outer, stores = cost.levels[0].variable, {}
     for level in cost.levels:

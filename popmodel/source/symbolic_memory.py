@@ -252,6 +252,11 @@ class SymbolicMemory:
                         if default.is_number:
                             self.parameters[given].default = default
                         return given
+            if any(symbol.name.startswith("condition~") for symbol in condition.free_symbols):
+                for given, default in ((one, other), (other, one)):
+                    if given in self.parameters and default.is_number:
+                        return given  # what was read in, unless that failed
+                return self.symbol(text, place, depends)
             chosen = sympy.Piecewise((one, condition), (other, True))
             if chosen.count_ops() < LARGEST // 4 and not condition.atoms(sympy.Function):
                 return chosen

@@ -126,6 +126,7 @@ def test_an_element_by_the_number_of_a_thread_is_named(tmp_path: Path) -> None:
     "loop",
     [
         "#pragma omp parallel for\nEACH sum[i] = a[i];",
+        "#pragma omp parallel for schedule(guided)\nEACH sum[i] = a[i];",
         "#pragma omp parallel for schedule(static, 8)\nEACH sum[i] = a[i];",
         "#pragma omp parallel for schedule(static, 1)\nEACH sum[8 * i] = a[i];",
         "#pragma omp parallel for schedule(static, 1)\nEACH\n"
