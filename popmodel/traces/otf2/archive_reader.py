@@ -6,7 +6,9 @@ import mmap
 import os
 import re
 import tempfile
+import threading
 from contextlib import ExitStack
+from contextvars import copy_context
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -48,9 +50,8 @@ EXPANSION = 32
 """Events, or definitions, that a byte of a file can hold, which may be compressed."""
 MANY, ENDS = 1 << 20, 1 << 21
 """From so many events on cores read together, and there is room for so many messages at once."""
-MOST_READERS = 16
-LONG = 1 << 24
-"""Events from which on columns go to temporary files at once."""
+MOST_READERS, LONG = 16, 1 << 24
+"""Cores that read at most; events from which on columns go to temporary files at once."""
 PIECE = 1 << 21
 """Bytes that are written to them at a time."""
 TYPES = tuple(
@@ -69,6 +70,9 @@ NOTICES = (
     "receives without the record of their begin (taken as begun where they end)",
     "readings of metrics that are of more than a thread (left out)",
     "samples (ignored: times are those of instrumented regions)",
+    # And of what Python counts.
+    "messages of which only one end is recorded (dropped)",
+    "metrics of more than a thread (left out)",
 )
 """Texts of what the kernel tallies, in its order."""
 _STREAM, _METRIC = 2, 3
@@ -76,8 +80,7 @@ _ACCELERATOR = 2
 _COMM_LOCATIONS, _COMM_GROUP, _COMM_SELF, _COMM_PROCESSES = 4, 5, 6, 7
 _GLOBAL_RANKS = 1
 _MPI = 4
-_SHARED_MEMORY = 1
-_PARALLEL_IO = 1
+_SHARED_MEMORY, _PARALLEL_IO = 1, 1
 _NS = 1e9
 _DAMAGED = "copy the archive again, with all of its files, or trace the run again"
 _COLUMNS: Mapping[str, Mapping[str, type[np.generic]]] = {
@@ -146,8 +149,7 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
     parallel = {self for self, kind in defined.get("io_paradigms", ()) if kind == _PARALLEL_IO}
     handles = [self for self, paradigm in defined.get("io_handles", ()) if paradigm in parallel]
     threads = _threads(defined, processes, anchor)
-    events = sum(thread.events for thread in threads)
-    if events > MANY:
+    if sum(thread.events for thread in threads) > MANY:
         more = range(1, min(usable_cores(), len(threads), MOST_READERS))
         readers += [_kernel.Otf2Reader(library, os.fspath(anchor)) for _ in more]
     for each in readers:
@@ -187,15 +189,8 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
     records.function_times = _function_times(reader, plan)
     nodes, node_of = _nodes(defined, processes)
     names = {self: strings.get(text, "") for self, text, *_ in defined.get("locations", ())}
-    said = [
-        TraceWarning(text, count)
-        for text, count in zip(NOTICES, reader.tallies(), strict=True)
-        if count
-    ]
-    if lost:
-        said.append(TraceWarning("messages of which only one end is recorded (dropped)", lost))
-    if wider:
-        said.append(TraceWarning("metrics of more than a thread (left out)", wider))
+    counted = zip(NOTICES, (*reader.tallies(), lost, wider), strict=True)
+    said = [TraceWarning(text, count) for text, count in counted if count]
     if shift > 0:
         said.append(
             TraceWarning(
@@ -455,31 +450,33 @@ def _tables(
     files: ExitStack,
 ) -> dict[str, dict[str, NDArray[Any]]]:
     """Read all threads, each reader a part of them: columns of states and events."""
-    events = np.cumsum([0, *(thread.events for thread in threads)])
-    ends = np.searchsorted(events[1:], events[-1] * np.arange(1, len(readers)) / len(readers))
+    events = np.cumsum([thread.events for thread in threads])
+    ends = np.searchsorted(events, events[-1] * np.arange(1, len(readers)) / len(readers))
     # Threads of a process stay together: workers are in the functions that their master is in.
     first = np.flatnonzero([*(thread.is_first for thread in threads), True])
     bounds = [0, *first[np.searchsorted(first, ends)].tolist(), len(threads)]
     parts = [threads[begin:end] for begin, end in pairwise(bounds)]
     is_long = events[-1] > LONG
-    for reader, (begin, end) in zip(readers, pairwise(bounds), strict=True):
-        mine = 0 if is_long else int(events[end] - events[begin])
-        if events[-1] > MANY:
-            reader.reserve(ENDS // len(readers), mine)
+    if events[-1] > MANY:
+        for reader, part in zip(readers, parts, strict=True):
+            rows = 0 if is_long else sum(thread.events for thread in part)
+            reader.reserve(ENDS // len(readers), rows)
     # Long columns go to files from the begin: pieces stay in the cache of a core.
     limit = PIECE if is_long else HELD
     opened = [_open_files(anchor, files) if is_long else [] for _ in readers]
+    stop = threading.Event()
 
     def read(part: int) -> list[tuple[int, int]]:
-        return _read_threads(readers[part], parts[part], limit, anchor, files, opened[part])
+        to = opened[part]
+        return _read_threads(readers[part], parts[part], limit, anchor, files, to, stop)
 
-    rows = _at_once(read, range(len(readers)))
+    ends_of_parts = _at_once(read, range(len(readers)), stop)
     if any(opened):
         with temporary_files(anchor):
             for reader, written in zip(readers, opened, strict=True):
                 written += [] if written else _open_files(anchor, files)
                 reader.write([file.fileno() for file in written])
-            _at_once(_append, [*zip(*opened, strict=True)])
+            _at_once(_append, [*zip(*opened, strict=True)], stop)
             kinds = [kind for of in _COLUMNS.values() for kind in of.values()]
             columns = [_mapped(file, kind) for file, kind in zip(opened[0], kinds, strict=True)]
     patches = [reader.patches() for reader in readers]
@@ -491,7 +488,7 @@ def _tables(
     for number, (table, of) in enumerate(_COLUMNS.items()):
         tables[table] = dict(zip(of, columns[3 * number :], strict=False))
     offsets = [(0, 0)]
-    for ends, (where, value) in zip(rows, patches, strict=True):
+    for ends, (where, value) in zip(ends_of_parts, patches, strict=True):
         states, event = offsets[-1]
         tables["events"]["value"][event + where] = value
         offsets += [(states + state_rows, event + event_rows) for state_rows, event_rows in ends]
@@ -507,13 +504,16 @@ def _read_threads(
     anchor: Path,
     files: ExitStack,
     opened: list[IO[bytes]],
+    stop: threading.Event,
 ) -> list[tuple[int, int]]:
     """Read some threads; how many states and events there were after each."""
     rows = []
     for thread in threads:
+        if stop.is_set():
+            break
         reader.open(thread.location, thread.place, thread.process, thread.is_first)
         read = 0
-        while reader.read(BATCH):
+        while reader.read(BATCH) and not stop.is_set():
             read += BATCH
             if read > thread.most:
                 problem = f"location {thread.location} has more records than its file can hold"
@@ -526,14 +526,21 @@ def _read_threads(
     return rows
 
 
-def _at_once(work: Callable[[_Task], _Done], tasks: Sequence[_Task]) -> list[_Done]:
-    """Do all tasks, each on a thread of its own."""
+def _at_once(
+    work: Callable[[_Task], _Done], tasks: Sequence[_Task], stop: threading.Event
+) -> list[_Done]:
+    """Do all tasks, each on a thread of its own; an error of one, or of the user, stops them."""
     if len(tasks) == 1:
         return [work(tasks[0])]
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(len(tasks)) as pool:
-        return [*pool.map(work, tasks)]
+        done = [pool.submit(copy_context().run, work, task) for task in tasks]
+        try:
+            return [each.result() for each in done]
+        except BaseException:
+            stop.set()
+            raise
 
 
 def _most_events(anchor: Path, location: int) -> int:
