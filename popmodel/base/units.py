@@ -234,3 +234,13 @@ def parse_values(text: str, read: Callable[[str], float]) -> list[float]:
     else:
         inner = [first + (last - first) * part for part in parts]
     return [first, *(float(f"{value:.12g}") for value in inner), last]
+
+
+def time_if_any(seconds: float | None) -> str:
+    """A time in three digits; a dash for none."""
+    return "-" if seconds is None else format_time(seconds, digits=3)
+
+
+def percent_if_any(fraction: float | None) -> str:
+    """A fraction in per cent without the sign; a dash for none."""
+    return "-" if fraction is None else f"{100 * fraction:.1f}"

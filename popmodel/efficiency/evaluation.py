@@ -205,7 +205,8 @@ def costs(
     losses: list[AdviceCost] = []
     share = 1.0
     for each in _factors(evaluation, scaling):
-        _split(each, share, losses)
+        for name, weight in _begin(each, share):
+            _divide(each, name, weight, losses)
         share *= _left(each)
     return tuple(sorted(losses, key=lambda one: -one.cost))
 
@@ -258,12 +259,6 @@ def _factors(
 def _left(evaluation: FamilyEvaluation) -> float:
     """The top of a family; 1 where it has no value."""
     return evaluation.values.get(evaluation.family.top, 1.0)
-
-
-def _split(evaluation: FamilyEvaluation, share: float, losses: list[AdviceCost]) -> None:
-    """Divide the loss that a family sees of a share of the core time."""
-    for name, weight in _begin(evaluation, share):
-        _divide(evaluation, name, weight, losses)
 
 
 def _begin(evaluation: FamilyEvaluation, share: float) -> Iterator[tuple[str, float]]:

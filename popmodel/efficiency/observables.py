@@ -127,7 +127,12 @@ class Observables:
         for name in _SCALARS:
             if getattr(self, name) is not None:
                 _check_not_negative(name, np.asarray(getattr(self, name), dtype=np.float64))
-        object.__setattr__(self, "absent", {**_missing(self), **self.absent, **_unusable(self)})
+        missing = {
+            name: reasons[0]
+            for name, reasons in REASONS.items()
+            if name not in _SELDOM and hasattr(self, name) and getattr(self, name) is None
+        }
+        object.__setattr__(self, "absent", {**missing, **self.absent, **_unusable(self)})
 
     def __repr__(self) -> str:
         return f"<Observables: {self.summary}>"
@@ -255,15 +260,6 @@ def _check_not_negative(name: str, values: Times) -> None:
             " and not negative",
             "check the trace or the numbers that the run was described with",
         )
-
-
-def _missing(run: Observables) -> dict[str, str]:
-    """The default reasons of quantities that were not given."""
-    return {
-        name: reasons[0]
-        for name, reasons in REASONS.items()
-        if name not in _SELDOM and hasattr(run, name) and getattr(run, name) is None
-    }
 
 
 def _unusable(run: Observables) -> dict[str, str]:

@@ -133,14 +133,15 @@ def scale(
     family = load_families()[SCALING]
     base = runs[chosen]
     compared = {name: base.aggregates[name] for name in _SHARED if base.aggregates.get(name)}
-    other = f"{STRANGER}{base.name}, so no scaling"
+    lacking = [*(f"reference_{name}" for name in _SHARED), "work_ratio"]
+    no_reference = dict.fromkeys(lacking, f"{STRANGER}{base.name}, so no scaling")
     evaluations = [
         family.evaluate(
             against(run.aggregates, compared, ratio),
             {**_missing_of_reference(run, base), **run.absent},
         )
         if number not in strangers
-        else family.evaluate(run.aggregates, {**run.absent, **_no_reference(other)})
+        else family.evaluate(run.aggregates, {**run.absent, **no_reference})
         for number, (run, ratio) in enumerate(zip(runs, ratios, strict=True))
     ]
     threaded = tuple(_is_threaded(run) or _is_threaded(base) for run in runs)
@@ -158,11 +159,6 @@ def scale(
     return Scaling(
         mode, chosen, why, tuple(evaluations), threaded, devices, tuple(doubts), strangers
     )
-
-
-def _no_reference(why: str) -> dict[str, str]:
-    """Reasons for all that a run without a reference lacks."""
-    return dict.fromkeys([*(f"reference_{name}" for name in _SHARED), "work_ratio"], why)
 
 
 def against(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from popmodel.base.units import count, format_size, format_time, plural
+from popmodel.base.units import count, format_size, format_time, plural, time_if_any
 from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import site_name
 from popmodel.efficiency.hierarchy import load_families
@@ -405,8 +405,8 @@ def _places(
     for name in names[:_SHOWN]:
         apart = difference(name)
         cells = [
-            _time(one.get(name)),
-            _time(two.get(name)),
+            time_if_any(one.get(name)),
+            time_if_any(two.get(name)),
             "-" if apart is None else _signed(apart),
         ]
         yield TableRow(name, texts(cells))
@@ -414,7 +414,7 @@ def _places(
         before, after = (math.fsum(each.get(name, 0.0) for name in left) for each in (one, two))
         change = _signed(after - before) if in_full else "-"
         label = plural(len(left), "more place")
-        yield TableRow(label, texts([_time(before), _time(after), change]))
+        yield TableRow(label, texts([time_if_any(before), time_if_any(after), change]))
 
 
 def _against(runs: Sequence[ComparedMeasurement], base: int, others: Sequence[int]) -> TableBlock:
@@ -442,10 +442,6 @@ def _written(kind: ComparedKind, value: float | None) -> str:
 def _points(difference: float) -> str:
     text = f"{100 * difference:+.1f}"
     return "0.0" if float(text) == 0 else text
-
-
-def _time(seconds: float | None) -> str:
-    return "-" if seconds is None else format_time(seconds, digits=3)
 
 
 def _signed(seconds: float) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from popmodel.base.units import count, format_size, format_time, plural
+from popmodel.base.units import count, format_size, plural, time_if_any
 from popmodel.base.values import dataclass
 from popmodel.reports.blocks import (
     BarBlock,
@@ -153,7 +153,7 @@ def _calls(document: Document) -> Sequence[TableRow]:
     return [
         TableRow(
             call["name"],
-            texts((count(call["calls"]), _time(call["time"]), _size(call["bytes"]))),
+            texts((count(call["calls"]), time_if_any(call["time"]), _size(call["bytes"]))),
             depth=1,
         )
         for call in sorted(used, key=lambda call: -(call["time"] or 0.0))
@@ -172,10 +172,6 @@ def _call_table(rows: Sequence[TableRow], most: int | None = None) -> Section:
         return (table(rows),)
     more = NoteBlock(f"and {plural(len(rows) - most, 'call')} with less time", Role.REMARK)
     return (Brief(((table(rows),),), ((table(rows[:most]), more),)),)
-
-
-def _time(seconds: float | None) -> str:
-    return "-" if seconds is None else format_time(seconds, digits=3)
 
 
 def _size(size: float | None) -> str:

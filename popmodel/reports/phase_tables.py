@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from popmodel.base.units import count, format_size, format_time, plural
+from popmodel.base.units import count, format_size, format_time, percent_if_any, plural, time_if_any
 from popmodel.reports.blocks import (
     Brief,
     FitBlock,
@@ -123,7 +123,9 @@ def left_out(rest: Sequence[Phase]) -> str:
     summed = [phase["name"] for phase in rest if phase["place"] == SEVERAL]
     parts = [plural(len(rest) - len(summed), "phase"), *summed]
     listed = " and ".join([*([", ".join(parts[:-1])] if parts[1:] else []), parts[-1]])
-    return f"and {listed} with {_percent(sum(phase['share'] for phase in rest))} % of the time"
+    return (
+        f"and {listed} with {percent_if_any(sum(phase['share'] for phase in rest))} % of the time"
+    )
 
 
 def _table(found: Sequence[Phase]) -> Section:
@@ -150,15 +152,15 @@ def phase_label(phase: Phase) -> str:
 def _figure(phase: Phase, column: str) -> str:
     match column:
         case "%":
-            return _percent(phase["share"])
+            return percent_if_any(phase["share"])
         case "times":
             return count(phase["executions"])
         case "mean" | "median":
             return format_time(phase["duration"][column], digits=3)
         case "persist.%":
-            return _percent(phase["persistent"])
+            return percent_if_any(phase["persistent"])
         case "trans.%":
-            return _percent(phase["transient"])
+            return percent_if_any(phase["transient"])
         case _:
             return "-" if phase["ipc"] is None else f"{phase['ipc']:.2f}"
 
@@ -264,8 +266,8 @@ def _calls(document: Document) -> Section:
     columns: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "per process": lambda use: _number(use["per_process"]),
         **({"per iteration": lambda use: _number(use["per_iteration"])} if step else {}),
-        "computing": lambda use: _time(use["computing_before"]),
-        **({"time": lambda use: _time(use["time"] or 0.0)} if timed else {}),
+        "computing": lambda use: time_if_any(use["computing_before"]),
+        **({"time": lambda use: time_if_any(use["time"] or 0.0)} if timed else {}),
         "bytes": lambda use: "-" if use["bytes"] is None else format_size(use["bytes"], digits=3),
     }
     rows = (TableRow(use["name"], texts(cell(use) for cell in columns.values()), 1) for use in uses)
@@ -280,15 +282,15 @@ def phase_verdict(document: Document) -> str:
     if whole is None:
         return "nothing is computed in the analysed part"
     longest = found[0]
-    first = f"{longest['name']} is {_percent(longest['share'])} % of all computing"
+    first = f"{longest['name']} is {percent_if_any(longest['share'])} % of all computing"
     if document["processes"] < 2:
         return f"{first}; a single process has no load balance"
-    told = f"load balance {_percent(whole['value'])} %"
+    told = f"load balance {percent_if_any(whole['value'])} %"
     if whole["value"] >= _EVEN:
         text = f"{told}: processes compute equally long; {first}"
         if (longest["transient"] or 0.0) >= _NOTICED:
             text += (
-                f", with other processes slow each time ({_percent(longest['transient'])} %): "
+                f", with other processes slow each time ({percent_if_any(longest['transient'])} %): "
                 "that costs serialisation, not load balance"
             )
         return text
@@ -297,7 +299,7 @@ def phase_verdict(document: Document) -> str:
     share = (most["excess"] or 0.0) / beyond if beyond > 0 else 0.0
     text = (
         f"{told}: process {whole['process']} computes {100 * (1 / whole['value'] - 1):.3g} % "
-        f"longer than the mean, {_percent(min(share, 1.0))} % of that in {most['name']}"
+        f"longer than the mean, {percent_if_any(min(share, 1.0))} % of that in {most['name']}"
     )
     return f"{text}; {_why(whole)}"
 
@@ -307,14 +309,6 @@ def _why(balance: Mapping[str, Any]) -> str:
         return "no hardware counters tell whether by instructions, IPC or frequency"
     main = balance["main"]
     return f"mainly by {_MORE[main]} ({100 * (balance[main] - 1):+.3g} %)"
-
-
-def _time(seconds: float | None) -> str:
-    return "-" if seconds is None else format_time(seconds, digits=3)
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f}"
 
 
 def _number(value: float | None) -> str:

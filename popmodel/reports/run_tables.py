@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.base import shell
 from popmodel.base.errors import UsageError
-from popmodel.base.units import count, format_size, format_time, plural
+from popmodel.base.units import count, format_size, format_time, percent_if_any, plural
 from popmodel.reports.blocks import (
     Brief,
     Facts,
@@ -163,7 +163,7 @@ def _call_facts(document: Document) -> Iterator[tuple[str, str]]:
         "regions": marked,
         told: [
             f"{function['name']} {100 * function['share']:.1f} %"
-            f" (efficiency {_percent(function['parallel_efficiency']).text} %)"
+            f" (efficiency {percent_if_any(function['parallel_efficiency'])} %)"
             for function in functions
         ],
         "counters": [name.partition(" [")[0] for name in info["counters"]],
@@ -225,7 +225,8 @@ def _longest_phases(document: Document, found: Sequence[Phase], most: int) -> Se
             TableCell(format_time(phase["duration"]["mean"], digits=3)),
         ]
         if several:
-            cells.append(_percent((phase["load_balance"] or {}).get("value")))
+            balance = (phase["load_balance"] or {}).get("value")
+            cells.append(TableCell(percent_if_any(balance), balance))
         if counted:
             cells.append(TableCell("-" if phase["ipc"] is None else f"{phase['ipc']:.2f}"))
         rows.append(TableRow(phase_label(phase), tuple(cells)))
@@ -363,7 +364,10 @@ def _regions(info: Document) -> list[Section]:
             (
                 *texts((count(function["visits"]), format_time(function["inclusive"]))),
                 *texts((format_time(function["exclusive"]), f"{100 * function['share']:.1f}")),
-                *(_percent(function[name]) for name in ("parallel_efficiency", "load_balance")),
+                *(
+                    TableCell(percent_if_any(function[name]), function[name])
+                    for name in ("parallel_efficiency", "load_balance")
+                ),
             ),
             1,
         )
@@ -384,10 +388,6 @@ def _functions(info: Document) -> tuple[str, list[str], Sequence[Mapping[str, An
     names = {function["name"] for function in functions}
     marked = [name for name in info["user_regions"] if name not in names]
     return "functions" if names - {*info["user_regions"]} else "user regions", marked, functions
-
-
-def _percent(efficiency: float | None) -> TableCell:
-    return TableCell("-" if efficiency is None else f"{100 * efficiency:.1f}", efficiency)
 
 
 def _facts_of_region(facts: Mapping[str, Any]) -> list[str]:

@@ -32,7 +32,9 @@ def section(contents: Contents) -> Section | None:
         "families": [
             {**_family(family, runs), "notes": _notes(contents, family)} for family in families
         ],
-        "why_scaling": [one["scaling"]["why"] for one in contents.of("metrics") if _several(one)],
+        "why_scaling": [
+            one["scaling"]["why"] for one in contents.of("metrics") if len(one["runs"]) > 1
+        ],
     }
     data = {
         "family": chosen,
@@ -42,10 +44,6 @@ def section(contents: Contents) -> Section | None:
         "shares": {family.id: _shares(family, runs) for family in families},
     }
     return Section("efficiencies", "Efficiencies", context, data)
-
-
-def _several(document: Document) -> bool:
-    return len(document["runs"]) > 1
 
 
 def _is_shown(family: Family, runs: Sequence[PageColumn]) -> bool:
