@@ -290,8 +290,9 @@ def phase_verdict(document: Document) -> str:
         text = f"{told}: processes compute equally long; {first}"
         if (longest["transient"] or 0.0) >= _NOTICED:
             text += (
-                f", with other processes slow each time ({percent_if_any(longest['transient'])} %): "
-                "that costs serialisation, not load balance"
+                ", with other processes slow each time "
+                f"({percent_if_any(longest['transient'])} %): that costs "
+                "serialisation, not load balance"
             )
         return text
     most = max(found, key=lambda phase: phase["excess"] or 0.0)
