@@ -325,7 +325,7 @@ class Intervals:
         Where records overlap, which they should not, time counts once.
         """
         counts = np.zeros(len(states.offsets) - 1, np.int64)
-        begins, ends = ([np.empty(0, np.int64)] for _ in range(2))
+        begins, ends = _Pieces(), _Pieces()
         for block in walk(states.state, states.begin, states.end):
             count, begin, end = _kernel.in_state(
                 offsets=np.clip(states.offsets, block.start, block.stop) - block.start,
@@ -341,7 +341,7 @@ class Intervals:
             begins.append(begin)
             ends.append(end)
         offsets = offsets_of(counts)
-        begin, end = np.concatenate(begins), np.concatenate(ends)
+        begin, end = begins.together(), ends.together()
         for location in _overlapping(offsets, begin, end):
             mine = slice(offsets[location], offsets[location + 1])
             before = np.maximum.accumulate(end[mine])[:-1]
@@ -458,6 +458,28 @@ class Spans(Intervals):
         return Spans(
             np.searchsorted(rows, self.offsets), self.begin[rows], self.end[rows], self.what[rows]
         )
+
+
+class _Pieces:
+    """A column in pieces, put together as soon as they are long: then they may lie in a file."""
+
+    def __init__(self) -> None:
+        self._long: list[NDArray[np.int64]] = []
+        self._short = [np.empty(0, np.int64)]
+        self._rows = 0
+
+    def append(self, values: NDArray[np.int64]) -> None:
+        self._short.append(values)
+        self._rows += len(values)
+        if self._rows > _LONG_ROWS:
+            self._long.append(np.concatenate(self._short))
+            self._short, self._rows = [], 0
+
+    def together(self) -> NDArray[np.int64]:
+        return np.concatenate([*self._long, *self._short])
+
+
+_LONG_ROWS = 1 << 19
 
 
 def _overlapping(
