@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from popmodel.source import c_family, fortran_family
 from popmodel.source.draft import Draft
 from popmodel.source.intermediate_form import SourceProgram
 from popmodel.source.interpreter import Interpreter
+from popmodel.source.trace_join import functions_of
 
 if TYPE_CHECKING:
     from popmodel.traces import Trace
@@ -93,6 +95,8 @@ def signature_of_source(
         hint = f"correct the source: {errors[0]}" if errors else "name all files of one program"
         raise UsageError(f"{where}: {found}", hint)
     interpreter = Interpreter(program)
+    if trace is not None:
+        interpreter.traced = partial(functions_of, trace)
     interpreter.run()
     draft = Draft(interpreter, name, files, options)
     text = draft.text(trace)

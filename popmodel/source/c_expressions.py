@@ -298,7 +298,7 @@ class CExpressions(ABC):
             by = Literal(1)
             is_postfix = cursor.extent.start.offset == operand.extent.start.offset
             return self._assignment(value, operator[0], by, type_, is_postfix)
-        if operator in ("*", "&") and self._is_function(operand):
+        if self._is_function(cursor if operator == "*" else operand):
             return value
         if operator == "*":
             return Element(value, Literal(0), type_)

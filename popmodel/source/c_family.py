@@ -362,7 +362,8 @@ class _Reader(CExpressions):
         labels = (kinds.CASE_STMT, kinds.DEFAULT_STMT)
         cases: list[tuple[list[Expression | None], list[Statement]]] = []
         for child in children[-1].get_children():
-            inner, tests = child, []
+            inner = child
+            tests: list[Expression | None] = []
             while inner.kind in labels:
                 parts = list(inner.get_children())
                 if inner.kind == kinds.DEFAULT_STMT:
@@ -379,7 +380,7 @@ class _Reader(CExpressions):
         body: Body = ()
         rest: list[Statement] = []  # Of the next case
         branches: list[tuple[Expression, Body]] = []
-        for tests, statements in reversed(cases):
+        for labels_of, statements in reversed(cases):
             ends = [number for number, one in enumerate(statements) if isinstance(one, Leave)]
             if ends:
                 last = statements[ends[0]]
@@ -390,9 +391,9 @@ class _Reader(CExpressions):
                 rest = statements
             else:
                 rest = statements + rest
-            if None in tests:
+            if None in labels_of:
                 body = tuple(rest)
-            branches += [(test, tuple(rest)) for test in reversed(tests) if test is not None]
+            branches += [(test, tuple(rest)) for test in reversed(labels_of) if test is not None]
         for test, statements_of in branches:
             body = (Branch(test, statements_of, body, place),)
         return body
@@ -480,9 +481,10 @@ class _Reader(CExpressions):
         if change.operator not in ("+", "-"):
             return None
         step, is_down = change.value, change.operator == "-"
-        is_known = isinstance(step, Literal) and isinstance(step.value, (int, float))
-        if is_known and not _reaches(test.operator, -step.value if is_down else step.value):
-            return None
+        if isinstance(step, Literal) and isinstance(step.value, (int, float)):
+            by_turn = -step.value if is_down else step.value
+            if not _reaches(test.operator, by_turn):
+                return None
         if is_down:
             step = SourceOperation("neg", (step,), step.type)
         last, by = test.operands[1], _LOOP_ENDS[test.operator]

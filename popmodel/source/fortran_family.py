@@ -235,7 +235,7 @@ class _FortranReader(FortranExpressions):
 
     def _do(self, node: Any, place: SourcePlace) -> Body:
         head = next((one for one in node.named_children if one.type == "do_statement"), node)
-        inner = []
+        inner: list[Any] = []
         for child in node.named_children:
             if child.type == "end_do_label_loop_statement":  # the last statement has the label
                 within, labelled = inner[-1:], child.named_children

@@ -188,6 +188,8 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         self.notes: list[str] = []
         self.unread: set[str] = set()  # Functions whose source is not here
         self.place = SourcePlace("?", 0)  # Of the statement that is carried out
+        # Functions that a traced run was in
+        self.traced: Callable[[], frozenset[str]] = frozenset
         self.is_dry = 0  # Inside of a trial of a loop's body
         self.number = 0  # Of loops and conditions so far
         self.steps = 0  # Statements that were carried out
@@ -392,6 +394,9 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             if name in self.by_name:  # of a template
                 return self.by_name[name]
         found = self.candidates(invocation)
+        if len(found) > 1:
+            names_in_trace = self.traced()
+            found = [one for one in found if one.name in names_in_trace] or found
         if len(found) == 1:
             return found[0]
         if invocation.callee is not None or invocation.is_dynamic:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sympy
 
-from popmodel.runs.sites import calls_by_process
+from popmodel.runs.sites import calls_by_process, sites_of
 from popmodel.source.formula_text import expanded
 from popmodel.source.intermediate_form import Invocation
 from popmodel.source.mpi_arguments import QUIET, SHAPES, MpiCalls
@@ -371,3 +371,9 @@ def _period(condition: sympy.Basic) -> sympy.Expr | None:
         period: sympy.Expr = condition.lhs.args[1]
         return period
     return None
+
+
+def functions_of(trace: Trace) -> frozenset[str]:
+    """Names of functions that call MPI or have parallel regions, without what compilers add."""
+    names = (re.match(r"\w+", str(name)) for name in sites_of(trace)["function"].dropna())
+    return frozenset(match[0] for match in names if match)
