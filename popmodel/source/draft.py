@@ -227,6 +227,7 @@ class Draft:
                 tuple(part if isinstance(part, str) else self._alike(part) for part in access.path),
                 access.is_store,
                 access.size,
+                access.depends,
             )
             for access in nest.tally.accesses
         )

@@ -106,7 +106,11 @@ def loop_costs(nest: Nest, is_repeated: bool) -> Iterator[LoopCost]:
         own = [
             access for access in accesses if any(_moves(access, level.variable) for level in levels)
         ]
-        moved = [access for access in inner.tally.accesses if _moves(access, inner.variable)]
+        moved = [
+            access
+            for access in inner.tally.accesses
+            if inner.variable in access.depends or _moves(access, inner.variable)
+        ]
         flops = sum(FLOPS.get(name, 1) * times for name, times in inner.tally.flops.items())
         yield LoopCost(
             levels,

@@ -18,6 +18,7 @@ class Access(NamedTuple):
     is_store: bool
     size: int  # Bytes
     place: SourcePlace
+    depends: frozenset[sympy.Symbol] = frozenset()  # Loops whose turns decide which element it is
 
 
 @dataclass

@@ -204,7 +204,11 @@ class SymbolicMemory:
             return
         assert self.tally is not None
         name = f"{self.memories[memory].name}#{memory}"
-        self.tally.accesses.append(Access(name, path, is_store, type_.size or 8, place))
+        depends = frozenset().union(
+            *(self.dependence(part) for part in path if isinstance(part, sympy.Basic))
+        )
+        size = type_.size or 8
+        self.tally.accesses.append(Access(name, path, is_store, size, place, depends))
 
     def merge(
         self,

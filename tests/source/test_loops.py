@@ -104,6 +104,8 @@ def cost(folder: Path, body: str, before: str = "") -> Any:
         ("a[2 * i] = b[0];", 0, 0, 1),  # what does not move with the loop is no load of it
         ("a[i] = add(b[i], b[i + n]);", 1, 2, 1),  # of a function
         ("*a++ = *b++;", 0, 1, 1),
+        ("a[i] = b[(int)b[i]];", 0, 2, 1),  # what another element names
+        ("if (i % 3) a[(int)b[i]] += 1.0;", 1, 2, 1),
         ("if (argc > 1) a[i] = b[i]; else a[i] = 2.0 * b[i] + b[i + 1];", 2, 2, 1),  # the dearer
     ],
 )
