@@ -16,7 +16,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from synthetic.trace_writer import TraceWriter
 
 import popmodel
 from popmodel.structure.iterations import _cut_the_first
@@ -26,6 +25,7 @@ from popmodel.structure.phases import phases
 from popmodel.structure.program_events import _mix
 from popmodel.structure.rank_formulas import condition
 from popmodel.traces.intervals import Intervals, alone
+from popmodel.traces.paraver.writer import TraceWriter
 
 MOST = 9
 

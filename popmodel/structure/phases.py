@@ -90,6 +90,10 @@ class Phase:
         """How often the sequence that does so most often executes it."""
         return int(np.bincount(self.sequence).max(initial=0))
 
+    def by_sequence(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of values of executions by sequence: float64[S]."""
+        return np.bincount(self.sequence, values, self.sequences).astype(np.float64)
+
     @property
     def imbalance(self) -> Imbalance:
         """How its time differs over sequences and executions, cut ones left out."""

@@ -3,6 +3,9 @@
 Twice through the run. First thread by thread: records become states, events and ends of messages,
 which wait in a temporary file; the ends of messages are joined. Then window by window of time:
 what all threads have in it is brought in order and written as text.
+
+`popmodel.traces.paraver.writer.TraceWriter` holds all records and sorts them at the end, which is
+right for tests and examples; only its header and its files of names serve here.
 """
 
 from __future__ import annotations

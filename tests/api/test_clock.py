@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 
 import popmodel
 from popmodel.base.errors import PartError
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 STATE, SEND, RECV, ALLREDUCE = 50000001, 1, 2, 10
 COLLECTIVE, OTHER, INIT, FINALIZE = 50000002, 50000003, 31, 32

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from patience import GENEROUS
 from real_mpi import mpi
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.cli import main
+from popmodel.traces.paraver.writer import TraceWriter
 
 from .computed import Known, computed_once
 from .played_machine import machine

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.base.errors import PopmodelError
 from popmodel.efficiency import measure
+from popmodel.traces.paraver.writer import TraceWriter
 
 from .conftest import MS, write_trace
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from oracle.script import Script
-from synthetic.trace_writer import TraceWriter
 
 import popmodel.cli.metrics as api
 from popmodel.base.errors import UsageError
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 from .conftest import MS
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 from extras import needs_matplotlib
-from synthetic.trace_writer import TraceWriter
+
+from popmodel.traces.paraver.writer import TraceWriter
 
 from .conftest import MS, write_trace
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.base.values import plain
 from popmodel.efficiency.evidence import CallSite
@@ -16,6 +15,7 @@ from popmodel.traces import Trace, read
 from popmodel.traces.codes import Event
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.numbers import NUMBERS
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.selection import splice
 
 COLLECTIVE, ALLREDUCE, BARRIER = 50000002, 10, 8

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 from trace_files import DATA
 
 import popmodel
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.traces.codes import MOVING, OTHER, RUNNING, TOGETHER
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 CALL = 63000000
 LAUNCH, SYNCHRONISE = 1, 2

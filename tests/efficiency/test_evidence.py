@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.efficiency.evidence import Crowd, SerialCode
 from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.traces import read
 from popmodel.traces.codes import Event
+from popmodel.traces.paraver.writer import TraceWriter
 
 US = 1000
 DATA = Path(__file__).parent.parent / "data"

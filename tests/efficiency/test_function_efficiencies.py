@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 from trace_files import DATA
 
 import popmodel
@@ -20,6 +19,7 @@ from popmodel.efficiency.region_efficiencies import function_efficiencies
 from popmodel.traces import Trace
 from popmodel.traces.codes import RUNNING, SYNCHRONISING, TOGETHER, Event
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 HAS_OTF2 = importlib.util.find_spec("otf2") is not None
 NAMES = ("advect", "halo", "main", "solve")

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 from trace_files import DATA
 
 import popmodel
 from popmodel.traces.codes import INPUT_OUTPUT, RUNNING, TOGETHER
+from popmodel.traces.paraver.writer import TraceWriter
 
 POSIX, FLUSH, MPI_IO, WRITE_ALL, BARRIER = 40000004, 40000003, 50000005, 128, 8
 

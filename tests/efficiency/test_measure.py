@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oracle.script import Script
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.base.errors import TraceError
 from popmodel.efficiency.hierarchy import load_families
@@ -15,6 +14,7 @@ from popmodel.efficiency.measure import MeasuredRun, analyse, runtime
 from popmodel.network.network import PRESETS
 from popmodel.traces import read
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 PARALLEL, FUNCTION, BARRIER = 60000001, 60000018, 60000005
 INSTRUCTIONS, CYCLES = 42000050, 42000059

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 
 import popmodel
 from popmodel.cli import main
@@ -17,6 +16,7 @@ from popmodel.efficiency.measure import analyse
 from popmodel.efficiency.vector_counts import vector_counters, width_of
 from popmodel.traces import read
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 WIDTHS = {
     "SCALAR_DOUBLE": 1,

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from synthetic.trace_writer import TraceWriter
-
 from popmodel.traces import Trace, read
+from popmodel.traces.paraver.writer import TraceWriter
 
 POINT_TO_POINT, COLLECTIVE, OTHER = 50000001, 50000002, 50000003
 ONE_SIDED, IO = 50000004, 50000005

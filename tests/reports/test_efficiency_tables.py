@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.base.values import plain
 from popmodel.cli.metrics import metrics_document as measured
@@ -21,6 +20,7 @@ from popmodel.reports.renderers.markdown import markdown_lines
 from popmodel.reports.renderers.terminal import block_lines
 from popmodel.reports.renderers.text import Style
 from popmodel.traces import read
+from popmodel.traces.paraver.writer import TraceWriter
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import re
 
 import pytest
 from synthetic import Program, programs, run
-from synthetic.trace_writer import TraceWriter
 
 import popmodel
 from popmodel.runs.same_program import difference
+from popmodel.traces.paraver.writer import TraceWriter
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from sensitivity.programs import networks, programs
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.base.errors import UsageError
 from popmodel.network.network import Network
@@ -20,6 +19,7 @@ from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.traces import read
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.selection import focused
 
 LATENT = Network(latency=2e-6, bandwidth=1e9)

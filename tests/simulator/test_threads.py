@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from synthetic.trace_writer import TraceWriter
 
 import popmodel
 from popmodel.base.errors import ReplayError
@@ -15,6 +14,7 @@ from popmodel.simulator import Replayer, replay
 from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op, Program
 from popmodel.traces import Trace, read
+from popmodel.traces.paraver.writer import TraceWriter
 
 IDEAL = PRESETS["ideal"]
 EAGER = IDEAL.with_(eager_threshold=float("inf"))

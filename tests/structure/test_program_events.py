@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.simulator.from_trace import from_trace
 from popmodel.structure.iterations import find
@@ -15,6 +14,7 @@ from popmodel.structure.program_events import _into_regions, events_of
 from popmodel.traces import read
 from popmodel.traces.intervals import spread
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.regions import Occurrences
 
 REGION, FUNCTION, RUNNING, NOT_TRACING = 60000001, 60000018, 1, 14

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 from tracer.builder import NUMBER
 
 from popmodel.tracer.raw_records import (
@@ -27,6 +26,7 @@ from popmodel.tracer.thread_events import BACKWARDS, NOT_RETURNED, UNBEGUN, Conv
 from popmodel.traces import read
 from popmodel.traces.codes import IDLE, RUNNING
 from popmodel.traces.paraver.numbers import NUMBERS
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.regions import user_regions
 
 TABLES = Tables(

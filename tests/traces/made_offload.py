@@ -11,10 +11,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from synthetic.trace_writer import TraceWriter
-
 from popmodel.traces.codes import MOVING, OTHER, RUNNING, SYNCHRONISING, TOGETHER
 from popmodel.traces.paraver.labels import legend
+from popmodel.traces.paraver.writer import TraceWriter
 
 MS, US = 1_000_000, 1_000
 CALL, TRANSFER, SIZE, KERNEL = 63000000, 63000001, 63000002, 63000006

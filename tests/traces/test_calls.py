@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.base.errors import TraceError, UsageError
 from popmodel.traces import Trace, read
 from popmodel.traces.calls import CallGroup
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.tables import location_of_row
 
 DATA = Path(__file__).parent.parent / "data"

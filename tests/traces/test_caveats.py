@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.traces import Trace, read
 from popmodel.traces.caveats import caveats, too_small, untraced
 from popmodel.traces.codes import TRACING_DISABLED
 from popmodel.traces.info import info
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.selection import TracePart, focused
 
 SEND, PARALLEL = 50000001, 60000001

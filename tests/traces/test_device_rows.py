@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 from trace_files import DATA
 from traces import made_offload
 
@@ -25,6 +24,7 @@ from popmodel.traces.device_rows import COLLECTIVE, COPY, KERNEL, DeviceRows
 from popmodel.traces.intervals import Spans
 from popmodel.traces.paraver.device_streams import devices_of, is_device_row
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.tables import offsets_of
 
 Stream = list[tuple[int, int, int]]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synthetic.trace_writer import TraceWriter
-
 from popmodel.traces import read
+from popmodel.traces.paraver.writer import TraceWriter
 
 
 def test_a_process_ends_where_it_says_so_else_with_its_last_record(tmp_path: Path) -> None:

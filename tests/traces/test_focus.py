@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.traces import read
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.recorded_run import Trace
 from popmodel.traces.selection import TraceFocus, TracePart, focused, program_of
 

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.base.errors import TraceError
 from popmodel.efficiency import measure
 from popmodel.traces import read
 from popmodel.traces.info import info
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 DATA = Path(__file__).parent.parent / "data"
 

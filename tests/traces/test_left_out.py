@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synthetic.trace_writer import TraceWriter
-
 from popmodel.efficiency.measure import analyse
 from popmodel.traces import Trace, read
 from popmodel.traces.caveats import left_out
 from popmodel.traces.codes import Event
 from popmodel.traces.info import info
+from popmodel.traces.paraver.writer import TraceWriter
 
 TESTS = (
     "tests and probes that found nothing are not recorded in 2 processes: their time "

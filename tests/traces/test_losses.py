@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.base.errors import ReplayError
 from popmodel.efficiency.hierarchy import load_families
@@ -17,6 +16,7 @@ from popmodel.traces import Trace, read
 from popmodel.traces.caveats import ABORTED, CUT, FULL, KILLED, describe_losses, losses
 from popmodel.traces.codes import Event
 from popmodel.traces.info import info
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.selection import TracePart, program_of
 
 OTHER, COLLECTIVE, INIT, BARRIER = 50000003, 50000002, 31, 8

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.efficiency.measure import analyse
 from popmodel.traces import Trace, read
 from popmodel.traces.caveats import crowding, waiting
 from popmodel.traces.codes import Event
 from popmodel.traces.info import info
+from popmodel.traces.paraver.writer import TraceWriter
 
 S = 10**9
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.base.errors import PartError
 from popmodel.efficiency.measure import analyse
 from popmodel.traces import Trace, read
 from popmodel.traces.intervals import TracePieces
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.selection import TracePart, focused
 
 REGION, PARALLEL, OUTLINED = 60000019, 60000001, 60000018

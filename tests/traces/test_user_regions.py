@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.traces import Trace, read
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.regions import Occurrences, user_regions
 
 REGION, PHASE, NUMBER = 60000019, 1000, 2000

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle.window import cut as cut_by_columns
-from synthetic.trace_writer import TraceWriter
 
 from popmodel.base.errors import UsageError
 from popmodel.traces import Trace, read
 from popmodel.traces.codes import Event
 from popmodel.traces.intervals import Instants
 from popmodel.traces.paraver import columns
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.regions import parallel_regions
 from popmodel.traces.selection import splice
 

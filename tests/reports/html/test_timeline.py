@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 from timeline.window import Window
 
 from popmodel.base.errors import PopmodelError
@@ -31,6 +30,7 @@ from popmodel.timeline.timeline import LIMITS, Timeline, timeline
 from popmodel.timeline.window_sums import FAMILIES
 from popmodel.traces import Trace, read
 from popmodel.traces.codes import RUNNING, WAITING, Event
+from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.selection import TracePart, focused
 
 ROOT = Path(__file__).parents[3]

@@ -20,7 +20,6 @@ from otf2.enums import (
     RegionRole,
 )
 from otf2_archives import ArchiveMaker
-from synthetic.trace_writer import TraceWriter
 
 import popmodel
 from popmodel.traces import Trace
@@ -28,6 +27,7 @@ from popmodel.traces.codes import INPUT_OUTPUT, Event
 from popmodel.traces.otf2.archive_writer import write_archive
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.numbers import MPI_CALLS, NUMBERS
+from popmodel.traces.paraver.writer import TraceWriter
 
 CALL, BYTES, MPI_BYTES, MPI_IO = 40000004, 40000011, 50000110, 50000005
 WRITE_ALL = next(value for value, name in MPI_CALLS.items() if name == "MPI_File_write_all")

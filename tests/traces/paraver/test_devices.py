@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 from trace_files import DATA
 
 import popmodel
 from popmodel.traces import Trace, read
+from popmodel.traces.paraver.writer import TraceWriter
 
 CALL, TRANSFER, KERNEL = 63000000, 63000001, 63000006
 HIP_CALL, HIP_KERNEL, OPENCL_CALL, OPENCL_KERNEL = 63500000, 63500006, 64000015, 64100015

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic.trace_writer import TraceWriter
 from trace_files import DATA, HEADER, STATE, same, write
 
-from popmodel.base.errors import UsageError
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.traces import Trace, read
 from popmodel.traces.paraver import columns, text_scan
 from popmodel.traces.paraver.labels import Labels
+from popmodel.traces.paraver.writer import TraceWriter
 
 
 def rows(table: object, *names: str) -> list[tuple]:
@@ -336,6 +336,11 @@ def test_written_labels_and_names_are_read(tmp_path: Path) -> None:
     assert trace.names == ("THREAD 1.1.1", "THREAD 1.1.2")
     assert trace.warnings == ()
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["x.pcf", "x.prv.gz", "x.row"]
+
+
+def test_the_writer_refuses_what_it_cannot_write() -> None:
+    with pytest.raises(PopmodelError, match="at least one pair of type and value"):
+        TraceWriter([1]).event(0, 0, 1, [])
 
 
 @pytest.mark.parametrize(
