@@ -89,7 +89,7 @@ def _metric(id: str, definition: Definition) -> Iterator[str]:
 
 def _quantities() -> Iterator[str]:
     yield "## Quantities in the formulas\n"
-    yield "| symbol | unit | meaning |"
-    yield "|---|---|---|"
+    yield "| symbol | name in a family's file | unit | meaning |"
+    yield "|---|---|---|---|"
     for each in AGGREGATES.values():
-        yield f"| {each.symbol} | {each.unit} | {each.meaning} |"
+        yield f"| {each.symbol} | `{each.name}` | {each.unit} | {each.meaning} |"

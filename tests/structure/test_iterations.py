@@ -7,7 +7,8 @@ import pytest
 
 from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op, ProgramBuilder
-from popmodel.structure.iterations import Iterations, find, focus_of, structure_of
+from popmodel.structure.focus import focus_of
+from popmodel.structure.iterations import Iterations, find, structure_of
 from popmodel.structure.program_events import events_of
 from popmodel.traces import read
 
