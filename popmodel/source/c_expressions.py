@@ -157,8 +157,8 @@ class CExpressions(ABC):
             return Literal(int(self._constant(cursor)), type_)
         if kind == kinds.STRING_LITERAL:
             return Literal(cursor.spelling.strip('"'), type_)
-        if kind in (kinds.CXX_UNARY_EXPR,):  # sizeof
-            return Literal(self._constant(cursor), type_)
+        if kind == kinds.CXX_UNARY_EXPR and (size := self._constant(cursor)):  # sizeof
+            return Literal(size, type_)  # that of a parameter of a template is not known
         if kind == kinds.DECL_REF_EXPR:
             return self._reference(cursor, type_)
         if kind == kinds.MEMBER_REF_EXPR:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from popmodel.signatures.document import Noted, TomlItem
-from popmodel.source.formula_text import sum_over_turns
+from popmodel.source.formula_text import expanded, parts_of, sum_over_turns
 from popmodel.source.item_folding import WorkAmounts
 from popmodel.source.loop_costs import LINE, LoopCost
 from popmodel.source.openmp_directives import PAID, OpenMPDirective, parsed_directive
@@ -18,6 +18,8 @@ from popmodel.source.symbolic_memory import RANK, THREADS
 if TYPE_CHECKING:
     from popmodel.source.draft import Draft
 
+_LONG = 150
+"""Parts of a formula that is left as it is: SymPy takes long to see its factors."""
 _LEVELS = ("L2", "L3", "MEM")
 _BEFORE = {"L2": "L1", "L3": "L2", "MEM": "last"}
 """The cache that decides what passes from a level."""
@@ -82,10 +84,12 @@ def _times(
         trips = sympy.Integer(1)
         for trip in map(draft.plain, mean_trips(cost)):
             trips *= trip
-        by_guard[guard, sympy.expand(trips)] = by_guard.get((guard, sympy.expand(trips)), 0) + 1
+        by_guard[guard, expanded(trips)] = by_guard.get((guard, expanded(trips)), 0) + 1
     for (guard, trips), times in by_guard.items():
         total += times * trips if guard is None else _sides(draft, guard, times) * trips
-    return sympy.factor_terms(sympy.expand(total)) if not total.has(sympy.Piecewise) else total
+    if total.has(sympy.Piecewise) or parts_of(total) > _LONG:
+        return total
+    return sympy.factor_terms(sympy.expand(total))
 
 
 def _sides(draft: Draft, guard: tuple[int, bool], times: int) -> sympy.Expr:
@@ -240,7 +244,12 @@ def mean_trips(cost: LoopCost) -> list[sympy.Expr]:
     before = sympy.Integer(1)
     for number, level in enumerate(cost.levels):
         total = level.trip
-        for outer in reversed(cost.levels[:number]):
+        outside = cost.levels[:number]
+        if not any(total.has(outer.variable) for outer in outside):
+            means.append(total)
+            before = before * total
+            continue
+        for outer in reversed(outside):
             if total.has(outer.variable):
                 exact = sum_over_turns(total, outer.variable, outer.trip)
                 # of others the mean of the first and the last turn

@@ -68,6 +68,12 @@ def expanded(value: sympy.Expr) -> sympy.Expr:
     return sympy.Add(*(sympy.Mul(others, *term) for term in product(*sums)))
 
 
+@lru_cache(200_000)
+def parts_of(formula: sympy.Basic) -> int:
+    """How many operations and symbols a formula has."""
+    return 1 + sum(map(parts_of, formula.args))
+
+
 _COUNT = n = sympy.Symbol("n", integer=True)
 _SUMS = (n, n * (n - 1) / 2, n * (n - 1) * (2 * n - 1) / 6, n**2 * (n - 1) ** 2 / 4)
 """Of the powers 0 to 3 of the numbers from 0 on, the first n of them."""

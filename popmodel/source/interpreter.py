@@ -14,7 +14,7 @@ from typing import Any
 
 import sympy
 
-from popmodel.source.formula_text import expanded, sum_over_turns
+from popmodel.source.formula_text import expanded, parts_of, sum_over_turns
 from popmodel.source.intermediate_form import (
     Assignment,
     Body,
@@ -60,6 +60,10 @@ _CORRECTIONS = 2
 """How often the body of a loop is carried out again where a step was not what a trial said."""
 _DEEP = 4
 """Loops inside of each other that are carried out turn by turn, or whose steps are corrected."""
+_COSTLY = 1_000
+"""Statements of a loop's body that is carried out again once at most."""
+_LONG_SUM = 80
+"""Parts of a sum over turns that gets a symbol of its own."""
 UNROLLED = 12
 """Loops of so many turns are carried out turn by turn."""
 
@@ -367,7 +371,7 @@ class Interpreter(SymbolicEvaluation):
     ) -> None:
         """Carry out the body of a loop once for all turns."""
         before, events, tally, nest = self.state, self.events, self.tally, self.nest
-        symbols = len(self.order)
+        symbols, done = len(self.order), self.steps
         self.depth += 1
         changed = self._trial(body, fixed)
         steps = {}
@@ -379,6 +383,8 @@ class Interpreter(SymbolicEvaluation):
             steps[where] = None if is_new else by  # what is new is another one in every turn
         plain = self._is_plain(body)
         corrections = _CORRECTIONS if self.depth <= _DEEP and self.steps <= MOST_STEPS else 0
+        if self.steps - done > _COSTLY:
+            corrections = min(corrections, 1)
         if not corrections:  # nested loops would take a multiple of their work at each depth
             steps = dict.fromkeys(steps)
         for attempts in range(corrections, -1, -1):
@@ -465,12 +471,21 @@ class Interpreter(SymbolicEvaluation):
         if not self.dependence(step):
             if any(one.name.startswith("condition~") for one in step.free_symbols):
                 return None  # another one in every turn
-            return expanded(variable * step), expanded(turns * step)
-        others = step.free_symbols - {variable}
-        if any(variable in self.depends.get(one, ()) for one in others):
+            sums = [expanded(variable * step), expanded(turns * step)]
+        else:
+            others = step.free_symbols - {variable}
+            if any(variable in self.depends.get(one, ()) for one in others):
+                return None
+            if parts_of(step) * parts_of(turns) > _LONG_SUM:
+                return None
+            sums = [sum_over_turns(step, variable, count) for count in (variable, turns)]
+        if sums[0] is None or sums[1] is None:
             return None
-        sums = [sum_over_turns(step, variable, count) for count in (variable, turns)]
-        return None if sums[0] is None or sums[1] is None else (sums[0], sums[1])
+        before, after = (
+            self.defined_symbol("sum", self.place, one) if parts_of(one) > _LONG_SUM else one
+            for one in sums
+        )
+        return before, after
 
     def _end_turns(
         self, before: dict[int, Contents], variable: sympy.Symbol, turns: sympy.Expr

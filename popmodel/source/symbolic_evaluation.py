@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import sympy
 
 from popmodel.source import mpi_arguments
-from popmodel.source.formula_text import expanded
+from popmodel.source.formula_text import expanded, parts_of
 from popmodel.source.intermediate_form import (
     Address,
     Assignment,
@@ -570,6 +570,9 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             ):
                 self._copy(target, assignment.value)
                 return new
+        if (target.type.kind, assignment.value.type.kind) == ("int", "real"):
+            if isinstance(new, sympy.Expr) and not new.is_integer:
+                new = sympy.floor(new)  # as Fortran does it without a word
         memory, path = self.locate(target)
         self.store(memory, path, new, target.type, self._place(target))
         if isinstance(target, (Variable, Field)):
@@ -668,7 +671,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         if operator in "+-*":
             found = a + b if operator == "+" else a - b if operator == "-" else a * b
             # sums of expanded formulas are expanded
-            if operator == "*" and (a.is_Add or b.is_Add) and _parts(found) < _MOST_PARTS:
+            if operator == "*" and (a.is_Add or b.is_Add) and parts_of(found) < _MOST_PARTS:
                 found = expanded(found)
         elif operator == "/":
             if b == 0:
@@ -690,9 +693,9 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             )
         else:
             return self.symbol("bits", self.place, self.dependence(a) | self.dependence(b))
-        if type_.kind == "real" and _parts(found) > _MOST_PARTS_OF_REALS:
+        if type_.kind == "real" and parts_of(found) > _MOST_PARTS_OF_REALS:
             return UnfollowedReal(self.dependence(found))
-        if _parts(found) > _MOST_PARTS:
+        if parts_of(found) > _MOST_PARTS:
             return self.defined_symbol("long formula", self.place, found)
         return found
 
@@ -791,12 +794,6 @@ def _compared(comparison: Any, one: sympy.Expr, other: sympy.Expr) -> sympy.Basi
 _MOST_PARTS_OF_REALS = 20
 _MOST_PARTS = 2 * LARGEST
 """A formula of so many operations has about twice as many parts: operations and what they join."""
-
-
-@lru_cache(200_000)
-def _parts(formula: sympy.Basic) -> int:
-    """How many operations and symbols a formula has."""
-    return 1 + sum(map(_parts, formula.args))
 
 
 def _exact(index: Any, interpreter: SymbolicEvaluation, target: Element) -> sympy.Expr:

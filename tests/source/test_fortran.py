@@ -276,3 +276,18 @@ end subroutine
 """
     (item,) = written(tmp_path, text)["program"]
     assert "collective" in item
+
+
+def test_a_real_number_for_a_whole_one_is_cut(tmp_path: Path) -> None:
+    text = """
+program cut
+  use mpi
+  integer :: levels, halves, ierr
+  real :: a(64)
+  levels = log(33.0)/log(2.0)
+  halves = levels/2
+  if (2*halves + 1 == levels) call MPI_Bcast(a, 2**levels, MPI_REAL, 0, MPI_COMM_WORLD, ierr)
+end program
+"""
+    (item,) = written(tmp_path, text)["program"]
+    assert item["collective"]["bytes"] == 4 * 32

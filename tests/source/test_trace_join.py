@@ -39,6 +39,7 @@ def joined(
     patch: pytest.MonkeyPatch,
     place: str = "app.c:{}",
     program: str = PROGRAM,
+    name: str = "app.c",
 ) -> tuple[dict[str, Any], list[str]]:
     table = pandas.DataFrame(
         {
@@ -56,7 +57,7 @@ def joined(
         if number
     )
     patch.setattr(trace_join, "calls_by_process", lambda _: table)
-    path = tmp_path / "app.c"
+    path = tmp_path / name
     path.write_text(program)
     trace: Any = SimpleNamespace(processes=4)
     text, draft = signature_of_source([path], "app", (), trace)
@@ -121,3 +122,17 @@ def test_conditions_are_decided_for_each_process_and_turn_or_taken_from_the_trac
     _, findings = joined(rows, tmp_path, monkeypatch, program=BY_PROCESS)
     assert len(findings) == 1 + (agreeing == 3)
     assert f"{agreeing} agree with the source, 1 give" in findings[-1]
+
+
+def test_a_size_that_hangs_on_a_parameter_of_a_template_comes_from_the_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = """#include <mpi.h>
+template <typename T> void share(const T *a) {
+MPI_Bcast((void *)a, 5 * sizeof(T), MPI_BYTE, 0, MPI_COMM_WORLD); }
+int main(int argc, char **argv) { double a[5]; share(a); return 0; }
+"""
+    rows = [("MPI_Bcast", 3, 1, 40)]
+    document, findings = joined(rows, tmp_path, monkeypatch, "app.cpp:{}", program, "app.cpp")
+    assert list(document["constants"].values()) == [8]
+    assert len(findings) == 1
