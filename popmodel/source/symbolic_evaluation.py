@@ -570,9 +570,9 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
             ):
                 self._copy(target, assignment.value)
                 return new
-        if (target.type.kind, assignment.value.type.kind) == ("int", "real"):
-            if isinstance(new, sympy.Expr) and not new.is_integer:
-                new = sympy.floor(new)  # as Fortran does it without a word
+        is_cut = (target.type.kind, assignment.value.type.kind) == ("int", "real")
+        if is_cut and isinstance(new, sympy.Expr) and not new.is_integer:
+            new = sympy.floor(new)  # as Fortran does it without a word
         memory, path = self.locate(target)
         self.store(memory, path, new, target.type, self._place(target))
         if isinstance(target, (Variable, Field)):
