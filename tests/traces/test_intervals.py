@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from popmodel.traces import intervals as module
+from popmodel.traces import tables
 from popmodel.traces.intervals import Intervals, alone
 from popmodel.traces.tables import States
 
@@ -134,3 +136,14 @@ def test_nothing_at_all() -> None:
     assert len(alone([empty], [empty])) == 0
     assert instants(empty) == [set(), set(), set()]
     assert pytest.approx(0) == empty.within(empty).sum()
+
+
+@given(switches)
+def test_long_columns_are_put_together_from_pieces(points: list[list[int]]) -> None:
+    whole = intervals(points)
+    states = States(whole.offsets, whole.begin, whole.end, np.ones(len(whole), np.int32))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "_BLOCK", 2)
+        patch.setattr(module, "_LONG_ROWS", 2)
+        found = Intervals.in_state(states, 1)
+    assert instants(found) == instants(whole)
