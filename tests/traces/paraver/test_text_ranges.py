@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import multiprocessing
 import random
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +87,17 @@ def test_an_executor_scans_ranges_of_one_trace(tmp_path: Path) -> None:
         assert told(trace, executor=pool, scratch=scratch) == told(trace)
     assert Counting.count > 10
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("however_small")
+def test_processes_scan_ranges_and_tell_errors(tmp_path: Path) -> None:
+    trace = unpacked(DATA / "cg.S.2.prv.gz", tmp_path)
+    lines = trace.read_bytes().split(b"\n")
+    lines[-300] = b"5:1:1"
+    damaged = tmp_path / "damaged.prv"
+    damaged.write_bytes(b"\n".join(lines))
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        for path in (trace, damaged):
+            assert told(path, executor=pool) == told(path)
+    assert told(damaged)["error"][2] == len(lines) - 299
