@@ -1,4 +1,4 @@
-"""Formulas of symbols: their sums over the turns of loops, and as a signature writes them."""
+"""Formulas of symbols: comparisons, sums over turns of loops, and how a signature writes them."""
 
 from __future__ import annotations
 
@@ -92,6 +92,34 @@ def sum_over_turns(
             return None
         total += factor * _SUMS[degree].xreplace({_COUNT: turns})
     return expanded(total)
+
+
+_MOST_PIECES = 4
+"""Cases of a value that are compared one by one."""
+
+
+def compared(comparison: Any, one: sympy.Expr, other: sympy.Expr) -> sympy.Basic:
+    """A comparison; of a value with few cases one of each: SymPy decides some wrongly."""
+    for value, compare in (
+        (one, lambda part: compared(comparison, part, other)),
+        (other, lambda part: compared(comparison, one, part)),
+    ):
+        if value.is_Piecewise and len(value.args) <= _MOST_PIECES:
+            holds, others = sympy.false, sympy.true
+            for part, test in value.args:
+                holds = sympy.Or(holds, sympy.And(others, test, compare(part)))
+                others = sympy.And(others, sympy.Not(test))
+            return holds
+    found: sympy.Basic = comparison(one, other)
+    return found
+
+
+def quotient(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
+    """A whole quotient; where the remainder is known to be none, or a root divides, it is exact."""
+    plain = sympy.cancel(a / b) if b.is_number else a / b
+    if plain.is_integer:
+        return plain
+    return sympy.floor(a / b)
 
 
 def formula(value: sympy.Basic) -> str | int | float:

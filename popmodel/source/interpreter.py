@@ -53,6 +53,8 @@ from popmodel.source.symbolic_memory import (
     Contents,
     Pointer,
     UnfollowedReal,
+    difference,
+    further,
     named,
 )
 
@@ -61,7 +63,7 @@ _CORRECTIONS = 2
 _DEEP = 4
 """Loops inside of each other that are carried out turn by turn, or whose steps are corrected."""
 _COSTLY = 1_000
-"""Statements of a loop's body that is carried out again once at most."""
+"""Statements of a body that is carried out again once at most."""
 _LONG_SUM = 80
 """Parts of a sum over turns that gets a symbol of its own."""
 UNROLLED = 12
@@ -376,7 +378,7 @@ class Interpreter(SymbolicEvaluation):
         changed = self._trial(body, fixed)
         steps = {}
         for where, (old, new) in changed.items():
-            by = None if self._is_real(where) else _difference(old, new)
+            by = None if self._is_real(where) else difference(old, new)
             is_new = by is not None and any(
                 self.order.get(one, -1) >= symbols for one in by.free_symbols
             )
@@ -410,7 +412,7 @@ class Interpreter(SymbolicEvaluation):
                 for (memory, path), step in steps.items()
                 if step is not None
                 and path in self.state.get(memory, {})
-                and (by := _difference(turn[memory, path], self.state[memory][path])) != step
+                and (by := difference(turn[memory, path], self.state[memory][path])) != step
             }
             if not wrong:
                 break
@@ -448,7 +450,7 @@ class Interpreter(SymbolicEvaluation):
             step = steps[where]
             grown = None if step is None else self._sum_of_steps(step, variable, turns)
             if grown is not None:
-                turn[where], after[where] = (_further(old, by) for by in grown)
+                turn[where], after[where] = (further(old, by) for by in grown)
                 continue
             steps[where] = None
             if isinstance(old, Pointer) and isinstance(new, Pointer):
@@ -474,9 +476,8 @@ class Interpreter(SymbolicEvaluation):
             sums = [expanded(variable * step), expanded(turns * step)]
         else:
             others = step.free_symbols - {variable}
-            if any(variable in self.depends.get(one, ()) for one in others):
-                return None
-            if parts_of(step) * parts_of(turns) > _LONG_SUM:
+            is_long = parts_of(step) * parts_of(turns) > _LONG_SUM
+            if is_long or any(variable in self.depends.get(one, ()) for one in others):
                 return None
             sums = [sum_over_turns(step, variable, count) for count in (variable, turns)]
         if sums[0] is None or sums[1] is None:
@@ -590,25 +591,6 @@ class Interpreter(SymbolicEvaluation):
         elif "parallel" in omp.constructs and not omp.shares_loop:
             self.note(f"{place}: omp parallel: what is outside of its loops is done by one thread")
         return self.carry_out(body)
-
-
-def _difference(old: Any, new: Any) -> sympy.Expr | None:
-    """By how much a number, or a pointer within its block, has grown."""
-    if isinstance(old, sympy.Expr) and isinstance(new, sympy.Expr):
-        return expanded(new - old)
-    if not isinstance(old, Pointer) or not isinstance(new, Pointer) or old[:2] != new[:2]:
-        return None
-    if old.offset is None or new.offset is None:
-        return None
-    return expanded(new.offset - old.offset)
-
-
-def _further(value: Any, by: sympy.Expr) -> Any:
-    """A number, or a pointer within its block, that has grown."""
-    if isinstance(value, Pointer):
-        assert value.offset is not None
-        return value._replace(offset=expanded(value.offset + by))
-    return expanded(value + by)
 
 
 def _turns(first: sympy.Expr, last: sympy.Expr, step: sympy.Expr) -> sympy.Expr:

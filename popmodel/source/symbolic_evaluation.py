@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 import sympy
 
 from popmodel.source import mpi_arguments
-from popmodel.source.formula_text import expanded, parts_of
+from popmodel.source.formula_text import compared, expanded, parts_of, quotient
 from popmodel.source.intermediate_form import (
     Address,
     Assignment,
@@ -30,15 +29,13 @@ from popmodel.source.intermediate_form import (
     SourceType,
     Variable,
 )
+from popmodel.source.library_calls import ALLOCATORS, LibraryCalls
 from popmodel.source.source_events import Event
 from popmodel.source.symbolic_memory import (
     LARGEST,
-    THREADS,
     Contents,
     LiteralText,
     Pointer,
-    SourceParameter,
-    SymbolicMemory,
     UnfollowedReal,
     named,
 )
@@ -53,95 +50,7 @@ _NAMED = 4
 """Functions that a note names."""
 DEEPEST = 40
 """Calls inside of each other that are followed."""
-_ALLOCATORS = ("malloc", "calloc", "realloc", "aligned_alloc", "operator new", "operator new[]")
 _ENDS = ("exit", "_exit", "abort", "MPI_Abort", "quick_exit", "__assert_fail", "terminate")
-_NUMBERS = (
-    "strtol",
-    "strtoll",
-    "strtoul",
-    "atoi",
-    "atol",
-    "atoll",
-    "strtod",
-    "atof",
-    "stoi",
-    "stol",
-)
-_CHEAP = frozenset(
-    [
-        "printf",
-        "fprintf",
-        "sprintf",
-        "snprintf",
-        "vprintf",
-        "puts",
-        "fputs",
-        "putchar",
-        "fflush",
-        "fopen",
-        "fclose",
-        "perror",
-        "free",
-        "time",
-        "clock",
-        "gettimeofday",
-        "clock_gettime",
-        "srand",
-        "rand",
-        "getenv",
-        "getopt",
-        "strcmp",
-        "strncmp",
-        "strlen",
-        "strcpy",
-        "strncpy",
-        "strcat",
-        "strdup",
-        "strtok",
-        "strchr",
-        "strstr",
-        "isnan",
-        "isinf",
-        "signal",
-        "atexit",
-    ]
-)
-"""Functions of the C library whose time is not worth a word."""
-_READERS = ("scanf", "fscanf", "sscanf")
-_MATH = [
-    "sqrt",
-    "cbrt",
-    "exp",
-    "log",
-    "log2",
-    "log10",
-    "pow",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "atan2",
-    "sinh",
-    "cosh",
-    "tanh",
-    "fabs",
-    "floor",
-    "ceil",
-    "round",
-    "lround",
-    "lrint",
-    "trunc",
-    "fmod",
-    "fmin",
-    "fmax",
-    "hypot",
-    "abs",
-    "labs",
-    "min",
-    "max",
-]
 _COMPARISONS = {
     "==": sympy.Eq,
     "!=": sympy.Ne,
@@ -169,7 +78,7 @@ class Ended(Exception):
     """The program ends here."""
 
 
-class SymbolicEvaluation(SymbolicMemory, ABC):
+class SymbolicEvaluation(LibraryCalls, ABC):
     """Evaluates expressions, and carries out calls."""
 
     def __init__(self, program: SourceProgram) -> None:
@@ -186,11 +95,9 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         self.events: list[Event] = []
         self.required: list[sympy.Basic] = []  # Conditions without which the program ends
         self.notes: list[str] = []
-        self.unread: set[str] = set()  # Functions whose source is not here
         self.place = SourcePlace("?", 0)  # Of the statement that is carried out
         # Functions that a traced run was in
         self.traced: Callable[[], frozenset[str]] = frozenset
-        self.is_dry = 0  # Inside of a trial of a loop's body
         self.number = 0  # Of loops and conditions so far
         self.steps = 0  # Statements that were carried out
         self.spent: Counter[str] = Counter()  # The same, of functions
@@ -339,13 +246,6 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                 self.state[memory] = {**contents, path: new}
         return self._anything(function.type, function.name, function.place)
 
-    def _anything(self, type_: SourceType, text: str, place: SourcePlace) -> Any:
-        if type_.kind == "int":
-            return self.symbol(text, place)
-        if type_.kind == "pointer":
-            return Pointer(self.allocate(text, type_.element or type_), (), sympy.Integer(0))
-        return UnfollowedReal()
-
     def _invoke(self, invocation: Invocation) -> Any:
         name, place = invocation.name, invocation.place
         function = self._called(invocation)
@@ -422,107 +322,6 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                 waiting += part
         return taken
 
-    def _library(
-        self, name: str, values: list[Any], invocation: Invocation, place: SourcePlace
-    ) -> Any:
-        """A function whose source is not here."""
-        if name in _ALLOCATORS:
-            return Pointer(self.allocate(name, invocation.type), (), sympy.Integer(0))
-        if (
-            name in _NUMBERS
-            and values
-            and isinstance(values[0], LiteralText)
-            and values[0].kind == "argument"
-        ):
-            return self._argument(values[0].text, place)
-        if name in _READERS:
-            for value in values:
-                if isinstance(value, Pointer):
-                    self._read_in(value, place)
-            return UnfollowedReal()
-        if name == "omp_get_max_threads" or name == "omp_get_num_threads":
-            return THREADS
-        if name.removeprefix("std::") in _MATH:
-            return self._mathematics(name, values)
-        if name in ("memcpy", "memmove", "memset", "qsort", "fread"):
-            if values and isinstance(values[0], Pointer):
-                self.forget(values[0])
-            return values[0] if values else UnfollowedReal()
-        is_member = "@N@std@" in invocation.key or not invocation.key  # Unknown inside of templates
-        if is_member and values and isinstance(values[0], Pointer):
-            answer = self._of_container(name, values[0], values[1:], place)
-            if answer is not None:
-                return answer
-        for value, argument in zip(values, invocation.arguments, strict=False):
-            if (
-                isinstance(value, Pointer)
-                and argument.type.kind == "pointer"
-                and "const" not in argument.type.name
-            ):
-                self.forget(value)
-        is_standard = "@N@std@" in invocation.key or name.startswith(
-            ("operator", "omp_", "__builtin_")
-        )
-        if name and not is_standard and name not in (*_CHEAP, *_NUMBERS) and not self.is_dry:
-            self.unread.add(name)
-        return self._anything(invocation.type, name or "call", place)
-
-    def _of_container(
-        self, name: str, container: Pointer, values: Sequence[Any], place: SourcePlace
-    ) -> Any:
-        """What a container of the standard library answers; None for other calls."""
-        memory, size = container.memory, (*container.path, "size")
-        if name == "data":
-            return Pointer(memory, container.path, sympy.Integer(0))
-        if name == "size":
-            return self.state.get(memory, {}).get(size)
-        if name in ("vector", "resize", "assign") and values and isinstance(values[0], sympy.Expr):
-            self.store(memory, size, values[0], SourceType("int", 8), place)
-        return None
-
-    def _argument(self, number: str, place: SourcePlace) -> sympy.Symbol:
-        symbol = sympy.Symbol(f"argument_{number}", integer=True, positive=True)
-        self.parameters.setdefault(symbol, SourceParameter(symbol, f"argument_{number}", place))
-        return symbol
-
-    def _read_in(self, pointer: Pointer, place: SourcePlace) -> None:
-        memory, path = self.at(pointer, sympy.Integer(0))
-        name = named(self.memories[memory].name, path)
-        symbol = sympy.Symbol(re.sub(r"\W+", "_", name).strip("_"), integer=True, nonnegative=True)
-        contents = self.state.get(memory, {})
-        before = contents.get(path)
-        default = before if isinstance(before, sympy.Integer) else None
-        self.parameters.setdefault(symbol, SourceParameter(symbol, symbol.name, place, default))
-        self.state[memory] = {**contents, path: symbol}
-
-    def _mathematics(self, name: str, values: list[Any]) -> Any:
-        name = name.removeprefix("std::")
-        if all(isinstance(value, sympy.Expr) for value in values) and values:
-            exact: dict[str, Callable[..., Any]] = {
-                "sqrt": sympy.sqrt,
-                "floor": sympy.floor,
-                "ceil": sympy.ceiling,
-                "abs": sympy.Abs,
-                "fabs": sympy.Abs,
-                "labs": sympy.Abs,
-                "min": sympy.Min,
-                "max": sympy.Max,
-                "fmin": sympy.Min,
-                "fmax": sympy.Max,
-                "pow": sympy.Pow,
-                "lround": lambda x: x if _is_root(x) else sympy.floor(x + sympy.Rational(1, 2)),
-                "round": lambda x: x if _is_root(x) else sympy.floor(x + sympy.Rational(1, 2)),
-                "cbrt": sympy.cbrt,
-                "log2": lambda x: sympy.log(x, 2),
-                "log": sympy.log,
-                "exp": sympy.exp,
-            }
-            if name in exact and not any(self.dependence(value) for value in values):
-                return exact[name](*values)
-        depends = frozenset().union(*map(self.dependence, values))
-        self._count(name, depends)
-        return UnfollowedReal(depends)
-
     # Expressions
 
     def value(self, expression: Expression) -> Any:
@@ -581,7 +380,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
 
     def _name_parameter(self, value: Any, name: str) -> None:
         """Call a parameter as the outermost call does that keeps it, and memory by its pointer."""
-        if isinstance(value, Pointer) and self.memories[value.memory].name in _ALLOCATORS:
+        if isinstance(value, Pointer) and self.memories[value.memory].name in ALLOCATORS:
             self.memories[value.memory].name = name
         found = self.parameters.get(value) if isinstance(value, sympy.Symbol) else None
         if found is not None and len(self.frames) < found.depth:
@@ -678,7 +477,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                 return self.symbol("division by zero", self.place)
             found = a / b
             if type_.kind == "int":
-                found = _quotient(a, b)
+                found = quotient(a, b)
         elif operator == "%":
             found = sympy.Mod(a, b) if b != 0 else self.symbol("division by zero", self.place)
         elif operator == "**":
@@ -686,7 +485,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         elif operator == "<<" and b.is_Integer and b < 64:
             found = a * 2**b
         elif operator == ">>" and b.is_Integer and b < 64:
-            found = _quotient(a, sympy.Integer(2) ** b)
+            found = quotient(a, sympy.Integer(2) ** b)
         elif operator in "&|^" and a.is_Integer and b.is_Integer:
             found = sympy.Integer(
                 {"&": int(a) & int(b), "|": int(a) | int(b), "^": int(a) ^ int(b)}[operator]
@@ -729,7 +528,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                 one, other = (self.value(part) for part in expression.operands)
                 if isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr):
                     try:
-                        return _compared(_COMPARISONS[operator], one, other)
+                        return compared(_COMPARISONS[operator], one, other)
                     except TypeError:
                         return self._undecided(self.dependence(one) | self.dependence(other))
                 if isinstance(one, (LiteralText, mpi_arguments.SourceCommunicator)) and isinstance(
@@ -747,7 +546,7 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
                 return self._undecided(self.dependence(one) | self.dependence(other))
         value = self.value(expression)
         if isinstance(value, sympy.Expr):
-            return _compared(sympy.Ne, value, sympy.Integer(0))
+            return compared(sympy.Ne, value, sympy.Integer(0))
         if isinstance(value, (Pointer, LiteralText)):
             return sympy.true
         return self._undecided(self.dependence(value))
@@ -758,37 +557,11 @@ class SymbolicEvaluation(SymbolicMemory, ABC):
         self.depends[found] = depends
         return found
 
-    def _count(self, operator: str, depends: frozenset[sympy.Symbol]) -> None:
-        """Note an operation on real numbers that every turn of the innermost loop does."""
-        if self.tally is None or self.nest is None or self.nest.variable not in depends:
-            return
-        self.tally.flops[operator] = self.tally.flops.get(operator, 0) + 1
-
     def _place(self, expression: Any) -> SourcePlace:
         place = getattr(expression, "place", None)
         if isinstance(place, SourcePlace):
             return place
         return self.place
-
-
-_MOST_PIECES = 4
-"""Cases of a value that are compared one by one."""
-
-
-def _compared(comparison: Any, one: sympy.Expr, other: sympy.Expr) -> sympy.Basic:
-    """A comparison; of a value with few cases one of each: SymPy decides some wrongly."""
-    for value, compare in (
-        (one, lambda part: _compared(comparison, part, other)),
-        (other, lambda part: _compared(comparison, one, part)),
-    ):
-        if value.is_Piecewise and len(value.args) <= _MOST_PIECES:
-            holds, others = sympy.false, sympy.true
-            for part, test in value.args:
-                holds = sympy.Or(holds, sympy.And(others, test, compare(part)))
-                others = sympy.And(others, sympy.Not(test))
-            return holds
-    found: sympy.Basic = comparison(one, other)
-    return found
 
 
 _MOST_PARTS_OF_REALS = 20
@@ -802,18 +575,6 @@ def _exact(index: Any, interpreter: SymbolicEvaluation, target: Element) -> symp
     return interpreter.symbol(
         _words(target.subscript), interpreter._place(target), interpreter.dependence(index)
     )
-
-
-def _quotient(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
-    """A whole quotient; where the remainder is known to be none, or a root divides, it is exact."""
-    plain = sympy.cancel(a / b) if b.is_number else a / b
-    if plain.is_integer:
-        return plain
-    return sympy.floor(a / b)
-
-
-def _is_root(value: sympy.Expr) -> bool:
-    return value.is_Pow and value.exp in (sympy.Rational(1, 2), sympy.Rational(1, 3))
 
 
 def _words(expression: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import sympy
 
+from popmodel.source.formula_text import expanded
 from popmodel.source.intermediate_form import SourcePlace, SourceType
 from popmodel.source.source_events import Access, Nest, Tally
 
@@ -283,6 +284,25 @@ def _may_be(a: Any, b: Any) -> bool:
         return bool(a == b)
     difference = a - b
     return not (bool(difference.is_number) and bool(difference != 0))
+
+
+def difference(old: Any, new: Any) -> sympy.Expr | None:
+    """By how much a number, or a pointer within its block, has grown."""
+    if isinstance(old, sympy.Expr) and isinstance(new, sympy.Expr):
+        return expanded(new - old)
+    if not isinstance(old, Pointer) or not isinstance(new, Pointer) or old[:2] != new[:2]:
+        return None
+    if old.offset is None or new.offset is None:
+        return None
+    return expanded(new.offset - old.offset)
+
+
+def further(value: Any, by: sympy.Expr) -> Any:
+    """A number, or a pointer within its block, that has grown."""
+    if isinstance(value, Pointer):
+        assert value.offset is not None
+        return value._replace(offset=expanded(value.offset + by))
+    return expanded(value + by)
 
 
 def named(name: str, path: tuple[Any, ...]) -> str:

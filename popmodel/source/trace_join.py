@@ -226,6 +226,7 @@ def _recorded(draft: Draft, trace: Trace) -> dict[tuple[str, Line], Any]:
     table = calls_by_process(trace)
     recorded: dict[tuple[str, Line], Any] = {}
     for (kind, place), rows in table.groupby(["kind", "place"], sort=False):
+        assert isinstance(kind, str) and isinstance(place, str)
         name = kind.removeprefix("MPI_").lower()
         file, _, line = place.rpartition(":")
         is_silent = name in QUIET or name in _TESTS or hasattr(MpiCalls, f"_{name}")
