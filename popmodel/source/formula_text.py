@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -100,10 +101,11 @@ _MOST_PIECES = 4
 
 def compared(comparison: Any, one: sympy.Expr, other: sympy.Expr) -> sympy.Basic:
     """A comparison; of a value with few cases one of each: SymPy decides some wrongly."""
-    for value, compare in (
+    cases: tuple[tuple[sympy.Expr, Callable[[sympy.Expr], sympy.Basic]], ...] = (
         (one, lambda part: compared(comparison, part, other)),
         (other, lambda part: compared(comparison, one, part)),
-    ):
+    )
+    for value, compare in cases:
         if value.is_Piecewise and len(value.args) <= _MOST_PIECES:
             holds, others = sympy.false, sympy.true
             for part, test in value.args:
