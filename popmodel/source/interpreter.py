@@ -68,7 +68,6 @@ _LONG_SUM = 80
 """Parts of a sum over turns that gets a symbol of its own."""
 UNROLLED = 12
 """Loops of so many turns are carried out turn by turn."""
-
 _COMPUTING = {"simd", "tile", "unroll", "atomic", "critical"}
 """Directives that leave a loop one of plain computing."""
 
@@ -384,11 +383,10 @@ class Interpreter(SymbolicEvaluation):
             )
             steps[where] = None if is_new else by  # what is new is another one in every turn
         plain = self._is_plain(body)
-        corrections = _CORRECTIONS if self.depth <= _DEEP and self.steps <= MOST_STEPS else 0
-        if self.steps - done > _COSTLY:
-            corrections = min(corrections, 1)
-        if not corrections:  # nested loops would take a multiple of their work at each depth
-            steps = dict.fromkeys(steps)
+        is_cheap = self.depth <= _DEEP and self.steps - done <= _COSTLY
+        corrections = _CORRECTIONS if is_cheap else 1
+        if self.steps > MOST_STEPS:  # nested loops would take a multiple of it at each depth
+            corrections, steps = 0, dict.fromkeys(steps)
         for attempts in range(corrections, -1, -1):
             turn, after = self._in_turns(changed, steps, variable, turns, place)
             if self.is_dry:  # only what the loop leaves matters
@@ -594,7 +592,5 @@ class Interpreter(SymbolicEvaluation):
 
 
 def _turns(first: sympy.Expr, last: sympy.Expr, step: sympy.Expr) -> sympy.Expr:
-    length = expanded(last - first)
-    if step in (1, -1):
-        return expanded(length * step + 1)
-    return sympy.floor(expanded(length / step)) + 1
+    turns = expanded((last - first) / step)
+    return turns + 1 if step in (1, -1) else sympy.floor(turns) + 1
