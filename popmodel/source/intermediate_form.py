@@ -193,3 +193,20 @@ class SourceProgram(NamedTuple):
     variables: Mapping[str, Declaration]  # Of the files, outside of functions
     problems: tuple[str, ...]  # What could not be read, a sentence each
     overriders: Mapping[str, Sequence[str]] = {}  # Methods of derived classes, by virtual ones
+
+
+def words_of(expression: Expression) -> str:
+    """About how the source writes an expression."""
+    if isinstance(expression, Variable):
+        return expression.name
+    if isinstance(expression, Field):
+        return f"{words_of(expression.base)}.{expression.name}"
+    if isinstance(expression, Element):
+        return f"{words_of(expression.base)}[{words_of(expression.subscript)}]"
+    if isinstance(expression, Literal):
+        return str(expression.value)
+    if isinstance(expression, Invocation):
+        return expression.name
+    if isinstance(expression, SourceOperation):
+        return expression.operator.join(map(words_of, expression.operands))
+    return "value"

@@ -28,6 +28,7 @@ from popmodel.source.intermediate_form import (
     SourceProgram,
     SourceType,
     Variable,
+    words_of,
 )
 from popmodel.source.library_calls import ALLOCATORS, LibraryCalls
 from popmodel.source.source_events import Event
@@ -90,6 +91,10 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             for function in program.functions.values()
             if names[function.name] == 1
         }
+        self.specialised: dict[str, list[SourceFunction]] = {}  # Templates for certain types
+        for key, function in program.functions.items():
+            if f"F@{function.name}<" in key:
+                self.specialised.setdefault(function.name, []).append(function)
         self.variables: dict[str, int] = {}  # Of the files
         self.frames: list[Frame] = []
         self.events: list[Event] = []
@@ -148,10 +153,10 @@ class SymbolicEvaluation(LibraryCalls, ABC):
                 return self.at(base, _exact(index, self, target))
             if where is not None:
                 return where[0], (*where[1], _exact(index, self, target))
-            return self.allocate(_words(target.base), target.type), (_exact(index, self, target),)
+            return self.allocate(words_of(target.base), target.type), (_exact(index, self, target),)
         if isinstance(target, SourceOperation) and target.operator in ("cast", ","):
             return self.locate(target.operands[-1])
-        memory = self.allocate(_words(target), target.type)
+        memory = self.allocate(words_of(target), target.type)
         return memory, ()
 
     def _home(self, variable: Variable) -> int:
@@ -281,6 +286,11 @@ class SymbolicEvaluation(LibraryCalls, ABC):
                 waiting += self.program.overriders.get(keys[-1], ())
         else:
             known = functions.get(invocation.key) or self.by_name.get(invocation.name)
+            given = [_of_type(argument) for argument in invocation.arguments]
+            for one in () if known else self.specialised.get(invocation.name, ()):
+                own = [_of_type(part) for part in one.parameters if part.name != "this"]
+                if given[len(given) - len(own) :] == own:
+                    known = one
             return [] if known is None else [known]
         return [functions[key] for key in dict.fromkeys(keys) if key in functions]
 
@@ -573,21 +583,10 @@ def _exact(index: Any, interpreter: SymbolicEvaluation, target: Element) -> symp
     if isinstance(index, sympy.Expr):
         return index
     return interpreter.symbol(
-        _words(target.subscript), interpreter._place(target), interpreter.dependence(index)
+        words_of(target.subscript), interpreter._place(target), interpreter.dependence(index)
     )
 
 
-def _words(expression: Any) -> str:
-    if isinstance(expression, Variable):
-        return expression.name
-    if isinstance(expression, Field):
-        return f"{_words(expression.base)}.{expression.name}"
-    if isinstance(expression, Element):
-        return f"{_words(expression.base)}[{_words(expression.subscript)}]"
-    if isinstance(expression, Literal):
-        return str(expression.value)
-    if isinstance(expression, Invocation):
-        return expression.name
-    if isinstance(expression, SourceOperation):
-        return expression.operator.join(map(_words, expression.operands))
-    return "value"
+def _of_type(value: Any) -> str:
+    type_ = value.type.element or value.type
+    return str(type_.name.removeprefix("const "))

@@ -103,3 +103,16 @@ void sweep(Grid &grid, double *a) {
 """
     body = "Grid *grid = new Grid(3 * n); sweep(*grid, (double *)malloc(8 * n));"
     assert trips(program(tmp_path, before, body)) == ["3*n"]
+
+
+def test_a_template_that_is_written_out_for_some_types_is_found_by_its_arguments(
+    tmp_path: Path,
+) -> None:
+    before = """
+template <typename T> void scale(T *a, int n);
+template <> void scale(double *a, int n) { for (int i = 0; i < 5 * n; i++) a[i] *= 1.5; }
+template <> void scale(float *a, int n) { for (int i = 0; i < 7 * n; i++) a[i] *= 1.5f; }
+template <typename T> void twice(T *a, int n) { scale(a, n); }
+"""
+    body = "double a[64]; float b[64]; scale(b, n); scale(a, n);"
+    assert sorted(trips(program(tmp_path, before, body))) == ["5*n", "7*n"]
