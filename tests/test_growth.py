@@ -18,8 +18,8 @@ import pytest
 from numpy.typing import NDArray
 
 import popmodel
+from popmodel.structure.focus import structure_of
 from popmodel.structure.iterations import _cut_the_first
-from popmodel.structure.part_of_run import structure_of
 from popmodel.structure.pattern_kinds import as_messages, readings
 from popmodel.structure.phases import phases
 from popmodel.structure.program_events import _mix

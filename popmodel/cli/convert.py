@@ -247,7 +247,7 @@ def _program_or_timeline(
     from popmodel.simulator.from_trace import from_trace
     from popmodel.simulator.program import unmodelled_calls
     from popmodel.simulator.program_files import format_of, write
-    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.structure.focus import part_of_run
     from popmodel.traces.caveats import devices
     from popmodel.traces.selection import focused
 
@@ -346,7 +346,7 @@ def _sites(
     from popmodel.runs.run_files import is_table
     from popmodel.runs.sites import sites_of
     from popmodel.runs.table import numbers_of
-    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.structure.focus import part_of_run
     from popmodel.traces import Trace
 
     tables, files = [], []

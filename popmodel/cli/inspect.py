@@ -153,7 +153,7 @@ def inspect(
     ['initialisation', 'iterations', 'finalisation']
     """
     from popmodel.cli.inputs import path_of, require_flop_rate, trace_of
-    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.structure.focus import part_of_run
     from popmodel.traces.selection import TracePart
 
     asked = TracePart.of(window, region, from_start, foa)

@@ -14,7 +14,7 @@ from popmodel.runs.measurement import MeasuredRow, checked, from_run
 from popmodel.runs.run_files import is_table, read_file
 from popmodel.runs.same_program import difference
 from popmodel.runs.table import RunTimes, numbers_of, split
-from popmodel.structure.part_of_run import part_of_run
+from popmodel.structure.focus import part_of_run
 from popmodel.traces import Trace
 from popmodel.traces.selection import PROGRAM, TracePart
 

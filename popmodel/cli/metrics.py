@@ -449,7 +449,7 @@ def _measure(
     from popmodel.cli.inputs import path_of, trace_of
     from popmodel.efficiency.measure import analyse
     from popmodel.runs.checked_runs import is_checked_run, read_checked_run
-    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.structure.focus import part_of_run
     from popmodel.traces.info import as_data, marked_regions
     from popmodel.traces.selection import TracePart
 

@@ -240,7 +240,7 @@ def _timelines(
     traces: Sequence[Trace], asked: TracePart, left_out: list[dict[str, Any]], *, strict: bool
 ) -> Iterator[Timeline]:
     """What every thread does over time, of each run that has measured times."""
-    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.structure.focus import part_of_run
     from popmodel.timeline.timeline import LIMITS, timeline
     from popmodel.traces.selection import focused
 

@@ -249,7 +249,7 @@ def check_signature(
         return SignatureCheck(check(app, settings or {}))
     from popmodel.cli.inputs import path_of, signature_of, trace_of
     from popmodel.signatures.compare_replay import against as compared
-    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.structure.focus import part_of_run
     from popmodel.traces.selection import TracePart, focused
 
     signature = signature_of(app)
@@ -601,7 +601,7 @@ def _from_traces(
     from popmodel.cli.measured_runs import named
     from popmodel.runs.table import numbers_of
     from popmodel.signatures import Run, signature_from
-    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.structure.focus import part_of_run
     from popmodel.traces import Trace
     from popmodel.traces.selection import PROGRAM, focused
 

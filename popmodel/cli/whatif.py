@@ -513,7 +513,7 @@ def whatif(
         traced_run,
     )
     from popmodel.simulator.program import unmodelled_calls
-    from popmodel.structure.part_of_run import part_of_run
+    from popmodel.structure.focus import part_of_run
     from popmodel.traces.selection import TracePart
 
     asked: dict[str, Any] = {

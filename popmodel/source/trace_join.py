@@ -84,7 +84,7 @@ class JoinedLine:
 
 
 @dataclass
-class _Process:
+class _TracedProcess:
     """A process of the run, with what is known of it."""
 
     draft: Draft
@@ -175,7 +175,7 @@ def join(
     recorded = _recorded(draft, trace)
     step = -(-trace.processes // _MOST_PROCESSES)
     processes = [
-        _Process(
+        _TracedProcess(
             draft, rank, {PROCESSES: sympy.Integer(trace.processes), RANK: sympy.Integer(rank)}
         )
         for rank in range(0, trace.processes, step)
@@ -262,7 +262,7 @@ def _calls_by_file(draft: Draft) -> dict[str, dict[str, list[int]]]:
 
 
 def _lines(
-    recorded: dict[tuple[str, Line], Any], processes: Sequence[_Process]
+    recorded: dict[tuple[str, Line], Any], processes: Sequence[_TracedProcess]
 ) -> Iterator[JoinedLine]:
     """Counts and sizes of all lines, in the source and in the trace."""
     executions = [process.executions() for process in processes]
@@ -298,7 +298,7 @@ def _lines(
         yield line
 
 
-def _of_all(call: MessageCall, size: sympy.Expr, process: _Process) -> sympy.Expr:
+def _of_all(call: MessageCall, size: sympy.Expr, process: _TracedProcess) -> sympy.Expr:
     """Bytes of a call as traces have them: of collectives those for all peers."""
     is_root = call.name in ("gather", "scatter") and process.value(call.root) == process.rank
     return size * process.known[PROCESSES] if is_root or call.name in _OF_ALL else size

@@ -13,5 +13,5 @@ sequence, `common_nest` makes one nest of all sequences, `steps` makes steps of 
 together, `pattern_kinds` what their messages may be. `message_rows` lists calls as signatures write
 them, with `rank_formulas`; `traffic` sums up messages and calls.
 
-`descriptions` gives all of it as plain data; `part_of_run` finds the iterations that are asked for.
+`descriptions` gives all of it as plain data; `focus` finds the iterations that are asked for.
 """

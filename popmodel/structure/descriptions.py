@@ -17,8 +17,8 @@ from popmodel.base.values import plain
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.structure import traffic
 from popmodel.structure.bursts import bursts, regions
+from popmodel.structure.focus import on_sequences, part_of_run, structure_of
 from popmodel.structure.iterations import find
-from popmodel.structure.part_of_run import on_sequences, part_of_run, structure_of
 from popmodel.structure.patterns import find_communication
 from popmodel.structure.phase_variation import Causes, causes, idle_regions, interruptions, remark
 from popmodel.structure.phases import phases

@@ -24,7 +24,7 @@ from popmodel.model.symbols import label
 from popmodel.prediction.prediction import trust
 from popmodel.prediction.split_sweep import sweep
 from popmodel.runs.measurement import MeasuredRow, checked, from_run
-from popmodel.structure.part_of_run import part_of_run
+from popmodel.structure.focus import part_of_run
 from popmodel.studies import executor, learning, study_machine
 from popmodel.studies.manifest import Manifest, StudyStep, unwritable
 from popmodel.studies.plan import PlannedRun, Prepared, StudyRequest, left_out, refusal

@@ -26,7 +26,7 @@ CONSTRUCTS = {
     name: int(number)
     for name, number in re.findall(
         r"^ +([A-Z_]+) = (\d+)",
-        (SOURCES / "record.h").read_text().partition("\nenum construct")[2],
+        (SOURCES / "record.h").read_text().partition("\nenum construct")[2].partition("};")[0],
         re.MULTILINE,
     )
 }

@@ -158,7 +158,7 @@ def test_threads_of_a_trace_without_states_compute_outside_their_calls(tmp_path:
     rows = list(zip(trace.states.begin, trace.states.end, trace.states.state, strict=True))
     assert rows == [(0, 50, OTHER), (50, 100, RUNNING), (100, 700, OTHER), (700, 1000, RUNNING)]
     run = popmodel.metrics(trace)
-    assert "the trace has no states" in run.runs[0].caveats[1]
+    assert "no states of threads: those with events" in run.runs[0].caveats[1]
     values = run.evaluations[0]["gpu-bsc"].values
     assert values["device_parallel_efficiency"] == pytest.approx(0.2)
     assert values["device_communication_efficiency"] == pytest.approx(200 / 500)

@@ -70,7 +70,7 @@ def test_small_traces_need_no_workers(
     def elsewhere(*_: object) -> Iterator[Any]:
         raise AssertionError("workers were started")
 
-    monkeypatch.setattr(workers, "_elsewhere", elsewhere)
+    monkeypatch.setattr(workers, "_in_processes", elsewhere)
     assert documents(workers=4) == alone
 
 
