@@ -55,6 +55,7 @@ from popmodel.source.symbolic_memory import (
     UnfollowedReal,
     difference,
     further,
+    is_known,
     named,
 )
 
@@ -455,7 +456,8 @@ class Interpreter(SymbolicEvaluation):
                 turn[where] = after[where] = old  # changes places with another
             elif self._is_real(where) or UnfollowedReal in (type(new), type(old)):
                 turn[where] = UnfollowedReal(frozenset((variable,)))
-                after[where] = UnfollowedReal()
+                # an element by a formula is forgotten: nothing is known of it, nor asked for again
+                after[where] = UnfollowedReal() if is_known(path) else None
             elif isinstance(new, sympy.Expr):
                 text = named(self.memories[memory].name, path)
                 turn[where] = self.symbol(text, place, frozenset((variable,)))
@@ -509,7 +511,10 @@ class Interpreter(SymbolicEvaluation):
 
     def _set(self, values: dict[tuple[int, tuple[Any, ...]], Any]) -> None:
         for (memory, path), value in values.items():
-            self.state[memory] = {**self.state.get(memory, {}), path: value}
+            contents = self.state[memory] = dict(self.state.get(memory, {}))
+            contents[path] = value
+            if value is None:
+                del contents[path]
 
     def _trial(
         self, body: Body, fixed: dict[tuple[int, tuple[Any, ...]], Any]

@@ -165,9 +165,9 @@ class SymbolicMemory:
     ) -> None:
         """Put a value somewhere: what may be the same place is not known any more."""
         contents = self.state[memory] = dict(self.state.get(memory, {}))
-        is_known, length = _is_known(path), len(path)
+        is_exact, length = is_known(path), len(path)
         for other in list(contents) if length else ():
-            if len(other) != length or other == path or (is_known and _is_known(other)):
+            if len(other) != length or other == path or (is_exact and is_known(other)):
                 continue
             if all(_may_be(a, b) for a, b in zip(path, other, strict=True)):
                 del contents[other]
@@ -201,7 +201,7 @@ class SymbolicMemory:
         is_store: bool,
         place: SourcePlace,
     ) -> None:
-        if _is_known(path):
+        if is_known(path):
             return
         assert self.tally is not None
         name = f"{self.memories[memory].name}#{memory}"
@@ -272,7 +272,7 @@ class SymbolicMemory:
 
 
 @lru_cache(100_000)
-def _is_known(path: tuple[Any, ...]) -> bool:
+def is_known(path: tuple[Any, ...]) -> bool:
     """Whether a way has no index that is a formula."""
     return all(isinstance(part, str) or bool(part.is_Integer) for part in path)
 
