@@ -237,7 +237,7 @@ def test_a_log_behind_standard_error_is_written_to(trace: str) -> None:
     assert finished.returncode == 0
     first, second, *_ = Path("log").read_text().splitlines()
     assert first == "before"
-    assert second.startswith("trace,part,group,")
+    assert second.startswith("table,trace,")
 
 
 def test_every_result_has_a_page_that_holds_it(trace: str, popmodel: Call, tmp_path: Path) -> None:

@@ -110,6 +110,8 @@ def expected(hosts: list[Steps], streams: list[list[tuple[int, Steps]]]) -> dict
         return above / below if below else None
 
     most = max(kernels.values())
+    if not most:  # nothing was computed on devices: no family
+        return {}
     return {
         "device_parallel_efficiency": sum(kernels.values()) / (count * length),
         "device_load_balance": ratio(sum(kernels.values()) / count, most),
@@ -138,7 +140,7 @@ def test_random_runs_are_as_a_plain_loop_finds_them(
     wanted = expected(hosts, streams)
     for name in ("gpu-bsc", "gpu-talp"):
         values = run.evaluations[0][name].values
-        found = {metric: values.get(metric) for metric in wanted}
+        found = {metric: values.get(metric) for metric in wanted or values}
         assert found == pytest.approx(wanted, nan_ok=True), name
         check_identities(run.evaluations[0][name])
     check_identities(run.evaluations[0]["gpu-classic"])

@@ -77,7 +77,7 @@ def _is_shown(document: Document) -> bool:
 
 
 def _page(contents: Contents) -> str:
-    shown = list(sections(contents))
+    shown = sorted(sections(contents), key=lambda section: section.id not in FIRST)
     vendor = list(dict.fromkeys(name for one in shown for name in one.vendor))
     script = _own("page.js")
     own = [_own(name) for id in _names(shown) for name in _scripts(id)]

@@ -36,14 +36,14 @@ def sections(contents: Contents) -> Iterator[Section]:
 
         changes = [{"body": html(history_sections(one), heading=3)} for one in compared]
         yield _section("history", "Change against earlier runs", changes)
+    sized = [one for one in contents.documents if one.get("sizes")][-1:]  # one set of inputs
     for kind, (id, title) in TITLES.items():
         shown = [
             {"title": alone(one).title, "body": html(_sections(one), heading=3)}
             for one in contents.documents
             if (verb_of(one) if verb_of(one) in TITLES else "") == kind
         ]
-        if sized := [one for one in contents.of(kind) if one.get("sizes")]:
-            yield sizes_section(sized[-1])
+        yield from (sizes_section(one) for one in sized if verb_of(one) == kind)
         if shown:
             yield _section(id, title, shown)
         if kind == "whatif":

@@ -32,7 +32,10 @@ def test_csv_has_the_columns_of_all_rows_and_where_they_come_from() -> None:
     assert written([]) == "popmodel,popmodel_time,popmodel_host,popmodel_command\n"
 
 
-@given(st.lists(st.tuples(st.text(), st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
+NAMES = st.text(st.characters(exclude_characters="\n"))  # texts of several lines are left to JSON
+
+
+@given(st.lists(st.tuples(NAMES, st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
 def test_csv_gives_back_what_was_written(rows: list[tuple[str, float]]) -> None:
     text = written([{"name": name, "value": value} for name, value in rows])
     read = list(csv.DictReader(io.StringIO(text, newline="")))
