@@ -23,7 +23,7 @@ STATEMENTS = {
     "simulator": 2563,
     "cli": 4446,
     "efficiency": 2434,
-    "source": 5339,
+    "source": 5342,
     "structure": 4022,
     "fit": 3328,
     "(top)": 44,
