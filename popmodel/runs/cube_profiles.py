@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.base.errors import FileError, UsageError
+from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.efficiency.measure import MeasuredRun
 from popmodel.efficiency.observables import Observables
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _GET = "pip install 'popmodel-hpc[cubex]'"
-_AGAIN = "give profile.cubex as Score-P writes it, without remapping; or copy it again"
+_AGAIN = "give profile.cubex as Score-P writes it, not remapped, or copy it again"
 _WHOLE_RUN = (
     "a profile of the whole run, with MPI_Init and MPI_Finalize: efficiencies by the rules of "
     "Cube's Advisor, nothing replayed"
@@ -73,9 +73,10 @@ def read_cube_profile(path: str | os.PathLike[str]) -> MeasuredRun:
         try:
             with CubexParser(path) as cube:
                 observed, problem = _observables(cube), None
-        except Exception as error:  # whatever it meets in a damaged file: it checks by assertions
-            said = [*str(error).splitlines()[:1], "it is not as Score-P writes it"][0].rstrip(":")
-            problem = f"is no profile of Cube that pycubexr reads: {said}"
+        except PopmodelError as error:
+            problem = error.message
+        except Exception:  # whatever pycubexr meets in a damaged file: it checks by assertions
+            problem = "is damaged, or no profile of Cube as Score-P writes it"
     if problem:
         raise FileError(path, problem, hint=_AGAIN)
     return MeasuredRun(os.fspath(path), observed, (), (_WHOLE_RUN,))
@@ -88,7 +89,7 @@ def _observables(cube: Any) -> Observables:
     masters = np.cumsum(threads) - threads
     stored = {metric.name: metric for metric in cube.all_metrics()}
     if "time" not in stored:
-        raise ValueError("it has no times")
+        raise PopmodelError("is a profile without times")
     regions = [cube.get_region(cnode) for cnode in cnodes]
 
     def exclusive(name: str) -> NDArray[np.float64]:
@@ -101,7 +102,7 @@ def _observables(cube: Any) -> Observables:
     if _IDLE in stored:
         time = time - exclusive(_IDLE)
     if not np.isfinite(time).all():
-        raise ValueError("times are not finite")
+        raise PopmodelError("has times that are not finite")
     time = np.maximum(time, 0)  # what rounding of inclusive times leaves
     mpi = np.array([region.paradigm == "mpi" and region.name != "PARALLEL" for region in regions])
     computing = np.array([_is_computing(region) for region in regions]) & ~mpi

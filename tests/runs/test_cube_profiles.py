@@ -179,27 +179,22 @@ def test_damaged_archives_are_refused_in_one_line(tmp_path: Path) -> None:
             assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize(
-    ("kind", "content", "problem"),
-    [
-        ("EXCLUSIVE", b"no tar", "file could not be opened"),
-        ("PREDERIVED_EXCLUSIVE", None, "it is not as Score-P writes it"),
-    ],
-)
-def test_other_files_are_refused(
-    tmp_path: Path, kind: str, content: bytes | None, problem: str
-) -> None:
-    file = write_cube(tmp_path / "a.cubex", HYBRID, (2, 2), {"time": TIMES}, kind=kind)
-    if content:
-        file.write_bytes(content)
-    with pytest.raises(FileError) as caught:
-        popmodel.metrics(file)
-    assert caught.value.message.startswith(
-        f"{file}: is no profile of Cube that pycubexr reads: {problem}"
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    remapped = write_cube(
+        tmp_path / "a.cubex", HYBRID, (2, 2), {"time": TIMES}, kind="PREDERIVED_EXCLUSIVE"
     )
-    assert caught.value.hint
-    with pytest.raises(FileError, match="no such file"):
-        popmodel.metrics(tmp_path / "none.cubex")
+    visits = write_cube(tmp_path / "b.cubex", HYBRID, (2, 2), {"visits": TIMES})
+    (no_tar := tmp_path / "c.cubex").write_text("nothing")
+    damaged = "is damaged, or no profile of Cube as Score-P writes it"
+    for file, problem in (
+        (remapped, damaged),
+        (no_tar, damaged),
+        (visits, "is a profile without times"),
+        (tmp_path / "none.cubex", "no such file or directory"),
+    ):
+        with pytest.raises(FileError) as caught:
+            popmodel.metrics(file)
+        assert caught.value.message == f"{file}: {problem}"
 
 
 def test_it_has_no_parts(tmp_path: Path) -> None:
