@@ -581,6 +581,11 @@ def _refuse_mixes(given: SignatureInputs) -> None:
             "name traces or tables of measured runs; popmodel signature show prints the file",
         )
     if given.tables and not (given.signatures or given.sources or given.traces):
+        from popmodel.runs.run_files import read_file
+        from popmodel.runs.table import split
+
+        table = given.tables[0]
+        read_file(table if Path(table).exists() else split(table)[0])  # refuses what is none
         raise UsageError(
             f"signature from: {given.tables[0]} says how long the program took, not what it does",
             "name traces, source files or a signature as well; popmodel predict goes from a table "
