@@ -201,7 +201,7 @@ class SignatureCheck(Result):
         mistakes = self.checked.mistakes
         if not mistakes:
             return None
-        from popmodel.model.grammar.reading import SignatureError
+        from popmodel.model.signature.reading import SignatureError
 
         where = "" if mistakes[0].line is None else f" in line {mistakes[0].line}"
         return SignatureError(
