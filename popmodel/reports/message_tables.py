@@ -232,8 +232,7 @@ def _where(pattern: Pattern) -> str:
 # The matrix.
 
 
-@dataclass(frozen=True)
-class MatrixPair:
+class MatrixPair(NamedTuple):
     """Messages from one process to another, or between processes that are taken together."""
 
     # Ranks; the first ones of those together.

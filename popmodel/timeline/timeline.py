@@ -21,12 +21,10 @@ from popmodel.timeline.lanes import (
     LaneClock,
     LaneRows,
     Lanes,
-    NamedStates,
     Path,
     TimeAxis,
     clock_of,
     measured_messages,
-    named_regions,
     path_on,
     replayed_messages,
     rows_of,
@@ -127,7 +125,6 @@ class TimelineLimits:
     marks: int = 500
     arrows: int = 4000
     stretches: int = 4000
-    regions: int = 30  # Most names of regions; at most 254
 
 
 LIMITS = TimelineLimits()
@@ -152,7 +149,6 @@ class Timeline:
     ideal_end: int | None  # When the replay ends, ns from 0
     why_no_ideal: str  # Why there is no replay; empty if there is one
     network: Network  # What it was replayed on
-    named: NamedStates  # Regions of each lane
     messages: Arrows
     ideal_messages: Arrows | None
     path: Path | None  # The critical path of the replay
@@ -204,7 +200,6 @@ def timeline(
         ideal = Lanes(np.pad(ideal.kind, below), np.pad(ideal.spent, below))
         arrows = replayed_messages(trace, replayed.program, replayed.moments, rows, limits.arrows)
         path = path_on(trace, replayed.replayer.path(network), rows, limits.stretches)
-    named = named_regions(trace, axis, rows, limits.regions)
     sums, why_no_sums = _sums(trace, doing, axis, clock, limits)
     return Timeline(
         trace=trace.path,
@@ -218,7 +213,6 @@ def timeline(
         ideal_end=None if clock is None else last,
         why_no_ideal=why_no_ideal,
         network=network,
-        named=NamedStates(named.names, np.pad(named.region, ((0, len(devices)), (0, 0)))),
         messages=measured_messages(trace, rows, limits.arrows),
         ideal_messages=arrows,
         path=path,

@@ -1,10 +1,9 @@
-"""The page as a whole: what it asks for, its state, its keys, its theme, what can be saved."""
+"""The page as a whole: what it asks for, its state, its keys, what can be saved."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -68,34 +67,19 @@ def test_a_page_is_never_wider_than_the_screen(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_theme_is_chosen_and_stands_in_the_address(run_page: Path, open_page: Open) -> None:
-    page = open_page(run_page)
-    light = _paper(page)
-    page.get_by_label("Colours").select_option("dark")
-    assert _paper(page) != light
-    assert page.url.endswith("#theme=dark")
-    dark = _paper(page)
-    assert _paper(open_page(run_page, "theme=dark")) == dark
-
-
-def _paper(page: Any) -> str:
-    colour: str = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-    return colour
-
-
 def test_an_address_leads_to_a_section_and_links_keep_what_was_chosen(
     run_page: Path, open_page: Open
 ) -> None:
-    page = open_page(run_page, "provenance&theme=dark")
+    page = open_page(run_page, "provenance&family=mpi")
     assert page.evaluate("scrollY") > 0
-    assert page.get_by_label("Colours").input_value() == "dark"
+    assert page.get_by_label("Family").first.input_value() == "mpi"
     page.locator("nav a").first.click()
-    page.wait_for_function("location.hash.endsWith('&theme=dark')")
-    assert not page.url.endswith("#provenance&theme=dark")
+    page.wait_for_function("location.hash.endsWith('&family=mpi')")
+    assert not page.url.endswith("#provenance&family=mpi")
 
 
 def test_an_address_that_is_damaged_is_no_error(run_page: Path, open_page: Open) -> None:
-    assert open_page(run_page, "nowhere&theme=%E0%A4%A&=&x").title() == "stencil3d.2x2"
+    assert open_page(run_page, "nowhere&family=%E0%A4%A&=&x").title() == "stencil3d.2x2"
 
 
 def test_the_keyboard_leads_past_the_links(run_page: Path, open_page: Open) -> None:

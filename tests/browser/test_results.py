@@ -1,4 +1,4 @@
-"""Results in a browser: splits are there without scripts, commands are copied, nothing hinders."""
+"""Results in a browser: splits are there without scripts, nothing hinders."""
 
 from __future__ import annotations
 
@@ -14,33 +14,11 @@ from popmodel.base.units import format_time
 from .conftest import UNFOLD, Open, written
 
 ROOT = Path(__file__).resolve().parents[2]
-COPY = "Copy: Command"
 
 
 @pytest.fixture(scope="session")
 def splits_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory, popmodel.predict("stencil3d", cores=64, draws=60))
-
-
-def test_a_launch_line_is_copied(splits_page: Path, open_page: Open) -> None:
-    page = open_page(splits_page, permissions=["clipboard-read", "clipboard-write"])
-    page.evaluate(UNFOLD)
-    page.locator("#splits").get_by_role("button", name=COPY).last.focus()
-    page.keyboard.press("Enter")
-    page.get_by_text("copied", exact=True).wait_for()
-    command = page.locator("#splits pre.command").last.inner_text()
-    assert "mpirun" in command
-    assert page.evaluate("navigator.clipboard.readText()") == command
-
-
-def test_without_a_clipboard_a_launch_line_is_selected(splits_page: Path, open_page: Open) -> None:
-    page = open_page(splits_page)
-    page.evaluate(UNFOLD)
-    page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
-    page.locator("#splits").get_by_role("button", name=COPY).last.click()
-    page.get_by_text("selected: copy it with the keyboard").wait_for()
-    command = page.locator("#splits pre.command").last.inner_text()
-    assert page.evaluate("getSelection().toString()") == command
 
 
 def test_splits_without_scripts_are_all_there(splits_page: Path, plain: Any) -> None:

@@ -44,7 +44,6 @@ def made(rows: int, columns: int, *, names: str = "push", step: int = 1000) -> S
         "ideal_end": columns * step // 2,
         "why_no_ideal": None,
         "network": names,
-        "regions": {"names": [names], "measured": "timeline-0-regions"},
         "messages": {"count": 1, "shown": 1, "note": names, "measured": "timeline-0-messages"},
         "ideal_messages": None,
         "path": None,
@@ -72,8 +71,7 @@ def made(rows: int, columns: int, *, names: str = "push", step: int = 1000) -> S
     packed = {
         "timeline-0-measured": np.tile(cells, rows),
         "timeline-0-ideal": np.full(rows * columns, 1, np.uint8),
-        "timeline-0-regions": np.full(rows * columns, 1, np.uint8),
-        "timeline-0-messages": np.array([0, rows - 1, 16, 160, 8], np.int32),
+        "timeline-0-messages": np.array([0, rows - 1, 16, 160], np.int32),
     }
     return Section("timeline", "Timeline", {"runs": [table]}, {"runs": [run]}, packed)
 
@@ -98,48 +96,29 @@ def open_made(
 
 
 def test_names_of_a_trace_are_text(open_made: Timeline) -> None:
-    page = open_made(made(4, 100, names=HOSTILE), "t-by=region")
+    page = open_made(made(4, 100, names=HOSTILE))
     assert page.locator("#timeline img").count() == 0
-    assert HOSTILE in page.locator(".timeline-legend").text_content()
     assert HOSTILE in words(page, "no-window")
     assert f"report {HOSTILE} --window 0.000000000s:0.000100000s" in words(page, "command")
     assert HOSTILE in words(page, "notes")
-    picture(page).focus()
-    page.keyboard.press("ArrowDown")
-    assert HOSTILE in words(page, "cursor")
+    assert HOSTILE in picture(page).get_attribute("aria-label")
 
 
 def test_long_names_leave_the_page_as_wide_as_it_was(open_made: Timeline) -> None:
-    page = open_made(made(4, 100, names="x" * 10_000), "t-by=region", width=400)
+    page = open_made(made(4, 100, names="x" * 10_000), width=400)
     picture(page).focus()
     page.keyboard.press("ArrowDown")
     assert len(words(page, "cursor")) < 300
     assert page.evaluate("document.documentElement.scrollWidth") == 400
 
 
-def test_messages_at_the_cursor_are_told(open_made: Timeline) -> None:
-    """From the first row in column 1 to the last one ten columns later: 8 bytes."""
-    page = open_made(made(2, 100), "t=0..0.000016")
-    picture(page).focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Shift+ArrowLeft")
-    page.keyboard.press("Shift+ArrowLeft")
-    assert ", sends 1 message (8 B), from 0 us to 3 us" in words(page, "cursor")
-    page.keyboard.press("ArrowDown")
-    assert "message" not in words(page, "cursor")
-    for _ in range(3):
-        page.keyboard.press("Shift+ArrowRight")
-    assert ", receives 1 message (8 B), from 9 us to 12 us" in words(page, "cursor")
-
-
-def test_a_run_without_replay_regions_and_messages_is_drawn(open_made: Timeline) -> None:
+def test_a_run_without_replay_and_messages_is_drawn(open_made: Timeline) -> None:
     shown = made(3, 50)
     (run,) = shown.data["runs"]
     run |= {"ideal": None, "ideal_end": None, "why_no_ideal": "nobody calls MPI", "marks": None}
-    run |= {"regions": None, "messages": None, "closer": None}
-    page = open_made(shown, "t-by=region&t-path=yes")
+    run |= {"messages": None, "closer": None}
+    page = open_made(shown, "t-path=yes")
     assert words(page, "notes") == "No ideal replay: nobody calls MPI."
-    assert not page.get_by_label("Coloured by").is_visible()
     assert not page.locator(".timeline-messages").is_visible()
     assert not page.locator(".timeline-exact").is_visible()
     assert colour(page, "--kind-wait") in colours(page)
@@ -149,7 +128,7 @@ def test_the_iteration_at_the_cursor_is_told(open_made: Timeline) -> None:
     page = open_made(made(2, 100))
     box = bounds(page)
     for share, told in ((0.2, ""), (0.4, "iteration 3"), (0.8, "iteration 4")):
-        page.mouse.move(box["x"] + 104 + share * (box["width"] - 104), box["y"] + 90)
+        page.mouse.move(box["x"] + 104 + share * (box["width"] - 104), box["y"] + 60)
         assert re.findall(r"iteration \d+", words(page, "cursor")) == ([told] if told else [])
 
 
@@ -165,7 +144,7 @@ def test_the_area_of_a_colour_is_its_share_of_time(open_made: Timeline) -> None:
           for (const height of [40, 12, 4, 3]) {
             const image = new ImageData(300, height);
             timelineLanes.paint(image, {cells: cells.map((_, i) => (i % 3 ? 1 : 2)), columns: 900,
-              colours: [0, 1, 2], from: 0, to: 900, first: 0, last: 4, gap: 1, together: false});
+              colours: [0, 1, 2], from: 0, to: 900, gap: 1});
             const painted = new Uint32Array(image.data.buffer).filter(one => one);
             areas.push(painted.filter(one => one === 2).length / painted.length);
           }
@@ -190,7 +169,7 @@ def test_a_large_run_is_painted_at_once(open_made: Timeline) -> None:
           for (let i = 0; i < 5; i++) {
             const begin = performance.now();
             timelineLanes.paint(image, {cells, columns: 1024, colours: [0, 1, 2, 3, 4, 5, 6],
-              from: i, to: 1024, first: 0, last: 512, gap: 1, together: false});
+              from: i, to: 1024, gap: 1});
             times.push(performance.now() - begin);
           }
           return Math.min(...times);

@@ -65,40 +65,6 @@ def test_the_critical_path_hides_no_lanes(timeline_page: Timeline) -> None:
     assert "critical" not in words(near, "notes")
 
 
-def test_lanes_are_coloured_by_region(timeline_page: Timeline) -> None:
-    page = timeline_page()
-    page.get_by_label("Coloured by").select_option("region")
-    assert state(page) == {"t-by": "region"}
-    names = page.locator(".timeline-legend button").all_text_contents()
-    assert names[:3] == [
-        "stencil3d+0x2670 (stencil3d.c:180)",
-        "stencil3d+0x23a0 (stencil3d.c:118)",
-        "stencil3d+0x2b70 (stencil3d.c:201)",
-    ]
-    assert colour(page, "--kind-io") in colours(page)  # the colour of the third
-    picture(page).focus()
-    page.keyboard.press("ArrowDown")
-    assert "stencil3d.c:180" in words(page, "cursor")
-
-
-def test_what_is_seen_stands_in_a_table(timeline_page: Timeline) -> None:
-    page = timeline_page("t=0.2..0.4")
-    page.get_by_text("What is seen as a table, row by row").click()
-    until(page, "document.querySelector('.timeline-table caption') !== null")
-    table = page.locator(".timeline-table table")
-    kinds = table.locator("thead th").all_text_contents()[1:]
-    rows = table.locator("tbody tr:has(td)")
-    assert rows.count() == 8  # four threads, measured and in the replay
-    assert rows.first.locator("th").text_content() == "rank 0, thread 0"
-    units = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
-    for row in rows.all()[:4]:
-        cells = row.locator("td").all_text_contents()
-        assert len(cells) == len(kinds)
-        times = [float(number) * units[unit] for number, unit in map(str.split, cells)]
-        assert sum(times) == pytest.approx(0.2, rel=0.01)
-    assert "199.98 ms to 400.02 ms" in table.locator("caption").text_content()
-
-
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory, STENCIL, BT_MZ)
@@ -166,8 +132,8 @@ def test_the_run_chosen_last_is_shown(two_runs: Path, open_page: Open) -> None:
 @pytest.mark.parametrize(
     "fragment",
     [
-        *("t=a..b", "t=0.5..0.2", "t=0.5", "t=-9..99", "t-run=7", "t-run=x", "t-rows=9..1"),
-        *("t-window=5..6", "t-family=none", "t-by=region&t-hide=r99,,x"),
+        *("t=a..b", "t=0.5..0.2", "t=0.5", "t=-9..99", "t-run=7", "t-run=x"),
+        *("t-window=5..6", "t-family=none"),
     ],
 )
 def test_an_address_that_is_damaged_shows_what_it_can(

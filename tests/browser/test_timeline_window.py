@@ -20,7 +20,6 @@ from .conftest import STENCIL, Open
 from .timelines import (
     Timeline,
     state,
-    until,
     words,
 )
 
@@ -81,10 +80,3 @@ def test_a_family_is_chosen_and_tells_what_it_lacks(timeline_page: Timeline) -> 
     assert state(page) == {"t-family": "mpi-additive"}
     assert words(page, "metrics") != first
     assert "Global efficiency (compares with a reference run)" in words(page, "absent")
-
-
-def test_the_command_is_copied(timeline_page: Timeline) -> None:
-    page = timeline_page("t=0.2..0.3", permissions=["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copy", exact=True).click()
-    until(page, "document.querySelector('.timeline-copy').textContent === 'Copied'")
-    assert page.evaluate("navigator.clipboard.readText()") == words(page, "command")

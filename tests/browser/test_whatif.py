@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import popmodel
-from popmodel.base.units import format_time
 
 from .conftest import Open
-from .timelines import until
 
 DATA = Path(__file__).parent.parent / "data"
 FIELDS = ("latency", "bandwidth", "speed")
@@ -43,31 +39,6 @@ CG = "whatif-run=0"
 
 def value(page: Any) -> float:
     return float(page.locator("#whatif-runtime").get_attribute("value"))
-
-
-def typed(page: Any, name: str, text: str) -> None:
-    page.locator(f"#whatif-{name}-text").fill(text)
-    page.locator(f"#whatif-{name}-text").press("Enter")
-
-
-@pytest.mark.long
-def test_values_are_those_of_python_to_rounding(cg: Any, cg_page: Path, open_page: Open) -> None:
-    page = open_page(cg_page, CG)
-    assert value(page) == cg.runtime
-    generator = random.Random(5)
-    for _ in range(12):
-        latency = generator.choice([0.0, generator.random() * 1e-4])
-        bandwidth = generator.choice([math.inf, 10 ** generator.uniform(8, 12)])
-        speed = 4 ** generator.uniform(-1, 1)
-        texts = (
-            f"{latency!r}s",
-            "inf" if bandwidth == math.inf else f"{bandwidth!r}B/s",
-            f"{speed!r}",
-        )
-        for name, text in zip(FIELDS, texts, strict=True):
-            typed(page, name, text)
-        expected = cg.planes(latency, 1 / bandwidth, 1 / speed)
-        assert value(page) == pytest.approx(expected, rel=1e-11)  # fields have 12 digits
 
 
 def test_values_of_an_address_are_those_of_python_to_1e_12(
@@ -100,9 +71,7 @@ def test_every_position_of_a_slider_is_evaluated_as_in_python(
 
 
 def test_efficiencies_follow(cg: Any, cg_page: Path, open_page: Open) -> None:
-    page = open_page(cg_page, CG)
-    typed(page, "latency", "10us")
-    typed(page, "speed", "2")
+    page = open_page(cg_page, f"{CG}&whatif-latency=1e-5&whatif-speed=2")
     runtime = cg.planes(1e-5, 1e-10, 0.5)
     document = popmodel.whatif(DATA / "cg.S.2.prv.gz").to_dict()["sensitivity"]
     (longest,) = (one["runtime"] for one in document["scenarios"] if one["name"] == "no waiting")
@@ -147,16 +116,14 @@ def test_sliders_are_moved_by_keyboard_and_said_in_words(cg_page: Path, open_pag
     page.keyboard.press("End")
     assert slider.get_attribute("aria-valuetext") == "100 us"
     assert page.url.endswith("&whatif-latency=0.0001")
-    assert page.locator("#whatif-set").inner_text() == (
-        "At latency 100 us, bandwidth 10 GB/s, computing as fast as analysed."
-    )
+    assert page.locator("#whatif-latency-set").inner_text() == "100 us"
     expect(page.locator("#whatif-status")).to_have_text(
         "Runtime 141.9 ms, +684.6 % against the network analysed"
     )
     page.keyboard.press("Home")
     assert slider.get_attribute("aria-valuetext") == "0 s"
     page.get_by_role("slider", name="Bandwidth").press("End")
-    assert page.get_by_role("textbox", name="Bandwidth").input_value() == "inf"
+    assert page.locator("#whatif-bandwidth-set").inner_text() == "inf"
     page.get_by_role("button", name="As analysed").press("Enter")
     assert value(page) == 0.0180841382
     assert "whatif-latency" not in page.url
@@ -168,38 +135,6 @@ def test_a_network_is_chosen_by_its_button(cg: Any, cg_page: Path, open_page: Op
     assert value(page) == pytest.approx(cg.ideal_runtime, rel=1e-12)
     page.get_by_role("button", name="dimemas: 5 us, 1 GB/s").click()
     assert value(page) == pytest.approx(cg.planes(5e-6, 1e-9), rel=1e-12)
-
-
-def test_what_is_typed_wrongly_is_told_and_changes_nothing(cg_page: Path, open_page: Open) -> None:
-    page = open_page(cg_page, CG)
-    for name, text, message, right in (
-        ("latency", "5", 'Latency: "5" needs a unit: s, ms', "20us"),
-        ("latency", "fast", 'Latency: "fast" is no number', "30us"),
-        ("latency", "1.2.3us", 'Latency: "1.2.3us" is no number', "20us"),
-        ("latency", "1s", "Latency: must be from 0 s to 100 us", "30us"),
-        ("bandwidth", "1kB/s", "Bandwidth: must be from 100 MB/s to inf", "1 GB/s"),
-        ("bandwidth", "2 constructor", 'Bandwidth: "2 constructor" needs a unit', "2 GB/s"),
-        ("speed", "9", "Speed of computing: must be from 0.25 to 4", "150 %"),
-        ("speed", "2 GHz", 'Speed of computing: "2 GHz" needs a unit: x, %', "200 %"),
-    ):
-        before = value(page)
-        typed(page, name, text)
-        assert page.get_by_role("alert").inner_text().startswith(message)
-        assert page.locator(f"#whatif-{name}-text").get_attribute("aria-invalid") == "true"
-        assert value(page) == before, text
-        typed(page, name, right)
-        assert page.get_by_role("alert").count() == 0
-        assert value(page) != before, text
-
-
-def test_the_ends_of_ranges_can_be_typed(cg: Any, cg_page: Path, open_page: Open) -> None:
-    page = open_page(cg_page, CG)
-    for name, text in (("latency", "0"), ("latency", "0.1ms"), ("bandwidth", "100MB/s")):
-        typed(page, name, text)
-    for name, text in (("speed", "4"), ("speed", "25%")):
-        typed(page, name, text)
-    assert page.get_by_role("alert").count() == 0
-    assert value(page) == pytest.approx(cg.planes(1e-4, 1e-8, 4), rel=1e-11)
 
 
 def test_an_address_with_values_out_of_range_shows_the_run_as_analysed(
@@ -219,61 +154,15 @@ def test_one_run_is_shown_at_a_time_the_largest_first(cg_page: Path, open_page: 
     assert value(page) == 0.0180841382
 
 
-def test_charts_are_told_in_words_and_as_tables(cg: Any, cg_page: Path, open_page: Open) -> None:
+def test_charts_are_told_in_words_and_follow_the_sliders(cg_page: Path, open_page: Open) -> None:
     page = open_page(cg_page, CG)
     chart = page.locator("#whatif-latency-chart")
-    page.wait_for_selector("#whatif-latency-chart canvas")
     assert chart.get_attribute("aria-label") == (
-        "Runtime over latency: 15.82 ms at latency 0 s, 141.9 ms at latency 100 us; "
-        "now 18.08 ms at latency 2 us; 1 % slower at latency 2.15 us; "
-        "2 % slower at latency 2.29 us; 5 % slower at latency 2.73 us"
+        "Runtime over latency: 15.82 ms at 0 s, 141.9 ms at 100 us; now 18.08 ms at 2 us"
     )
-    page.get_by_text("Runtime over bandwidth as a table").click()
-    rows = page.locator("#whatif-bandwidth-rows tr")
-    first, last = (
-        rows.first.locator("td").all_inner_texts(),
-        rows.last.locator("td").all_inner_texts(),
-    )
-    assert first[:2] == ["inf", format_time(cg.planes(2e-6, 0.0))]
-    assert last[:2] == ["100 MB/s", format_time(cg.planes(2e-6, 1e-8))]
-
-
-def test_breakpoints_are_where_another_plane_is_the_greatest(
-    cg: Any, cg_page: Path, open_page: Open
-) -> None:
-    page = open_page(cg_page, CG)
-    page.wait_for_selector("#whatif-latency-chart canvas")
-    shown = page.locator("#whatif-latency-rows tr").count()
-    steps = [k / 100_000 * 1e-4 for k in range(100_001)]
-    greatest = [
-        max(range(len(cg.planes.planes)), key=lambda one: cg.planes.planes[one](x, 1e-10))
-        for x in steps[::10]
-    ]
-    changes = sum(one != other for one, other in itertools.pairwise(greatest))
-    assert shown == changes + 2
-
-
-def test_charts_are_printed_in_the_colours_of_paper(cg_page: Path, open_page: Open) -> None:
-    page = open_page(cg_page, CG, scheme="dark")
-    page.wait_for_selector("#whatif-latency-chart canvas")
-    on_screen = page.evaluate(DARKEST)
-    page.emulate_media(media="print")
-    until(page, f"({DARKEST})() < 50")  # ink on paper
-    assert on_screen > 50  # lines on a dark screen
-
-
-DARKEST = """() => {
-  const canvas = document.querySelector("#whatif-latency-chart canvas");
-  const [width, height] = [canvas.width, canvas.height];
-  // A canvas that is read more than once makes the browser complain, whoever reads it.
-  const copy = Object.assign(document.createElement("canvas"), {width, height});
-  const context = copy.getContext("2d", {willReadFrequently: true});
-  context.drawImage(canvas, 0, 0);
-  const {data} = context.getImageData(0, 0, width, height);
-  let darkest = 255;
-  for (let i = 0; i < data.length; i += 4) {
-    if (data[i + 3] === 255) darkest = Math.min(darkest, (data[i] + data[i + 1] + data[i + 2]) / 3);
-  }
-  return darkest;
-}"""
-"""The darkest colour, 0 to 255, of what is drawn opaquely: text, marks, lines."""
+    place = chart.locator(".now")
+    before = [float(place.get_attribute(name)) for name in ("cx", "cy")]
+    page.get_by_role("slider", name="Latency").press("End")
+    after = [float(place.get_attribute(name)) for name in ("cx", "cy")]
+    assert after[0] > before[0]
+    assert after[1] < before[1]  # above: it takes longer

@@ -38,7 +38,17 @@ def colours(page: Any) -> dict[str, int]:
 
 def colour(page: Any, name: str) -> str:
     """What a variable of the style is at present."""
-    found: str = page.evaluate(f"popmodel.colour({name!r})")
+    found: str = page.evaluate(
+        """name => {
+          const probe = document.createElement("span");
+          probe.style.color = `var(${name})`;
+          document.body.append(probe);
+          const found = getComputedStyle(probe).color;
+          probe.remove();
+          return found;
+        }""",
+        name,
+    )
     return found
 
 
@@ -67,7 +77,7 @@ def until(page: Any, condition: str) -> None:
 def middle(page: Any) -> tuple[float, float]:
     """In the second row of the measured run."""
     box = bounds(page)
-    return box["x"] + box["width"] / 2, box["y"] + 0.42 * box["height"]
+    return box["x"] + box["width"] / 2, box["y"] + 0.37 * box["height"]
 
 
 def bounds(page: Any) -> dict[str, float]:

@@ -107,7 +107,4 @@ class Section:
     data: Mapping[str, Any] = field(default_factory=dict)  # Plain data for the script
     # Arrays for the script, of integers of at most 32 bits or of floats. Names begin with `id`.
     packed: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    vendor: tuple[str, ...] = ()  # Libraries that the script needs: ``"uplot"``
-    # What several sections share, by the name of its script and style.
-    uses: tuple[str, ...] = ()
     template: str = ""  # The name of its template, where that is not `id`

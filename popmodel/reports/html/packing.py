@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 LARGEST = 256 << 20
-_TYPES = {"uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"}
+_TYPES = {"uint8", "int32", "float64"}
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,6 @@ DOCUMENT = "document"
 
 FIRST = ("verdict", "efficiencies", "sizes", "timeline")
 """Sections of the first view."""
-_SECTIONS = "sections"
-"""What the scripts of the sections are called together."""
 _BETWEEN_CELLS = re.compile(r"\s+(</?(?:td|th|tr|thead|tbody|table)[ >])")
 """Blanks that a browser shows nowhere; there are thousands of them."""
 _DEFLATED = re.compile(r'\{"deflate_base64":"([^"]*)"\}')
@@ -41,8 +39,6 @@ _LARGE_DOCUMENT = 32_768
 _LARGE_DATA = 1_024
 """Characters of JSON from which on it is deflated."""
 _TEMPLATES = Path(__file__).parent.parent / "templates"
-_VENDOR = {"uplot": ("vendor/uplot/uPlot.iife.min.js", "vendor/uplot/uPlot.min.css")}
-_LICENCES = {"uplot": "vendor/uplot/LICENSE"}
 _HELD = re.compile(
     rf'<script type="application/json" id="{DOCUMENT}">(.*?)</script>', re.DOTALL | re.IGNORECASE
 )
@@ -78,18 +74,9 @@ def _is_shown(document: Document) -> bool:
 
 def _page(contents: Contents) -> str:
     shown = sorted(sections(contents), key=lambda section: section.id not in FIRST)
-    vendor = list(dict.fromkeys(name for one in shown for name in one.vendor))
     script = _own("page.js")
-    own = [_own(name) for id in _names(shown) for name in _scripts(id)]
-    libraries = {
-        **{name: _licensed(name) for name in vendor},
-        **({_SECTIONS: "\n".join(own)} if own else {}),
-    }
-    styles = [
-        *(_file(_VENDOR[name][1]) for name in vendor),
-        _common(),
-        *_styles(shown),
-    ]
+    own = [_own(name) for one in shown for name in _scripts(one.id)]
+    library = "\n".join(own)
     text = (
         _environment()
         .get_template("page.html")
@@ -100,9 +87,9 @@ def _page(contents: Contents) -> str:
             first=FIRST,
             opened=_opened(shown),
             script=script,
-            styles=styles,
-            policy=_policy([f"\n{script}\n", *libraries.values()]),
-            libraries={name: pack_text(text) for name, text in libraries.items()},
+            styles=[_common(), *_styles(shown)],
+            policy=_policy([f"\n{script}\n", library]),
+            library=pack_text(library) if library else "",
             document_id=DOCUMENT,
             document=stored(in_script(contents.document), _LARGE_DOCUMENT),
             data={one.id: stored(in_script(one.data), _LARGE_DATA) for one in shown if one.data},
@@ -213,7 +200,8 @@ def _file(name: str) -> str:
 def _own(name: str) -> str:
     """A script or style of this project, without what only its readers need."""
     lines = (line.strip() for line in _optional(name).split("\n"))
-    kept = "\n".join(line for line in lines if line and not line.startswith("//"))
+    bare = (re.sub(r"(^|\s+)// .*", "", line) for line in lines)
+    kept = "\n".join(filter(None, bare))
     return _tight(kept) if name.endswith(".css") else kept
 
 
@@ -227,26 +215,15 @@ def _optional(name: str) -> str:
     return _file(name) if (_TEMPLATES / name).exists() else ""
 
 
-def _names(shown: Sequence[Section]) -> list[str]:
-    """What the files of sections are named by: what several share, then each."""
-    shared = dict.fromkeys(name for one in shown for name in one.uses)
-    return [*shared, *(one.id for one in shown)]
-
-
 def _styles(shown: Sequence[Section]) -> list[str]:
     """The styles of sections."""
-    return [text for name in _names(shown) if (text := _own(f"{name}.css"))]
+    return [text for one in shown if (text := _own(f"{one.id}.css"))]
 
 
 def _scripts(id: str) -> list[str]:
     """The scripts of a section: the one that draws it, after those that it uses."""
     own = [path.name for path in sorted(_TEMPLATES.glob(f"{id}-*.js"))]
     return [*own, f"{id}.js"] if (_TEMPLATES / f"{id}.js").exists() else own
-
-
-def _licensed(name: str) -> str:
-    """A library with its licence, which travels with every copy."""
-    return f"/*\n{_file(_LICENCES[name])}\n*/\n{_file(_VENDOR[name][0])}"
 
 
 def notebook(document: Document, views: Views) -> str:

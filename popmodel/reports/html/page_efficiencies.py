@@ -36,14 +36,7 @@ def section(contents: Contents) -> Section | None:
             one["scaling"]["why"] for one in contents.of("metrics") if len(one["runs"]) > 1
         ],
     }
-    data = {
-        "family": chosen,
-        "runs": [
-            {"name": one.name, "runtime": one.runtime.value, "threads": one.threads} for one in runs
-        ],
-        "shares": {family.id: _shares(family, runs) for family in families},
-    }
-    return Section("efficiencies", "Efficiencies", context, data)
+    return Section("efficiencies", "Efficiencies", context, {"family": chosen})
 
 
 def _is_shown(family: Family, runs: Sequence[PageColumn]) -> bool:
@@ -88,7 +81,10 @@ def _family(family: Family, runs: Sequence[PageColumn]) -> dict[str, Any]:
         "unit": "ratio" if family.id == SCALING else "%",
         "trees": trees,
         "reasons": reasons.texts(),
-        "explained": [_explained(family, metric) for metric in family.metrics],
+        "explained": [
+            {**_explained(family, metric), "costs": _costs(metric, runs, shares)}
+            for metric in family.metrics
+        ],
         "has_views": any(metric.view_of for metric in family.metrics.values()),
     }
 
@@ -161,15 +157,15 @@ def _with_unit(meaning: str, unit: str) -> str:
     return f"{meaning} ({unit})" if unit not in ("", "1") else meaning
 
 
-def _shares(family: Family, runs: Sequence[PageColumn]) -> dict[str, list[float | None]]:
-    """For the script: by metric, what it costs each run, as a share of all core time."""
-    found: dict[str, list[float | None]] = {metric: [] for metric in family.metrics}
-    for run in runs:
-        shares = run.shares(family.id)
-        for metric, listed in found.items():
-            share = shares.get(metric)
-            listed.append(None if share is None else float(f"{share:.6g}"))
-    return found
+def _costs(metric: str, runs: Sequence[PageColumn], shares: Sequence[Mapping[str, float]]) -> str:
+    """What a metric costs each run: time of each thread, and the share of all core time."""
+    costs = [
+        f"{_time(share[metric] * run.runtime.value)} of each thread in {run.name} "
+        f"({percent(share[metric])} %)"
+        for run, share in zip(runs, shares, strict=True)
+        if metric in share
+    ]
+    return ", ".join(costs)
 
 
 _THREADED, _OF_MPI, _OF_DEVICES = "hybrid-additive", "mpi", "gpu-bsc"

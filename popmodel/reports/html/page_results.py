@@ -89,7 +89,7 @@ def _is_comparable(run: Document) -> bool:
 
 
 def _section(id: str, title: str, shown: Sequence[Mapping[str, str]]) -> Section:
-    return Section(id, title, {"shown": shown}, template="results", uses=("results",))
+    return Section(id, title, {"shown": shown}, template="results")
 
 
 def _sections(document: Document) -> Sequence[blocks.Section]:

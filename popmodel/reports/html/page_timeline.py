@@ -90,7 +90,6 @@ class _TimelineRun:
     def data(self) -> dict[str, Any]:
         """Plain data; arrays by the names that they have among the packed ones."""
         one = self.one
-        named = one.named
         return {
             "begin": one.begin,
             "end": one.end,
@@ -109,9 +108,6 @@ class _TimelineRun:
             "ideal_end": one.ideal_end,
             "why_no_ideal": one.why_no_ideal or None,
             "network": describe(one.network),
-            "regions": {"names": list(named.names), "measured": self._pack("regions", named.region)}
-            if named.names
-            else None,
             "messages": self._arrows("messages", "measured", one.messages),
             "ideal_messages": None
             if one.ideal_messages is None
@@ -150,7 +146,6 @@ class _TimelineRun:
             arrows.receiver,
             np.diff(sent, prepend=0),
             received - sent,
-            np.minimum(arrows.size, _LARGEST),
         )
         return {
             "count": arrows.every,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from popmodel.base.units import BANDWIDTH_UNITS, TIME_UNITS, format_time
+from popmodel.base.units import format_time
 from popmodel.network.network import PRESETS, describe
 from popmodel.reports.figures import run_names
 from popmodel.reports.html.contents import Contents, Section
@@ -39,6 +39,7 @@ def section(contents: Contents) -> Section | None:
         {
             "runs": [{"name": name, **_told(one)} for name, one in zip(names, found, strict=True)],
             "live": PARTS,
+            "slower": ", ".join(f"{100 * one['slowdown']:g}" for one in found[0]["tolerance"]),
             "efficiencies": EFFICIENCIES,
         },
         {
@@ -47,13 +48,7 @@ def section(contents: Contents) -> Section | None:
                 range(len(found)), key=lambda n: (found[n]["processes"], found[n]["runtime"])
             ),
             "efficiencies": [row[:3] for row in EFFICIENCIES],
-            "units": {
-                "latency": TIME_UNITS,
-                "bandwidth": BANDWIDTH_UNITS,
-                "speed": {"": 1, "x": 1, "%": 0.01},
-            },
         },
-        vendor=("uplot",),
     )
 
 
@@ -105,7 +100,6 @@ def _of_script(document: Document) -> dict[str, Any]:
         ],
         "error": document["planes_error"],
         "times": _times(document),
-        "slowdowns": [one["slowdown"] for one in document["tolerance"]],
         # JSON knows no infinity: null is a bandwidth without limit
         "here": {"latency": network["latency"], "bandwidth": network["bandwidth"], "speed": 1.0},
         "range": {

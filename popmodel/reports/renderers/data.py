@@ -110,7 +110,7 @@ def _cells(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, o
     """The columns of a record: names of what is within others are joined.
 
     Efficiencies are ``FAMILY.METRIC``, lists one text, or of more than eight numbers their
-    range; lists of records and texts of several lines are left to JSON.
+    range; lists of records are left to JSON.
     """
     for name, value in record.items():
         if name in ("metrics", "absent") and isinstance(value, Mapping):
@@ -130,7 +130,7 @@ def _cells(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, o
                 short = len(value) <= _SHORT
                 text = " ".join(map(str, value)) if short else f"{min(value)}..{max(value)}"
                 yield prefix + name, text
-        elif not (isinstance(value, str) and "\n" in value):
+        else:
             yield prefix + name, value
 
 
@@ -156,8 +156,9 @@ def _value(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        # many readers of CSV take any control character for a line end
-        return csv_cell(clean(value))
+        # Many readers of CSV take any control character for a line end. A command goes on in one
+        # line, as shells join it; other lines are told apart by \n.
+        return csv_cell(clean(value.replace("\\\n", "").replace("\n", r"\n")))
     # repr keeps a float's full precision.
     return repr(value) if isinstance(value, float) else value
 

@@ -7,58 +7,29 @@ popmodel.section("efficiencies", (root, data) => {
   const which = root.querySelector(".efficiencies-which");
   const select = which.querySelector("select");
 
-  function add(parent, name, text = "", kind = "") {
-    const element = document.createElement(name);
-    element.textContent = text;
-    if (kind) element.className = kind;
-    parent.append(element);
-    return element;
-  }
-
   // Shows a family, and explains one of its metrics if it has been chosen.
   function show() {
     const asked = popmodel.state.get("family");
-    const family = Object.hasOwn(data.shares, asked ?? "") ? asked : data.family;
+    const shown = families.find(one => one.dataset.family === asked) ?? families.find(one => one.dataset.family === data.family);
+    const family = shown.dataset.family;
     const metric = popmodel.state.get("metric");
-    const known = Object.hasOwn(data.shares[family], metric ?? "");
+    const name = [...shown.querySelectorAll("h4")].find(one => one.dataset.metric === metric);
     select.value = family;
     for (const one of families) one.hidden = one.dataset.family !== family;
     for (const row of root.querySelectorAll("tr[data-metric]")) {
-      if (known && row.dataset.id === metric) row.setAttribute("aria-current", "true");
+      if (name && row.dataset.id === metric) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
     }
-    panel.hidden = !known;
+    panel.hidden = !name;
     panel.replaceChildren();
-    if (!known) return;
-    const shown = families.find(one => one.dataset.family === family);
-    const name = [...shown.querySelectorAll("h4")].find(one => one.dataset.metric === metric);
-    add(panel, "h3", name.textContent);
-    panel.append(costs(data.shares[family][metric]));
+    if (!name) return;
+    const title = document.createElement("h3");
+    title.textContent = name.textContent;
+    panel.append(title);
     // What is told of it stands behind its name, up to the next one.
     for (let one = name.nextElementSibling; one && one.localName !== "h4"; one = one.nextElementSibling) {
       panel.append(one.cloneNode(true));
     }
-  }
-
-  // What the metric costs each run: per thread, of all threads, and as a part of all core time.
-  function costs(shares) {
-    const box = document.createElement("div");
-    box.className = "wide";
-    const table = add(box, "table");
-    add(table, "caption", "Time lost: by each thread on average, by all, as a share of their time");
-    const head = add(add(table, "thead"), "tr");
-    for (const text of ["Run", "each", "all", "share"]) {
-      add(head, "th", text, text === "Run" ? "" : "number").scope = "col";
-    }
-    const body = add(table, "tbody");
-    shares.forEach((share, index) => {
-      const run = data.runs[index];
-      const line = add(body, "tr");
-      add(line, "th", run.name).scope = "row";
-      const times = [share * run.runtime, share * run.runtime * run.threads].map(one => popmodel.time(one, 3));
-      for (const text of [...times, popmodel.percent(share)]) add(line, "td", share === null ? "-" : text, "number");
-    });
-    return box;
   }
 
   for (const one of families) {

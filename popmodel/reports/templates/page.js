@@ -3,10 +3,7 @@
 "use strict";
 const popmodel = (() => {
   // --- Data -------------------------------------------------------------------------------------
-  const types = {
-    uint8: Uint8Array, int8: Int8Array, uint16: Uint16Array, int16: Int16Array,
-    uint32: Uint32Array, int32: Int32Array, float32: Float32Array, float64: Float64Array,
-  };
+  const types = {uint8: Uint8Array, int32: Int32Array, float64: Float64Array};
 
   async function inflated(text) {
     const deflated = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
@@ -120,29 +117,18 @@ const popmodel = (() => {
       shown = significant(size / scale[index][1], digits);
     }
     if (trim && shown.includes(".")) shown = shown.replace(/\.?0+$/, "");
-    if (scale[index][0] === "B" && size === Math.trunc(size)) shown = String(size);
     return `${value < 0 ? "-" : ""}${shown} ${scale[index][0]}`;
   }
 
   const TIMES = [["ns", 1e-9], ["us", 1e-6], ["ms", 1e-3], ["s", 1]];
-  const SIZES = [["B", 1], ["KiB", 2 ** 10], ["MiB", 2 ** 20], ["GiB", 2 ** 30], ["TiB", 2 ** 40]];
   const RATES = [["B/s", 1], ["kB/s", 1e3], ["MB/s", 1e6], ["GB/s", 1e9], ["TB/s", 1e12]];
 
   // --- Colours ------------------------------------------------------------------------------------
-  const probe = document.createElement("span");
-  probe.hidden = true;
-  document.body.append(probe);
   const onTheme = [];
 
-  function colour(name) {
-    probe.style.color = `var(${name})`;
-    return getComputedStyle(probe).color;
-  }
-
-  function changed() {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     for (const callback of onTheme) callback();
-  }
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
+  });
 
   function save(name, content, type = "application/json") {
     const link = document.createElement("a");
@@ -153,33 +139,19 @@ const popmodel = (() => {
   }
 
   // --- The page itself ----------------------------------------------------------------------------
-  const theme = document.getElementById("theme");
-  function setTheme(name) {
-    const known = name === "light" || name === "dark" ? name : "";
-    theme.value = known;
-    if (known) document.documentElement.dataset.theme = known;
-    else delete document.documentElement.dataset.theme;
-    changed();
-  }
-  theme.addEventListener("change", () => {
-    set("theme", theme.value);
-    setTheme(theme.value);
-  });
-  watch("theme", setTheme);
-  setTheme(state.values.get("theme"));
   document.getElementById("save").addEventListener("click", async () => {
     save("report.json", await json("document"));
   });
   document.querySelector(".tools").hidden = false;
 
-  // Libraries and the scripts of the sections stand in the page deflated; the policy of the page
-  // knows the hash of each, and lets no other run.
+  // The scripts of the sections stand in the page deflated; its policy knows their hash, and lets
+  // no other run.
   async function loadScripts() {
-    for (const element of document.querySelectorAll("script.library")) {
-      const script = document.createElement("script");
-      script.textContent = new TextDecoder().decode(await inflated(element.textContent));
-      document.head.append(script);
-    }
+    const element = document.getElementById("sections");
+    if (!element) return;
+    const script = document.createElement("script");
+    script.textContent = new TextDecoder().decode(await inflated(element.textContent));
+    document.head.append(script);
   }
 
   // So does what is folded up. It is markup that Python wrote, in which names are escaped.
@@ -232,11 +204,10 @@ const popmodel = (() => {
   addEventListener("DOMContentLoaded", start);
 
   return {
-    section, unpack, save, colour,
+    section, unpack,
     state: {get: key => state.values.get(key) ?? null, set, watch},
     onTheme: callback => onTheme.push(callback),
     time: (seconds, digits = 4) => quantity(seconds, TIMES, digits, false),
-    size: bytes => quantity(bytes, SIZES, 4, true),
     bandwidth: rate => quantity(rate, RATES, 4, true),
     percent: (fraction, digits = 1) => `${(100 * fraction).toFixed(digits)} %`,
     count: number => Math.round(number).toLocaleString("en-GB"),

@@ -4,8 +4,6 @@
 
 const timelineData = (() => {
   const FINE = 16; // messages and paths count in sixteenths of a column
-  const LONG = 120; // letters of a name
-  const COLOURS = ["computing", "point-to-point", "io", "collective", "parallel", "wait", "openmp", "other"];
 
   // A run with its panels: measured above the ideal replay, on one axis. In the cells of a panel,
   // row after row, stands what is done, as a number.
@@ -22,20 +20,9 @@ const timelineData = (() => {
       ...told, panels, rows: told.labels.length, total: Math.max(...panels.map(one => one.end)),
       seconds: column => (told.begin + column * told.step) / 1e9,
       column: seconds => (seconds * 1e9 - told.begin) / told.step,
-      byRegion: told.regions && await popmodel.unpack(told.regions.measured),
       window: told.window && await timelineWindow.load(told.window, told),
-      kindNames: told.kinds.map((kind, i) =>
-        ({key: `k${i}`, name: kind.label, css: kind.group ? `var(--kind-${kind.id})` : "var(--paper)"})),
-      regionNames: ["in no region", ...(told.regions?.names ?? [])].map((name, i) =>
-        ({key: `r${i}`, name: name.length > LONG ? `${name.slice(0, LONG)}…` : name, css: regionColour(i)})),
+      colours: told.kinds.map(kind => (kind.group ? `var(--kind-${kind.id})` : "var(--paper)")),
     };
-  }
-
-  // Colours repeat in darker shades: names are told by the line below the picture, too.
-  function regionColour(number) {
-    if (!number) return "var(--paper)";
-    const [shade, colour] = [Math.floor((number - 1) / COLOURS.length) % 3, (number - 1) % COLOURS.length];
-    return `color-mix(in srgb, var(--kind-${COLOURS[colour]}) ${100 - 30 * shade}%, var(--ink))`;
   }
 
   async function table(name, width) {
@@ -46,10 +33,10 @@ const timelineData = (() => {
 
   async function arrows(told, of) {
     if (!told) return null;
-    const [from, to, after, duration, bytes] = await table(told[of], 5);
+    const [from, to, after, duration] = await table(told[of], 4);
     let at = 0;
     const begin = Float64Array.from(after, step => (at += step) / FINE);
-    return {...told, from, to, begin, end: begin.map((time, i) => time + duration[i] / FINE), bytes};
+    return {...told, from, to, begin, end: begin.map((time, i) => time + duration[i] / FINE)};
   }
 
   async function stretches(told) {
@@ -58,25 +45,9 @@ const timelineData = (() => {
     return {...told, row, begin: Float64Array.from(begin, at => at / FINE), end: Float64Array.from(end, at => at / FINE)};
   }
 
-  // Cells of a panel in a colouring, and what their numbers mean: only what was measured has regions.
-  const layer = (run, panel, by) => (by === "region" && panel === run.panels[0]
-    ? {cells: run.byRegion, names: run.regionNames} : {cells: panel.cells, names: run.kindNames});
-
-  // Numbers of the messages of a panel that cross what is seen.
-  function messagesIn({from: begin, to: end, first, last}, {messages}) {
-    const seen = [];
-    for (let i = 0; i < (messages?.shown ?? 0); i++) {
-      const [row, other] = [messages.from[i], messages.to[i]];
-      if (Math.max(row, other) < first || Math.min(row, other) >= last) continue;
-      if (messages.begin[i] <= end && messages.end[i] >= begin) seen.push(i);
-    }
-    return seen;
-  }
-
-  // Numbers of the stretches of a panel's critical path that are seen: they follow one another.
-  function pathIn({from, to}, {path}) {
-    return path ? [...path.row.keys()].filter(i => path.end[i] >= from && path.begin[i] <= to) : [];
-  }
+  // Numbers of the messages, or of the stretches of the critical path, that are seen.
+  const inView = ({from, to}, lines) =>
+    [...lines?.begin.keys() ?? []].filter(i => lines.end[i] >= from && lines.begin[i] <= to);
 
   // Writes moments of a run: in one unit, with as many decimals as tell `step` nanoseconds apart.
   function clock(run, step = run.step) {
@@ -88,5 +59,5 @@ const timelineData = (() => {
 
   const lasting = (run, columns) => popmodel.time(columns * run.step / 1e9, 3);
 
-  return {load, layer, messagesIn, pathIn, clock, lasting};
+  return {load, inView, clock, lasting};
 })();

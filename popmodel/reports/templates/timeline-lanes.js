@@ -5,10 +5,10 @@
 const timelineLanes = (() => {
   const SMALL = 8; // pixels in which shares cannot be stacked
 
-  // Paint rows `first` to `last` of the cells into an image, each as high as there is room.
+  // Paint all rows of the cells into an image, from one column to another.
   // `cells`: numbers of kinds, `columns` to a row; `colours`: of each kind; `gap`: pixels between
-  // rows where they are high; `together`: all rows in one.
-  function paint(image, {cells, columns, colours, from, to, first, last, gap, together}) {
+  // rows where they are high.
+  function paint(image, {cells, columns, colours, from, to, gap}) {
     const {width, height} = image;
     const pixels = new Uint32Array(image.data.buffer);
     const starts = new Int32Array(width), ends = new Int32Array(width);
@@ -16,15 +16,15 @@ const timelineLanes = (() => {
       starts[x] = Math.min(from + x / width * (to - from), columns - 1);
       ends[x] = Math.min(Math.max(from + (x + 1) / width * (to - from), starts[x] + 1), columns);
     }
-    const rows = last - first;
-    const lines = together ? 1 : Math.min(rows, height);
+    const rows = cells.length / columns;
+    const lines = Math.min(rows, height);
     const between = height / lines >= 6 * gap ? gap : 0;
     pixels.fill(colours[0]);
     for (let i = 0; i < lines; i++) {
       const top = Math.round(i * height / lines);
       const bottom = Math.round((i + 1) * height / lines) - between;
-      const row = first + Math.floor(i * rows / lines);
-      const end = Math.max(first + Math.floor((i + 1) * rows / lines), row + 1);
+      const row = Math.floor(i * rows / lines);
+      const end = Math.max(Math.floor((i + 1) * rows / lines), row + 1);
       line({pixels, width, top, bottom}, {cells, columns, colours, row, end, starts, ends});
     }
   }
@@ -35,12 +35,10 @@ const timelineLanes = (() => {
     for (let x = 0; x < width; x++) {
       const all = (ends[x] - starts[x]) * (end - row);
       let at = (bottom - 1) * width + x;
-      if (all === 1) { // nearly always so when zoomed in
-        const colour = colours[cells[row * columns + starts[x]]];
-        for (let y = 0; y < height; y++, at -= width) pixels[at] = colour;
-        continue;
+      shares.fill(0);
+      for (let r = row; r < end; r++) {
+        for (let i = r * columns + starts[x]; i < r * columns + ends[x]; i++) shares[cells[i]]++;
       }
-      count(cells, columns, [row, end], [starts[x], ends[x]], shares);
       // Neighbours take turns (1/16 to 15/16 of a pixel) where shares cannot be stacked; it adds up.
       const turn = height < SMALL ? (x * 5 % 8 + .5) / 8 : .5;
       let number = 1, below = shares[1];
@@ -55,15 +53,6 @@ const timelineLanes = (() => {
     }
   }
 
-  // How many cells of a rectangle have each number.
-  function count(cells, columns, [row, rowEnd], [from, to], into) {
-    for (let i = 0; i < into.length; i++) into[i] = 0;
-    for (let r = row; r < rowEnd; r++) {
-      for (let i = r * columns + from, end = r * columns + to; i < end; i++) into[cells[i]]++;
-    }
-    return into;
-  }
-
   // The stretch of equal cells around one.
   function stretch(cells, columns, row, column) {
     const base = row * columns, kind = cells[base + column];
@@ -73,5 +62,5 @@ const timelineLanes = (() => {
     return [from, to];
   }
 
-  return {paint, count, stretch};
+  return {paint, stretch};
 })();

@@ -1,12 +1,11 @@
-// The picture of a timeline on a canvas: an overview of the whole run, then a panel of lanes for the
-// measured run and one for its ideal replay, on one axis.
+// The picture of a timeline on a canvas: a panel of lanes for the measured run and one for its ideal
+// replay, on one axis.
 "use strict";
 
 class TimelinePicture {
-  static OVERVIEW = 24; // heights in CSS pixels
-  static AXIS = 30;
+  static AXIS = 30; // heights in CSS pixels
   static CAPTION = 18;
-  static ROWS = {low: [14, 76], high: [26, 300]}; // of a row and a panel, at most
+  static ROWS = {low: [14, 76], high: [26, 3000]}; // of a row and a panel, at most
   static LINE = {low: 16, high: 8}; // width for each line over the lanes: more would hide these
 
   constructor(canvas) {
@@ -24,13 +23,13 @@ class TimelinePicture {
 
   // --- Where things are, in CSS pixels --------------------------------------------------------------
   layout({run}, width = this.canvas.clientWidth) {
-    const {OVERVIEW, CAPTION, AXIS, ROWS} = TimelinePicture;
+    const {CAPTION, AXIS, ROWS} = TimelinePicture;
     const [row, most] = ROWS[this.tall ? "high" : "low"];
     this.context.font = this.font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
-    const longest = Math.max(...["whole run", ...run.labels].map(label => this.wide(label.slice(0, 40))));
+    const longest = Math.max(...run.labels.map(label => this.wide(label.slice(0, 40))));
     const left = Math.ceil(Math.min(longest + 10, Math.max(width * .25, 104)));
     const height = timelineClamp(run.rows * row, 40, most);
-    let y = OVERVIEW + AXIS;
+    let y = AXIS;
     const panels = run.panels.map(panel => {
       const top = y + CAPTION;
       y = top + height + 4;
@@ -42,31 +41,19 @@ class TimelinePicture {
   get mostLines() { return Math.floor(this.boxes.plot / TimelinePicture.LINE[this.tall ? "high" : "low"]); }
   wide(text) { return this.context.measureText(text).width; }
   x(view, column) { return this.boxes.left + (column - view.from) / view.span * this.boxes.plot; }
-  y(view, box, row) { return box.top + (row + .5 - view.first) / view.rows * box.height; }
+  y(view, box, row) { return box.top + (row + .5) / view.run.rows * box.height; }
 
-  // What is at a point: the overview, or a panel with its column and row.
+  // What is at a point: its column, and in a panel its row.
   hit(view, x, y) {
     const {left, plot, panels} = this.boxes;
-    const share = (x - left) / plot;
-    const column = view.from + share * view.span;
-    if (y < TimelinePicture.OVERVIEW) return {overview: share * view.run.total, column};
+    const column = view.from + (x - left) / plot * view.span;
     const panel = panels.findIndex(box => y >= box.top && y < box.top + box.height);
     if (panel < 0 || x < left) return {column};
-    return {column, panel, row: view.first + (y - panels[panel].top) / panels[panel].height * view.rows};
-  }
-
-  // Rows and columns that share a pixel with a cell.
-  together(view, {panel, row, column}) {
-    const upTo = (at, many, end) => [at, Math.min(at + Math.max(Math.ceil(many - .01), 1), end)];
-    return [
-      upTo(row, view.rows / this.boxes.panels[panel].height, view.run.rows),
-      upTo(column, view.span / this.boxes.plot, view.run.columns),
-    ];
+    return {column, panel, row: (y - panels[panel].top) / panels[panel].height * view.run.rows};
   }
 
   // --- Drawing ----------------------------------------------------------------------------------------
-  // options: by ("kind" or "region"), hidden (set of keys), messages, path (shown or not). Width and
-  // ratio are for what is not the screen.
+  // options: messages, path (shown or not). Width and ratio are for what is not the screen.
   draw(view, options, width = undefined, ratio = Math.max(devicePixelRatio, 1)) {
     this.layout(view, width);
     const {canvas, context, boxes: {height, left, panels}} = this;
@@ -77,28 +64,24 @@ class TimelinePicture {
     context.font = this.font;
     context.textBaseline = "middle";
     this.fill("var(--paper)", 0, 0, this.boxes.width, height);
-    const overview = {panel: panels[0].panel, top: 0, height: TimelinePicture.OVERVIEW};
-    this.lanes("overview", overview, new TimelineView(view.run), options, ratio);
-    panels.forEach((box, i) => this.lanes(i, box, view, options, ratio));
+    panels.forEach((box, i) => this.lanes(i, box, view, ratio));
     this.axis(view);
     for (const box of panels) this.over(view, box, options);
     if (view.selected) this.selection(view);
     if (view.cursor) this.cursor(view);
-    this.frame(view);
     this.fill("var(--line)", left - 1, 0, 1, height);
   }
 
   // Lanes of a panel: painted anew only when they show something else.
-  lanes(key, {top, height, panel}, {from, to, first, last, run}, {by, hidden}, ratio) {
+  lanes(key, {top, height, panel: {cells}}, {from, to, run}, ratio) {
     const {left, plot} = this.boxes;
     const [w, h, gap] = [plot, height, 1].map(size => Math.round(size * ratio));
-    const {cells, names} = timelineData.layer(run, panel, by);
-    const state = [w, h, from, to, first, last, ...hidden].join();
+    const state = [w, h, from, to].join();
     let kept = this.kept.get(key);
     if (kept?.state !== state || kept.cells !== cells) {
       const image = kept?.image.width === w && kept.image.height === h ? kept.image : new ImageData(w, h);
-      const colours = names.map(one => this.pixel(hidden.has(one.key) ? "var(--paper)" : one.css));
-      timelineLanes.paint(image, {cells, columns: run.columns, colours, from, to, first, last, gap, together: key === "overview"});
+      const colours = run.colours.map(css => this.pixel(css));
+      timelineLanes.paint(image, {cells, columns: run.columns, colours, from, to, gap});
       kept = {state, cells, image};
       this.kept.set(key, kept);
     }
@@ -129,12 +112,6 @@ class TimelinePicture {
     });
   }
 
-  outline(x, y, width, height) {
-    this.context.strokeStyle = this.css("var(--ink)");
-    this.context.lineWidth = 1;
-    this.context.strokeRect(x + .5, y + .5, Math.max(width - 1, 1), Math.max(height - 1, 1));
-  }
-
   // Lines in ink with a rim of paper, to be told apart from whatever is below.
   stroke(width, draw) {
     const {context} = this;
@@ -147,31 +124,20 @@ class TimelinePicture {
     }
   }
 
-  // What of the overview is seen below.
-  frame(view) {
-    const {left, plot} = this.boxes;
-    const {OVERVIEW} = TimelinePicture;
-    const [a, b] = [view.from, view.to].map(column => left + column / view.run.total * plot);
-    this.fill("var(--paper)", left, 0, a - left, OVERVIEW, .6);
-    this.fill("var(--paper)", b, 0, left + plot - b, OVERVIEW, .6);
-    this.outline(a, 0, b - a, OVERVIEW);
-    this.text("whole run", 0, OVERVIEW / 2, left - 6, "var(--faint)");
-  }
-
   axis(view) {
     const {run} = view;
     const {left, plot, width} = this.boxes;
-    const {OVERVIEW: y, AXIS} = TimelinePicture;
+    const {AXIS} = TimelinePicture;
     const room = this.wide(timelineData.clock(run)(run.total)) + 12;
     const {step, at} = TimelinePicture.ticks(run.seconds(view.from), run.seconds(view.to), plot / room);
     const clock = timelineData.clock(run, step * 1e9);
     for (const column of at.map(run.column)) {
       const [x, words] = [this.x(view, column), clock(column)];
-      this.fill("var(--line)", x, y + 17, 1, AXIS - 17);
+      this.fill("var(--line)", x, 17, 1, AXIS - 17);
       const wide = this.wide(words);
-      if (x + wide / 2 < width && x - wide / 2 > left - 8) this.text(words, x - wide / 2, y + 10, wide + 1);
+      if (x + wide / 2 < width && x - wide / 2 > left - 8) this.text(words, x - wide / 2, 10, wide + 1);
     }
-    if (run.marks) this.marks(view, y + AXIS - 8);
+    if (run.marks) this.marks(view, AXIS - 8);
   }
 
   // Moments that are multiples of 1, 2 or 5 times a power of ten: about `many`.
@@ -205,9 +171,9 @@ class TimelinePicture {
     const {panel, top, height} = box;
     const network = panel === run.panels[0] ? "" : ` (${run.network})`;
     this.text(`${panel.title}: ${timelineData.lasting(run, panel.end)}${network}`, left + 4, top - 9, plot - 4);
-    const room = height / view.rows, line = Math.max(room, 14);
-    for (let row = view.first; row < view.last; row += Math.ceil(14 / room)) {
-      this.text(run.labels[row], 0, top + (row - view.first) * room + line / 2, left - 8);
+    const room = height / run.rows, line = Math.max(room, 14);
+    for (let row = 0; row < run.rows; row += Math.ceil(14 / room)) {
+      this.text(run.labels[row], 0, top + row * room + line / 2, left - 8);
     }
     this.within(left, top, plot, height, () => {
       this.fill("var(--ink)", this.x(view, panel.end), top, 1.5, height); // the run is over
@@ -217,7 +183,7 @@ class TimelinePicture {
   }
 
   messages(view, box) {
-    const shown = timelineData.messagesIn(view, box.panel);
+    const shown = timelineData.inView(view, box.panel.messages);
     if (shown.length > this.mostLines) return;
     const {from, to, begin, end} = box.panel.messages ?? {};
     this.stroke(1, context => {
@@ -237,7 +203,7 @@ class TimelinePicture {
 
   path(view, box) {
     const {row, begin, end} = box.panel.path;
-    const shown = timelineData.pathIn(view, box.panel);
+    const shown = timelineData.inView(view, box.panel.path);
     const joined = shown.length <= this.mostLines; // the steps from one row to another are drawn, too
     this.stroke(2, context => {
       for (const i of shown) {
@@ -250,21 +216,20 @@ class TimelinePicture {
 
   selection(view) {
     const {left, plot, height} = this.boxes;
-    const {OVERVIEW: top, AXIS} = TimelinePicture;
     const [a, b] = view.selected.map(column => timelineClamp(this.x(view, column), left, left + plot));
-    this.fill("var(--accent)", a, top, b - a, AXIS, .3); // not the lanes: that would change colours
-    for (const x of [a, b]) this.fill("var(--accent)", x - 1, top, 2, height - top);
+    this.fill("var(--accent)", a, 0, b - a, TimelinePicture.AXIS, .3); // not the lanes: that would change colours
+    for (const x of [a, b]) this.fill("var(--accent)", x - 1, 0, 2, height);
   }
 
   cursor(view) {
     const {row, column, panel} = view.cursor;
     const {left, panels, height} = this.boxes;
     const x = this.x(view, column + .5);
-    const top = TimelinePicture.OVERVIEW + TimelinePicture.AXIS;
+    const top = TimelinePicture.AXIS;
     if (x >= left) this.fill("var(--ink)", x, top, 1, height - top);
-    const room = panels[panel].height / view.rows;
-    const y = panels[panel].top + (row - view.first) * room;
-    if (row >= view.first && row < view.last) this.fill("var(--ink)", left - 6, y, 5, Math.max(room - 1, 2));
+    const room = panels[panel].height / view.run.rows;
+    const y = panels[panel].top + row * room;
+    this.fill("var(--ink)", left - 6, y, 5, Math.max(room - 1, 2));
   }
 
   // --- Colours ----------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-// What of a run is seen: a stretch of time and of rows, a selection, a cursor. Changes keep all of
-// it inside the run.
+// What of a run is seen: a stretch of time, a selection, a cursor. Changes keep all of it inside the
+// run.
 "use strict";
 
 class TimelineView {
@@ -13,17 +13,11 @@ class TimelineView {
     this.whole();
   }
 
-  whole() {
-    [this.from, this.to] = [0, this.run.total];
-    [this.first, this.last] = [0, this.run.rows];
-  }
-
+  whole() { [this.from, this.to] = [0, this.run.total]; }
   get span() { return this.to - this.from; }
-  get rows() { return this.last - this.first; }
   get all() { return this.span >= this.run.total; }
   get window() { return this.selected ?? [this.from, this.to]; }
 
-  // --- Time -----------------------------------------------------------------------------------------
   show(from, to) {
     [this.from, this.to] = [from, to];
     this.zoom(1);
@@ -56,23 +50,6 @@ class TimelineView {
     this.marked = column;
   }
 
-  // --- Rows -----------------------------------------------------------------------------------------
-  showRows(first, last) {
-    const {rows} = this.run;
-    const count = timelineClamp(Math.round(last - first), 1, rows);
-    this.first = timelineClamp(Math.round(first), 0, rows - count);
-    this.last = this.first + count;
-  }
-
-  // At least one row more or less: few rows would never change.
-  zoomRows(factor, at = (this.first + this.last) / 2) {
-    const {rows} = this;
-    const count = factor < 1 ? Math.min(rows * factor, rows - 1) : Math.max(rows * factor, rows + 1);
-    const first = at - (at - this.first) / rows * count;
-    this.showRows(first, first + count);
-  }
-
-  // --- Cursor ---------------------------------------------------------------------------------------
   put(cursor) {
     const inside = (value, end) => timelineClamp(Math.floor(value), 0, end - 1);
     this.cursor = cursor && {
@@ -80,15 +57,7 @@ class TimelineView {
     };
   }
 
-  // Scroll until the cursor is seen.
-  follow() {
-    const {row, column} = this.cursor;
-    if (column < this.from || column >= this.to) this.pan(column + .5 - (this.from + this.to) / 2);
-    const by = Math.min(row - this.first, 0) + Math.max(row + 1 - this.last, 0);
-    this.showRows(this.first + by, this.last + by);
-  }
-
-  // --- As text: "1.25..2.5" in seconds of the trace -------------------------------------------------
+  // As text: "1.25..2.5" in seconds of the trace.
   text(range) {
     return range && range.map(column => this.run.seconds(column).toFixed(9).replace(/\.?0+$/, "")).join("..");
   }

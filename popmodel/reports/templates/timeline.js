@@ -8,7 +8,7 @@ popmodel.section("timeline", async (root, data) => {
   const picture = new TimelinePicture(canvas);
   const first = data.run ?? 0; // the run that is shown first
   const runs = new Map(); // unpacked when they are first looked at
-  const now = {view: null, run: 0, family: null, options: null, selecting: false};
+  const now = {view: null, run: 0, family: null, options: null};
 
   // --- The address ------------------------------------------------------------------------------------
   // What is chosen as text, by key; null where it is what one sees at first.
@@ -16,10 +16,7 @@ popmodel.section("timeline", async (root, data) => {
     "t-run": () => (now.run === first ? null : now.run + 1),
     t: ({view}) => (view.all ? null : view.text([view.from, view.to])),
     "t-window": ({view}) => view.text(view.selected),
-    "t-rows": ({view}) => (view.rows < view.run.rows ? `${view.first}..${view.last - 1}` : null),
     "t-family": ({family, view}) => (family?.id === view.run.window?.fitting ? null : family?.id),
-    "t-by": ({options}) => (options.by === "kind" ? null : options.by),
-    "t-hide": ({options}) => [...options.hidden].join(),
     "t-messages": ({options}) => (options.messages ? null : "no"),
     "t-path": ({options}) => (options.path ? "yes" : null),
     "t-rows-high": () => (picture.tall ? "yes" : null),
@@ -43,16 +40,10 @@ popmodel.section("timeline", async (root, data) => {
     const view = now.view = new TimelineView(run);
     view.show(...view.read(get("t")) ?? [0, run.total]);
     view.select(...view.read(get("t-window")) ?? [0, 0]);
-    const rows = /^(\d+)\.\.(\d+)$/.exec(get("t-rows"));
-    if (rows) view.showRows(Number(rows[1]), Number(rows[2]) + 1);
     const families = run.window?.families ?? [];
     const family = id => families.find(one => one.id === id);
     now.family = family(get("t-family")) ?? family(run.window?.fitting);
-    now.options = {
-      by: get("t-by") === "region" && run.byRegion ? "region" : "kind",
-      hidden: new Set(get("t-hide").split(",").filter(Boolean)),
-      messages: get("t-messages") !== "no", path: get("t-path") === "yes",
-    };
+    now.options = {messages: get("t-messages") !== "no", path: get("t-path") === "yes"};
     picture.tall = get("t-rows-high") === "yes";
     controls();
     draw();
@@ -84,8 +75,8 @@ popmodel.section("timeline", async (root, data) => {
 
   // Only what keys do is spoken: a pointer would say too much.
   function atCursor(spoken) {
-    const {view, options} = now;
-    const text = view.cursor ? timelineWords.cursor(view, picture, options.by, !spoken) : "";
+    const {view} = now;
+    const text = view.cursor ? timelineWords.cursor(view) : "";
     find("cursor").textContent = text;
     if (spoken) find("spoken").textContent = text;
   }
@@ -95,22 +86,19 @@ popmodel.section("timeline", async (root, data) => {
     const {run} = view;
     find("seen").textContent = timelineWords.seen(view);
     const notes = run.panels.flatMap(panel => [panel.messages?.note, panel.path?.note]);
-    const hide = (chosen, what, between, seen) => {
-      const many = Math.max(...run.panels.map(panel => seen(view, panel).length));
-      if (!chosen || many <= picture.mostLines) return;
+    const hide = (name, what, between) => {
+      const many = Math.max(...run.panels.map(panel => timelineData.inView(view, panel[name]).length));
+      if (!options[name] || many <= picture.mostLines) return;
       notes.unshift(`${popmodel.count(many)} ${what} are here: lines ${between}are drawn once there are ${picture.mostLines} or fewer`);
     };
-    hide(options.path, "stretches of the critical path", "between them ", timelineData.pathIn);
-    hide(options.messages, "messages", "", timelineData.messagesIn);
+    hide("path", "stretches of the critical path", "between them ");
+    hide("messages", "messages", "");
     if (run.threads_per_row) notes.unshift(`rows: ${run.threads_per_row}`);
     if (!run.ideal) notes.unshift(`no ideal replay: ${run.why_no_ideal}`);
     find("notes").textContent = [...new Set(notes)].filter(Boolean)
       .map(note => `${note[0].toUpperCase()}${note.slice(1)}.`).join(" ");
     efficiencies();
-    if (find("table").open) table();
   }
-
-  const table = () => find("table").querySelector("table").replaceChildren(...timelineWords.table(now.view));
 
   function efficiencies() {
     const {family, view: {run, selected, window: range}} = now;
@@ -134,7 +122,6 @@ popmodel.section("timeline", async (root, data) => {
     const [begin, end] = range.map(column => `${run.seconds(column).toFixed(9)}s`);
     const lines = [run.window?.command, run.closer].filter(Boolean);
     find("command").textContent = lines.map(line => `${line} ${begin}:${end}`).join("\n");
-    find("copy").textContent = "Copy";
     find("exact").hidden = !lines.length;
   }
 
@@ -147,7 +134,6 @@ popmodel.section("timeline", async (root, data) => {
     };
     choice("run", data.runs.map((one, i) => [String(i), one.name]), String(now.run));
     choice("family", (run.window?.families ?? []).map(one => [one.id, one.title]), now.family?.id);
-    choice("by", [["kind", "kind of time"], ...(run.byRegion ? [["region", "region"]] : [])], options.by);
     find("tall").checked = picture.tall;
     for (const name of ["messages", "path"]) {
       find(name).checked = options[name];
@@ -155,27 +141,17 @@ popmodel.section("timeline", async (root, data) => {
     }
     const what = run.panels.map(panel => panel.title).join(" above ");
     canvas.setAttribute("aria-label", `Timeline of ${run.name}, ${run.rows} rows: ${what}`);
-    find("legend").replaceChildren(...timelineWords.legend(now.view, options, button => {
-      const shown = options.hidden.delete(button.value);
-      if (!shown) options.hidden.add(button.value);
-      button.setAttribute("aria-pressed", shown);
-      changed();
-    }));
+    find("legend").replaceChildren(...timelineWords.legend(run));
   }
 
   const on = (name, type, act) => find(name).addEventListener(type, ({target}) => act(target));
   on("run", "change", ({value}) => {
-    for (const key of ["t", "t-window", "t-rows", "t-hide"]) popmodel.state.set(key, null);
+    for (const key of ["t", "t-window"]) popmodel.state.set(key, null);
     popmodel.state.set("t-run", Number(value) + 1);
     read();
   });
   on("family", "change", ({value}) => {
     now.family = now.view.run.window.families.find(one => one.id === value);
-    changed();
-  });
-  on("by", "change", ({value}) => {
-    now.options.by = value;
-    controls();
     changed();
   });
   for (const name of ["messages", "path"]) {
@@ -188,19 +164,6 @@ popmodel.section("timeline", async (root, data) => {
     picture.tall = checked;
     changed();
   });
-  on("select", "click", button => {
-    now.selecting = !now.selecting;
-    button.setAttribute("aria-pressed", now.selecting);
-  });
-  on("copy", "click", async button => {
-    try {
-      await navigator.clipboard.writeText(find("command").textContent);
-      button.textContent = "Copied";
-    } catch {
-      getSelection().selectAllChildren(find("command")); // no permission: it is marked instead
-    }
-  });
-  on("table", "toggle", details => details.open && table());
   const press = timelineInput(picture, now, changed);
   for (const button of root.querySelectorAll("[data-key]")) {
     button.addEventListener("click", () => press(button.dataset.key));

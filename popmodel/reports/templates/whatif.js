@@ -2,10 +2,8 @@
 // byte and the time of computing, and is evaluated here as exactly as in Python.
 "use strict";
 popmodel.section("whatif", (root, data) => {
-  if (!data.runs.length) return;
   const STEPS = 300; // of a slider
   const NAMES = ["latency", "bandwidth", "speed"];
-  const CHARTS = ["latency", "bandwidth"];
   const by = id => document.getElementById(`whatif-${id}`);
   const cell = (name, value) => root.querySelector(`[data-${name}="${value}"]`);
   let run, here, now; // the run that is shown, its network as analysed, and what is set
@@ -42,47 +40,12 @@ popmodel.section("whatif", (root, data) => {
     };
   }
 
-  // Over latency, or time per byte, the planes are lines: [value at 0, slope].
-  function linesOver(name) {
-    const [latency, gap, slope] = name === "latency" ? [0, gapOf(now), 1] : [now.latency, 0, 2];
-    return run.planes.map(plane => [height(plane, latency, gap, 1 / now.speed), plane[slope]]);
-  }
-
-  // Where another line becomes the greatest, from low to high, with both ends.
-  function breakpoints(lines, low, high) {
-    const found = [low];
-    const above = (a, b) => b[0] + b[1] * low - a[0] - a[1] * low || b[1] - a[1];
-    let best = lines.reduce((a, b) => (above(a, b) > 0 ? b : a));
-    for (;;) {
-      let next = null;
-      let where = high;
-      for (const line of lines) {
-        const x = line[1] > best[1] ? (best[0] - line[0]) / (line[1] - best[1]) : Infinity;
-        if (x < where || (next && x === where && line[1] > next[1])) [next, where] = [line, x];
-      }
-      if (!next) return [...found, high];
-      if (where > found.at(-1)) found.push(where);
-      best = next;
-    }
-  }
-
-  // Where lines reach a value, in a range; null where they do not, or begin above it.
-  function reaches(lines, value, low, high) {
-    const at = Math.min(...lines.map(([constant, slope]) => (slope > 0 ? (value - constant) / slope : Infinity)));
-    return at >= low && at <= high ? at : null;
-  }
-
   // --- Values and how they are written ---------------------------------------------------------
   const short = value => Number(value.toPrecision(3));
   const write = {
     latency: seconds => popmodel.time(short(seconds), 3).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " "),
     bandwidth: rate => (rate === Infinity ? "inf" : popmodel.bandwidth(short(rate))),
-    speed: factor => String(short(factor)),
-  };
-  const say = {
-    latency: value => `latency ${write.latency(value)}`,
-    bandwidth: value => (value === Infinity ? "infinite bandwidth" : `bandwidth ${write.bandwidth(value)}`),
-    speed: value => `computing ${value === 1 ? "as fast as analysed" : `at ${write.speed(value)} times its speed`}`,
+    speed: factor => `${short(factor)} x`,
   };
 
   // Positions of a slider: logarithmic, with 0 or no limit at an end where a range has them.
@@ -103,26 +66,6 @@ popmodel.section("whatif", (root, data) => {
     };
   }
 
-  // What was typed; an error tells what is wrong with it.
-  function parsed(name, typed) {
-    const [, digits, unit] = /^([\d.]+(?:[eE][+-]?\d+)?|inf)\s*(.*)$/.exec(typed.trim()) ?? [];
-    const number = digits === "inf" ? Infinity : Number(digits);
-    const units = data.units[name];
-    if (digits === undefined || Number.isNaN(number)) throw new Error(`"${typed}" is no number`);
-    const bare = unit === "" && (number === 0 || number === Infinity);
-    if (!bare && !Object.hasOwn(units, unit)) {
-      const known = Object.keys(units).filter(Boolean);
-      throw new Error(`"${typed}" needs a unit: ${known.join(", ")}`);
-    }
-    const value = bare ? number : Number((number * units[unit]).toPrecision(12));
-    const [low, high] = run.range[name];
-    const near = Math.min(Math.max(value, low), high);
-    if (Math.abs(near / value - 1) > 1e-9) { // an end that is typed may differ by rounding
-      throw new Error(`must be from ${write[name](low)} to ${write[name](high)}`);
-    }
-    return near;
-  }
-
   const signed = (fraction, unit = " %") =>
     `${fraction < 0 ? "-" : "+"}${Math.abs(100 * fraction).toFixed(1)}${unit}`.replace("-0.0", "+0.0");
 
@@ -134,7 +77,6 @@ popmodel.section("whatif", (root, data) => {
     by("runtime").value = String(times.runtime);
     by("runtime").textContent = popmodel.time(times.runtime);
     by("change").textContent = `(${change})`;
-    by("set").textContent = `At ${NAMES.map(name => say[name](now[name])).join(", ")}.`;
     data.efficiencies.forEach(([, one, other], index) => {
       const [was, is] = [before, times].map(all => all[one] / all[other]);
       const known = all => (all[other] ? popmodel.percent(all[one] / all[other]) : "-");
@@ -144,7 +86,6 @@ popmodel.section("whatif", (root, data) => {
     });
     for (const [part, time] of Object.entries(parts)) {
       const share = popmodel.percent(time / times.runtime);
-      cell("bar", part).style.width = share.replace(" ", "");
       cell("time", part).textContent = popmodel.time(time);
       cell("share", part).textContent = share;
     }
@@ -155,117 +96,46 @@ popmodel.section("whatif", (root, data) => {
   }
   let speaking = 0;
 
-  function showControls() {
-    for (const name of NAMES) {
-      by(name).value = scaleOf(name).position(now[name]);
-      by(name).setAttribute("aria-valuetext", write[name](now[name]));
-      const field = by(`${name}-text`);
-      if (!field.hasAttribute("aria-invalid")) field.value = write[name](now[name]);
-    }
-  }
-
-  // --- Charts ------------------------------------------------------------------------------------
-  function curveOf(name) {
-    const scale = scaleOf(name);
-    const lines = linesOver(name);
-    const turn = x => (name === "latency" ? x : 1 / x); // planes know times per byte
-    const [low, high] = run.range[name].map(turn).sort((a, b) => a - b);
-    const bends = breakpoints(lines, low, high).map(turn);
-    const grid = Array.from({length: 201}, (_, i) => scale.inside(scale.low * (scale.high / scale.low) ** (i / 200)));
-    const xs = [...new Set([...grid, ...bends.map(scale.inside)])].sort((a, b) => a - b);
-    const value = x => runtime({...now, [name]: x});
-    const marks = run.slowdowns.flatMap(slowdown => {
-      const at = reaches(lines, (1 + slowdown) * runtime(here), low, high);
-      return at === null ? [] : [{at: turn(at), percent: short(100 * slowdown)}];
-    });
-    return {scale, value, xs, ys: xs.map(value), bends, marks};
-  }
-
-  const charts = new Map();
+  // The runtime over latency or bandwidth, the others as they are set.
   function draw(name) {
-    const curve = curveOf(name);
-    const box = by(`${name}-chart`);
-    const top = 1.05 * Math.max(Math.min(Math.max(...curve.ys), 4 * runtime(here)), 1.2 * runtime(now));
-    const line = {stroke: popmodel.colour("--line"), width: 1};
-    const axis = {stroke: popmodel.colour("--faint"), grid: line, ticks: line};
-    const decade = x => Number.isInteger(Math.round(1e6 * Math.log10(x)) / 1e6);
-    charts.get(name)?.destroy();
-    charts.set(name, new uPlot({
-      width: Math.max(box.clientWidth, 200), height: 240, padding: [12, 32, 0, 0],
-      legend: {show: false}, cursor: {show: false},
-      scales: {x: {time: false, distr: 3, range: [curve.scale.low, curve.scale.high]}, y: {range: [0, top]}},
-      axes: [
-        {...axis, values: (_, all) => all.map(x => (x && decade(x) ? write[name](x) : ""))},
-        {...axis, size: 70, values: (_, all) => all.map(write.latency)},
-      ],
-      series: [{}, {stroke: popmodel.colour("--accent"), width: 2, points: {show: false}}],
-      hooks: {draw: [plot => mark(plot, name, curve)]},
-    }, [curve.xs, curve.ys], box));
-    describe(name, curve);
-  }
-
-  function mark({ctx, bbox, valToPos}, name, {scale, value, bends, marks}) {
-    const unit = devicePixelRatio;
-    const left = x => valToPos(scale.inside(x), "x", true);
-    const place = x => [left(x), valToPos(value(x), "y", true)];
-    const disc = ([x, y]) => { ctx.beginPath(); ctx.arc(x, y, 4 * unit, 0, 7); };
-    ctx.save();
-    ctx.strokeStyle = ctx.fillStyle = popmodel.colour("--ink");
-    ctx.lineWidth = unit;
-    ctx.font = `${11 * unit}px sans-serif`;
-    const floor = bbox.top + bbox.height;
-    for (const x of bends.slice(1, -1)) ctx.fillRect(left(x), floor - 6 * unit, unit, 6 * unit);
-    const labels = []; // one for marks that are close to each other
-    for (const one of marks) {
-      const [x, y] = place(one.at);
-      if (y < bbox.top) continue;
-      disc([x, y]);
-      ctx.stroke();
-      const near = labels.find(label => Math.abs(label.x - x) < 28 * unit);
-      if (near) near.text += `, ${one.percent}`;
-      else labels.push({x, y, text: String(one.percent)});
-    }
-    for (const {x, y, text} of labels) ctx.fillText(`${text} %`, x - 8 * unit, y - 10 * unit);
-    const [x, y] = place(here[name]);
-    ctx.beginPath();
-    for (const [dx, dy] of [[0, -7], [7, 0], [0, 7], [-7, 0]]) ctx.lineTo(x + dx * unit, y + dy * unit);
-    ctx.closePath();
-    ctx.stroke();
-    disc(place(now[name]));
-    ctx.fill();
-    ctx.restore();
-  }
-
-  // The same for those who do not see the chart.
-  function describe(name, {value, bends, marks}) {
-    const at = x => `${popmodel.time(value(x))} at ${say[name](x)}`;
-    const others = NAMES.filter(one => one !== name).map(one => say[one](now[one]));
-    by(`${name}-at`).textContent = `, ${others.join(", ")}`;
-    by(`${name}-chart`).setAttribute("aria-label", [
-      `Runtime over ${name}: ${at(bends[0])}, ${at(bends.at(-1))}`, `now ${at(now[name])}`,
-      ...marks.map(one => `${one.percent} % slower at ${say[name](one.at)}`),
-    ].join("; "));
-    by(`${name}-rows`).replaceChildren(...bends.map(x => {
-      const row = document.createElement("tr");
-      const change = signed(value(x) / runtime(now) - 1);
-      for (const text of [write[name](x), popmodel.time(value(x)), change]) row.insertCell().textContent = text;
-      for (const one of row.cells) one.className = "number";
-      return row;
-    }));
+    const [left, right, top, bottom] = [56, 420, 12, 196]; // in the box of the picture
+    const scale = scaleOf(name);
+    const value = at => runtime({...now, [name]: at});
+    const grid = Array.from({length: 201}, (_, i) => scale.inside(scale.low * (scale.high / scale.low) ** (i / 200)));
+    const most = 1.05 * Math.max(Math.min(Math.max(...grid.map(value)), 4 * runtime(here)), 1.2 * runtime(now));
+    const x = at => left + Math.log(scale.inside(at) / scale.low) / Math.log(scale.high / scale.low) * (right - left);
+    const y = at => bottom - Math.min(value(at) / most, 1) * (bottom - top);
+    const make = (tag, attributes, text = "") => {
+      const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+      for (const [key, given] of Object.entries(attributes)) made.setAttribute(key, given);
+      made.textContent = text;
+      return made;
+    };
+    const word = (at, height, text, anchor) => make("text", {x: at, y: height, "text-anchor": anchor}, text);
+    by(`${name}-chart`).replaceChildren(
+      make("path", {class: "axis", d: `M${left} ${top}V${bottom}H${right}`}),
+      word(left, bottom + 16, write[name](scale.low), "start"), word(right, bottom + 16, write[name](scale.high), "end"),
+      word(left - 6, bottom, "0 s", "end"), word(left - 6, top + 10, write.latency(most), "end"),
+      make("path", {d: `M${grid.map(at => `${x(at).toFixed(1)} ${y(at).toFixed(1)}`).join("L")}`}),
+      make("path", {class: "analysed", d: `M${x(here[name])} ${y(here[name]) - 7}l7 7l-7 7l-7 -7z`}),
+      make("circle", {class: "now", cx: x(now[name]), cy: y(now[name]), r: 4}),
+    );
+    const told = at => `${popmodel.time(value(at))} at ${write[name](at)}`;
+    by(`${name}-chart`).setAttribute("aria-label",
+      `Runtime over ${name}: ${run.range[name].map(told).join(", ")}; now ${told(now[name])}`);
   }
 
   // --- What people do ------------------------------------------------------------------------------
-  let frame = 0;
   function show() {
-    showControls();
+    for (const name of NAMES) {
+      by(name).value = scaleOf(name).position(now[name]);
+      by(name).setAttribute("aria-valuetext", by(`${name}-set`).textContent = write[name](now[name]));
+    }
     showNumbers();
-    if (!charts.size) return CHARTS.forEach(draw);
-    cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(() => CHARTS.forEach(draw));
+    ["latency", "bandwidth"].forEach(draw);
   }
 
   function move(changes) {
-    complain("");
     now = {...now, ...changes};
     for (const name of NAMES) {
       popmodel.state.set(`whatif-${name}`, now[name] === here[name] ? null : String(now[name]));
@@ -273,16 +143,8 @@ popmodel.section("whatif", (root, data) => {
     show();
   }
 
-  function complain(text, field) {
-    for (const name of NAMES) by(`${name}-text`).removeAttribute("aria-invalid");
-    field?.setAttribute("aria-invalid", "true");
-    by("problem").textContent = text;
-    by("problem").hidden = !text;
-  }
-
   function fromState(name) {
-    const text = popmodel.state.get(`whatif-${name}`);
-    const value = Number(text ?? NaN);
+    const value = Number(popmodel.state.get(`whatif-${name}`) ?? NaN);
     const [low, high] = run.range[name];
     return value >= low && value <= high ? value : here[name]; // an address can be changed by hand
   }
@@ -296,7 +158,6 @@ popmodel.section("whatif", (root, data) => {
     by("run").value = String(index);
     by("error").textContent = `Elsewhere a replay may take up to ${(100 * run.error).toPrecision(2)} % longer.`;
     by("error").hidden = run.error < 1e-9;
-    complain("");
     show();
   }
 
@@ -306,13 +167,6 @@ popmodel.section("whatif", (root, data) => {
   }
   for (const name of NAMES) {
     by(name).addEventListener("input", () => move({[name]: scaleOf(name).value(Number(by(name).value))}));
-    by(`${name}-text`).addEventListener("change", ({target}) => {
-      try {
-        move({[name]: parsed(name, target.value)});
-      } catch (error) {
-        complain(`${by(name).labels[0].textContent}: ${error.message}`, target);
-      }
-    });
     popmodel.state.watch(`whatif-${name}`, () => { now[name] = fromState(name); show(); });
   }
   by("reset").addEventListener("click", () => move(here));
@@ -325,13 +179,6 @@ popmodel.section("whatif", (root, data) => {
     choose(target.value);
   });
   popmodel.state.watch("whatif-run", choose);
-  popmodel.onTheme(() => CHARTS.forEach(draw));
-  matchMedia("print").addEventListener("change", () => CHARTS.forEach(draw)); // in the colours of paper
   by("live").hidden = false;
   choose(popmodel.state.get("whatif-run"));
-  let width = root.clientWidth;
-  new ResizeObserver(() => {
-    if (root.clientWidth !== width) CHARTS.forEach(draw);
-    width = root.clientWidth;
-  }).observe(root);
 });

@@ -141,14 +141,6 @@ def test_the_family_that_is_advised_by_is_shown_first(measured: Contents) -> Non
     assert data["family"] == cause["family"]
 
 
-def test_the_script_is_given_costs_as_shares(measured: Contents) -> None:
-    data = section(measured).data
-    runs = measured.of("metrics")[0]["runs"]
-    values = [run["metrics"]["mpi"]["parallel_efficiency"] for run in runs]
-    assert data["shares"]["mpi"]["parallel_efficiency"] == pytest.approx([1 - v for v in values])
-    assert [run["threads"] for run in data["runs"]] == [2, 4]
-
-
 def test_runs_of_one_name_are_numbered(predicted: Contents) -> None:
     both = contents(*[popmodel.predict(procs=n, draws=10) for n in (4, 4)])
     assert [one.name for one in columns(both)] == ["stencil3d 4 x 1 #1", "stencil3d 4 x 1 #2"]

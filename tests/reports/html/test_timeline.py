@@ -160,11 +160,10 @@ def test_lanes_are_those_of_the_timeline() -> None:
 def test_messages_are_told_in_parts_of_columns() -> None:
     _, found, made = shown(EXAMPLE)
     (run,) = made.data["runs"]
-    sender, receiver, sent, lasting, size = made.packed[run["messages"]["measured"]].reshape(5, -1)
+    sender, receiver, sent, lasting = made.packed[run["messages"]["measured"]].reshape(4, -1)
     arrows, part = found.messages, found.axis.step / 16
     assert sender.tolist() == arrows.sender.tolist()
     assert receiver.tolist() == arrows.receiver.tolist()
-    assert size.tolist() == arrows.size.tolist()
     assert np.cumsum(sent) * part + found.begin == pytest.approx(arrows.sent, abs=part)
     took = arrows.received - arrows.sent
     assert lasting * part == pytest.approx(took, abs=part)

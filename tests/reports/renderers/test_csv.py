@@ -32,15 +32,21 @@ def test_csv_has_the_columns_of_all_rows_and_where_they_come_from() -> None:
     assert written([]) == "popmodel,popmodel_time,popmodel_host,popmodel_command\n"
 
 
-NAMES = st.text(st.characters(exclude_characters="\n"))  # texts of several lines are left to JSON
-
-
-@given(st.lists(st.tuples(NAMES, st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
+@given(st.lists(st.tuples(st.text(), st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
 def test_csv_gives_back_what_was_written(rows: list[tuple[str, float]]) -> None:
     text = written([{"name": name, "value": value} for name, value in rows])
     read = list(csv.DictReader(io.StringIO(text, newline="")))
     assert [float(row["value"]) for row in read] == [value for _, value in rows]
-    assert [csv_text(row["name"]) for row in read] == [clean(name) for name, _ in rows]
+    assert [csv_text(row["name"]) for row in read] == [
+        clean(name.replace("\\\n", "").replace("\n", r"\n")) for name, _ in rows
+    ]
+
+
+def test_no_line_of_a_text_is_dropped() -> None:
+    _, (name, command, *_) = csv.reader(
+        io.StringIO(written([{"name": "a\nb.prv", "command": "X=1 \\\n./app"}]))
+    )
+    assert (name, command) == (r"a\nb.prv", "X=1 ./app")
 
 
 @pytest.mark.parametrize(
@@ -119,8 +125,9 @@ def test_rows_are_those_of_the_paths_of_tables() -> None:
     assert made("metrics.FAMILY.METRIC") == [
         {"machine": "m", "family": "mpi", "metric": "x", "value": 0.5}
     ]
+    missing: Record = {"from": None, "to": None, "text": None, "line": None}
     assert made("pairs[]", "notes[]") == [
-        {"table": "pairs", "machine": "m", "from": 0, "to": 1, "line": None},
-        {"table": "pairs", "machine": "m", "from": 1, "to": 0, "line": None},
-        {"table": "notes", "machine": "m", "from": None, "to": None, "line": 1},
+        {"table": "pairs", "machine": "m", **missing, "from": 0, "to": 1},
+        {"table": "pairs", "machine": "m", **missing, "from": 1, "to": 0},
+        {"table": "notes", "machine": "m", **missing, "text": "one\ntwo", "line": 1},
     ]
