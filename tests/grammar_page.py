@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from popmodel.model.grammar.keys import CLOCK, MACHINE, NAMED, PAGE
+from popmodel.model.signature.keys import CLOCK, MACHINE, NAMED, PAGE
 
 _HEAD = "| name | unit | meaning |\n|---|---|---|\n"
 

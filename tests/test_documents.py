@@ -127,7 +127,7 @@ THING = documents.DocumentKind("popmodel/thing/2", "thing", record({"schema": Te
     ("document", "words", "hint"),
     [
         ([], "is not a thing: the JSON document must be a table", "make one"),
-        ({}, "is not a thing: its schema is None, not 'popmodel/thing/2'", "make one"),
+        ({}, "is not a thing: it has no schema 'popmodel/thing/2'", "make one"),
         (
             {"schema": "popmodel/other/3"},
             "is not a thing: its schema is 'popmodel/other/3'",

@@ -30,7 +30,7 @@ from popmodel.base.documents import (
     Text,
     WholeShape,
     read_shape,
-    shown,
+    schema_of,
 )
 from popmodel.base.errors import FileError
 
@@ -98,7 +98,7 @@ class _Document:
         declared = value.get("schema") if isinstance(value, dict) else None
         if not isinstance(declared, str) or declared not in schemas():
             raise ShapeError(
-                f"is no document that popmodel knows: its schema is {shown(declared)}",
+                f"is no document that popmodel knows: {schema_of(value)}",
                 hint="save a result with --format json; update popmodel if a newer one wrote it",
             )
         if declared == PROFILE:

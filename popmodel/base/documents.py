@@ -427,13 +427,22 @@ def parse_json(
         return json.loads(text, object_pairs_hook=_without_doubles)
     except json.JSONDecodeError as reason:
         at = line or reason.lineno
-        raise error(path, f"is not JSON: {reason.msg}", line=at, hint=hint) from None
+        problem = f"is not JSON: {reason.msg[0].lower()}{reason.msg[1:]} in column {reason.colno}"
+        raise error(path, problem, line=at, hint=hint) from None
     except _DoubleError as reason:
         raise error(path, str(reason), line=line, hint=hint) from None
     except UnicodeDecodeError:
         raise error(path, "is not UTF-8 text", line=line, hint=hint) from None
     except (RecursionError, ValueError):
         raise error(path, _TOO_MUCH, line=line, hint=hint) from None
+
+
+def schema_of(document: Any, wanted: str | None = None) -> str:
+    """What schema a document declares in place of the one that is wanted, in words."""
+    declared = document.get("schema") if isinstance(document, dict) else None
+    if declared is None:
+        return f"it has no schema {wanted!r}" if wanted else "it has no schema"
+    return f"its schema is {shown(declared)}" + (f", not {wanted!r}" if wanted else "")
 
 
 class _DoubleError(Exception):
@@ -471,7 +480,7 @@ class DocumentKind:
             raise error(path, problem, line=line, hint=self.hint)
         declared = document.get("schema")
         if declared != self.schema:
-            hint, problem = self.hint, f"its schema is {shown(declared)}, not {self.schema!r}"
+            hint, problem = self.hint, schema_of(document, self.schema)
             if _is_newer(declared, self.schema):
                 hint = "it was written by a newer version: update popmodel"
             raise error(path, f"is not a {self.what}: {problem}", line=line, hint=hint)

@@ -1,8 +1,9 @@
 """How a Python function becomes a command: its parameters are the options, its docstring the help.
 
 A verb is one function for Python and for the command line. A parameter whose annotation is
-``Annotated[TYPE, option(...)]`` can be given on the command line: its text is read by the function
-that is named there. The others are for Python alone. What is left out has the function's default.
+``Annotated[TYPE, option(...)]`` can be given on the command line: its text, as well as the value
+that Python gives (`verb`), is read by the function that is named there. The others are for Python
+alone. What is left out has the function's default.
 The function returns a `popmodel.reports.result.Result`, which is written as ``--format`` and ``-o``
 say, or None where it has written everything itself. A parameter named ``arguments`` gets the
 command line as it was typed.
@@ -16,7 +17,8 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeAlias
+from functools import wraps
+from typing import Any, TypeAlias, TypeVar
 
 import typer
 
@@ -26,12 +28,13 @@ from popmodel.reports import formats
 from popmodel.reports.result import Result
 
 Read: TypeAlias = Callable[[str, Any], Any]
-"""From the option as a message names it, and its text (several: a list), to the value."""
+"""From the option as a message names it, and its text (several: a list) or value, to the value."""
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def as_is(name: str, text: Any) -> Any:  # noqa: ARG001 (a reader's signature)
-    """The text."""
-    return text
+def as_is(name: str, given: Any) -> Any:  # noqa: ARG001 (a reader's signature)
+    """What was given."""
+    return given
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,20 @@ def declared(function: Callable[..., Any]) -> dict[str, CommandParameter]:
     return found
 
 
+def verb(function: Function) -> Function:
+    """A function whose values are read, when Python calls it, as a command line's texts are."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        for name, mark in declared(function).items():
+            if (value := bound.arguments.get(name)) is not None:
+                bound.arguments[name] = mark.read(name, value)
+        return function(*bound.args, **bound.kwargs)
+
+    return call  # type: ignore[return-value]
+
+
 class _Names(dict[str, Any]):
     """Names of a module; types that it imports for mypy only do not matter here."""
 
@@ -123,6 +140,7 @@ def command_of(function: Callable[..., Any], settings: Mapping[str, Any]) -> Cal
     ``--fail-if`` applies), RESOURCES (whether those below apply), from_output (from ``-o``,
     ``--format`` and the texts of parameters to values of parameters).
     """
+    function = inspect.unwrap(function)
     own = declared(function)
     defaults = {
         name: parameter.default

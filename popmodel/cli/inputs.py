@@ -1,16 +1,16 @@
-"""What functions accept: names, paths or loaded objects; numbers, or text with a unit."""
+"""What functions accept: names, paths or loaded objects."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.base.errors import UsageError, did_you_mean
+from popmodel.cli.options import whole_number
 
 if TYPE_CHECKING:
     from popmodel.machines.profile import Profile
-    from popmodel.model.run.process_placement import Allocation
     from popmodel.model.signature.application import Signature
     from popmodel.traces import Trace
 
@@ -54,10 +54,10 @@ def trace_of(
 
     if isinstance(trace, Trace):
         return trace
-    path, which = path_of(trace), whole_number("application", application)
+    which = whole_number("application", application)
     if rated:
         require_flop_rate(trace, flop_rate)
-    return read(path, application=which, flop_rate=flop_rate)
+    return read(path_of(trace), application=which, flop_rate=flop_rate)
 
 
 def require_flop_rate(trace: TraceLike, flop_rate: float | None) -> None:
@@ -133,61 +133,6 @@ def refuse_profile(given: Any) -> None:
         raise UsageError(
             f"{path}: is a machine profile, not a program or a run", f"try --machine {path}"
         )
-
-
-def allocation_of(nodes: int | None, cores_per_node: int | None, bind: str = "close") -> Allocation:
-    """The nodes and cores that may be used, and how threads are bound to them."""
-    from popmodel.model.run.process_placement import BINDS, Allocation
-
-    for name, number in (("nodes", nodes), ("cores_per_node", cores_per_node)):
-        if number is not None:
-            whole_number(name, number)
-    if bind not in BINDS:
-        hint = did_you_mean(str(bind), BINDS, f"choices: {', '.join(BINDS)}")
-        raise UsageError(f"bind: unknown choice {bind!r}", hint)
-    return Allocation(nodes, cores_per_node, bind)
-
-
-def whole_number(name: str, number: Any, least: int = 1) -> int:
-    """A number of something."""
-    try:
-        whole = int(number)
-    except (TypeError, ValueError, OverflowError):
-        whole = least - 1
-    if whole < least or whole != number or isinstance(number, bool):
-        raise UsageError(
-            f"{name}={number!r}: must be a whole number, at least {least}", f"try {name}=4"
-        )
-    return whole
-
-
-def numbers(name: str, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Return numbers by name, empty if none are given."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise UsageError(f"{name}: must be a dict of names and numbers, not {type(given).__name__}")
-    from numbers import Real
-
-    for key, value in given.items():
-        if not isinstance(value, Real) or isinstance(value, bool):
-            raise UsageError(f"{name}: {key}={value!r}: must be a number")
-    return dict(given)
-
-
-def number(name: str, value: float | str, parse: Callable[[str], float]) -> float:
-    """Return a quantity in SI units: a number as it is, text as the command line reads it."""
-    if isinstance(value, str):
-        try:
-            return parse(value)
-        except UsageError as error:
-            raise UsageError(f"{name}: {error.message}", error.hint) from error
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise UsageError(
-            f"{name}={value!r}: must be a number in SI units or a text with a unit"
-        ) from None
 
 
 def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...] | None:

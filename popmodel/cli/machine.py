@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.values import dataclass, document, plain
-from popmodel.cli.command import argument, flag, option
+from popmodel.cli.command import argument, flag, option, verb
 from popmodel.cli.completion import machine_presets
 from popmodel.cli.options import one_of, whole_number
 from popmodel.cli.streams import remark, suggest, warn_of_packaged, write_out
@@ -50,9 +50,6 @@ class MachineProfile(Result):
     profile: Profile
     files: tuple[str, ...] = ()  # The samples, or the profile
 
-    def __repr__(self) -> str:
-        return repr(self.profile)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the profile, schema ``popmodel/machine/1``."""
         return dict(self.profile.document)
@@ -67,7 +64,7 @@ class MachineProfile(Result):
 
     @property
     def views(self) -> Views:
-        """How the profile is shown."""
+        """How the profile is shown; one that was read knows more than its document."""
         from popmodel.reports.machine_tables import views
 
         return views(self.profile)
@@ -85,19 +82,9 @@ class MachineFindings(Result):
     files: tuple[str, ...] = ()
     problem: PopmodelError | None = None  # Why the profile, or the machine, is of no use
 
-    def __repr__(self) -> str:
-        return f"<MachineFindings of {', '.join(self.files) or 'this machine'}>"
-
     def to_dict(self) -> dict[str, Any]:
         """Return the document: of ``machine-check``, ``machine-compare`` or ``host-check``."""
         return dict(self.found)
-
-    @property
-    def views(self) -> Views:
-        """How the document is shown."""
-        from popmodel.reports.registry import views_of
-
-        return views_of(self.found)
 
     def values(self) -> list[ResultValue]:
         """How many findings there are, or what part of two profiles is equal within intervals."""
@@ -122,6 +109,7 @@ def _parts(_: Any) -> Sequence[str]:
     return PARTS
 
 
+@verb
 def machine(
     *,
     full: Annotated[

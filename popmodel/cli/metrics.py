@@ -206,10 +206,10 @@ def metrics(
         TraceLike | Iterable[TraceLike],
         argument(
             "TRACE",
-            "Traces, one per run; also summaries of popmodel check (.json), and reports of TALP "
-            "(.json), whose own efficiencies are shown.",
+            "Traces, one per run; also summaries of popmodel check (.json), profiles of Score-P "
+            "(.cubex), and reports of TALP (.json), whose own efficiencies are shown.",
             several=True,
-            complete=(*TRACES, ".json"),
+            complete=(*TRACES, ".json", ".cubex"),
         ),
     ],
     *,
@@ -279,7 +279,8 @@ def metrics(
     ----------
     traces : path or Trace, or several of them
         One trace per run. Reports of TALP (``dlb --talp-output-file``) stand with TALP's own
-        efficiencies beside those of traces; nothing is replayed of them.
+        efficiencies beside those of traces; nothing is replayed of them, nor of profiles of Cube
+        (``profile.cubex`` of Score-P).
     family : str or sequence of str, optional
         Families of metrics to show, or ``"all"``; default: those that suit the runs. All families
         are computed in any case.
@@ -449,18 +450,21 @@ def _measure(
     from popmodel.cli.inputs import path_of, trace_of
     from popmodel.efficiency.measure import analyse
     from popmodel.runs.checked_runs import is_checked_run, read_checked_run
+    from popmodel.runs.cube_profiles import is_cube_profile, read_cube_profile
     from popmodel.structure.focus import part_of_run
     from popmodel.traces.info import as_data, marked_regions
     from popmodel.traces.selection import TracePart
 
     path = path_of(given)
-    if is_checked_run(path):
+    summed_up = is_checked_run(path)
+    if summed_up or is_cube_profile(path):
         if asked != TracePart() or by is not None:
             raise UsageError(
                 f"{path}: has sums of the whole run, no parts of it",
                 "record a trace: popmodel trace",
             )
-        return read_checked_run(path), RuntimeBreakdown(), [], {}
+        read_sums = read_checked_run if summed_up else read_cube_profile
+        return read_sums(path), RuntimeBreakdown(), [], {}
     trace = trace_of(given, application=application)
     with _named(path):
         part = part_of_run(asked, trace)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from numbers import Real
+from typing import Any
 
 from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.base.units import parse_flop_rate, parse_size
@@ -12,48 +15,59 @@ from popmodel.cli.command import Read, argument, flag, option
 from popmodel.cli.completion import TRACES, machine_presets, signature_parameters, spread_names
 
 
-def choice(option: str, text: str, choices: Sequence[str]) -> str:
+def example(option: str, value: object) -> str:
+    """How a parameter is given: ``--procs 4`` on a command line, ``procs=4`` in Python."""
+    return f"{option} {value}" if option.startswith("-") else f"{option}={value}"
+
+
+def choice(option: str, given: Any, choices: Sequence[str]) -> str:
     """One of some words."""
-    if text in choices:
-        return text
-    hint = did_you_mean(text, choices, f"choose one of {', '.join(choices)}")
-    raise UsageError(f"{option}: unknown value '{text}'", hint)
+    if given in choices:
+        return str(given)
+    hint = did_you_mean(str(given), choices, f"choose one of {', '.join(choices)}")
+    raise UsageError(f"{option}: unknown value {given!r}", hint)
 
 
-def whole_number(option: str, text: str, least: int = 1) -> int:
+def whole_number(option: str, given: Any, least: int = 1) -> int:
     """A whole number."""
-    number = text.strip()
+    text = given.strip() if isinstance(given, str) else ""
     # More digits are no count of anything and may exceed what Python converts.
-    if number.isascii() and number.isdigit() and len(number) <= 18 and int(number) >= least:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else given
+    is_number = isinstance(number, Real) and not isinstance(number, bool)
+    if is_number and least <= number < math.inf and int(number) == number:
         return int(number)
     raise UsageError(
-        f"{option}: must be a whole number, at least {least}, not '{text}'",
-        f"try {option} 4",
+        f"{option}: must be a whole number, at least {least}, not {given!r}",
+        f"try {example(option, 4)}",
     )
 
 
-def whole_numbers(option: str, text: str) -> list[int]:
-    """Whole numbers, of a text that has commas between them; errors as for `whole_number`."""
-    return [whole_number(option, part) for part in text.split(",")]
+def whole_numbers(option: str, given: Any) -> list[int]:
+    """Whole numbers, of a text with commas between them or of values."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        given = str(given).split(",") if isinstance(given, str) else [given]
+    numbers = [whole_number(option, part) for part in given]
+    if not numbers:
+        raise UsageError(f"{option}: no number given", f"try {example(option, 64)}")
+    return numbers
 
 
 def one_of(choices: Sequence[str]) -> Read:
     """Read one of some words."""
-
-    def read(option: str, text: str) -> str:
-        return choice(option, text, choices)
-
-    return read
+    return partial(choice, choices=choices)
 
 
 def quantity(parse: Callable[[str], float]) -> Read:
-    """Read a quantity with a unit; messages begin with the option."""
+    """Read a quantity with a unit, or a number in SI units; messages begin with the option."""
 
-    def read(option: str, text: str) -> float:
+    def read(option: str, given: Any) -> float:
         try:
-            return parse(text)
+            if isinstance(given, str):
+                return parse(given)
+            return _number(given, option, least=0.0, hint="give a number in SI units, or a text")
         except UsageError as error:
-            raise UsageError(f"{option}: {error.message}", error.hint) from None
+            begin = "" if error.message.startswith(option) else f"{option}: "
+            raise UsageError(f"{begin}{error.message}", error.hint) from None
 
     return read
 
@@ -68,11 +82,11 @@ def fraction(text: str) -> float:
     return number_of(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
 
 
-def number_of(text: str) -> float:
+def number_of(given: Any) -> float:
     """A number; NaN for what is none."""
     try:
-        return float(text)
-    except ValueError:
+        return float(given)
+    except (TypeError, ValueError):
         return math.nan
 
 
@@ -88,49 +102,58 @@ def split_and_settings(option: str, text: str) -> tuple[int, int, dict[str, floa
     return int(match[1]), int(match[2]), settings(option, rest)
 
 
-def settings(option: str, texts: Sequence[str]) -> dict[str, float]:
-    """The values that ``--set``, or another option like it, gives."""
-    found: dict[str, float] = {}
-    for text in texts:
-        name, sign, number = (part.strip() for part in text.partition("="))
-        if not sign or not name:
-            raise UsageError(f"{option} {text}: value missing", "write NAME=VALUE, such as N=4096")
-        if name in found:
-            raise UsageError(f"{option} {text}: {name} is set twice", "leave one of them out")
-        found[name] = _number(number, f"{option} {text}")
-    return found
+def settings(option: str, given: Any) -> dict[str, float]:
+    """Numbers by name, of texts such as ``N=4096`` or of a mapping."""
+    return {
+        name: _number(number, where) for name, number, where in assignments(option, given, "N=4096")
+    }
 
 
-def spreads(option: str, text: str) -> dict[str, float]:
+def spreads(option: str, given: Any) -> dict[str, float]:
     """The spreads that ``--imbalance`` gives."""
     from popmodel.model.symbols import SPREADS
 
     found: dict[str, float] = {}
-    for part in text.split(","):
-        name, sign, number = (word.strip() for word in part.partition("="))
-        what = f"{option} {part.strip()}"
-        if not sign:
-            raise UsageError(f"{what}: value missing", "write NAME=CV, such as persistent=0.05")
+    for name, number, where in assignments(option, given, "persistent=0.05"):
         if name not in SPREADS:
             hint = did_you_mean(name, SPREADS, f"known: {', '.join(SPREADS)}")
-            raise UsageError(f"{what}: unknown name '{name}'", hint)
-        if name in found:
-            raise UsageError(f"{what}: {name} is given twice", "leave one of them out")
-        found[name] = fraction(number)
-        if not 0 <= found[name] < math.inf:
-            raise UsageError(
-                f"{what}: must be a number, at least 0, not '{number}'", f"try {name}=0.05"
-            )
+            raise UsageError(f"{where}: unknown name '{name}'", hint)
+        value = fraction(number) if isinstance(number, str) else number_of(number)
+        found[name] = _number(value, where, least=0.0, given=number, hint=f"try {name}=0.05")
     return found
 
 
-def _number(number: str, where: str) -> float:
-    value = number_of(number)
-    if not math.isfinite(value):
-        several = "," in number and "=" in number
-        hint = "give the option once for each NAME=VALUE" if several else "try N=4096"
-        raise UsageError(f"{where}: must be a number, not '{number}'", hint)
-    return value
+def assignments(option: str, given: Any, such: str) -> Iterator[tuple[str, Any, str]]:
+    """Names with what they are set to, and where; each name once."""
+    if isinstance(given, Mapping):
+        yield from ((name, value, f"{option}: {name}={value!r}") for name, value in given.items())
+        return
+    if isinstance(given, str) and "=" not in given.partition(",")[0] and not option.startswith("-"):
+        raise UsageError(f"{option}: must be a dict of names and numbers, not {given!r}")
+    names = set()
+    for text in given.split(",") if isinstance(given, str) else given:
+        name, sign, number = (part.strip() for part in text.partition("="))
+        where = f"{option} {text.strip()}"
+        if not sign or not name:
+            raise UsageError(f"{where}: value missing", f"write NAME=VALUE, such as {such}")
+        if name in names:
+            raise UsageError(f"{where}: {name} is given twice", "leave one of them out")
+        names.add(name)
+        yield name, number, where
+
+
+def _number(
+    value: Any, where: str, *, least: float = -math.inf, given: Any = None, hint: str = ""
+) -> float:
+    """A finite number, at least some; `given` is what it was read from."""
+    given = value if given is None else given
+    number = number_of(value)
+    if not (math.isfinite(number) and number >= least) or isinstance(value, bool):
+        several = isinstance(given, str) and "," in given and "=" in given
+        hint = "give the option once for each NAME=VALUE" if several else hint or "try N=4096"
+        bound = f", at least {least:g}" if least > -math.inf else ""
+        raise UsageError(f"{where}: must be a number{bound}, not {given!r}", hint)
+    return number
 
 
 TRACE = argument("TRACE", "A trace (.prv, .otf2, .ti, .dim, .goal, or with .gz).", complete=TRACES)
@@ -188,13 +211,6 @@ CORES = option("N[,N...]", "Cores to split into processes and threads.", whole_n
 MAX_MEMORY = option("SIZE", "Memory limit per process.", size)
 
 
-def binding(option: str, text: str) -> str:
-    """Read how threads are bound."""
-    from popmodel.model.run.process_placement import BINDS
-
-    return choice(option, text, BINDS)
-
-
 IMBALANCE = option(
     "NAME=CV,...",
     "Set how much the work of processes differs (coefficient of variation): persistent (the same "
@@ -206,7 +222,7 @@ BIND = option(
     "close|spread|none",
     "Where the threads of a process are: next to each other, as far apart as its cores allow, or "
     "bound to nothing.",
-    binding,
+    one_of(("close", "spread", "none")),
 )
 SCALING = option(
     "auto|strong|weak",

@@ -6,13 +6,12 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from popmodel.base.errors import PopmodelError, UsageError, did_you_mean
-from popmodel.base.units import count, format_time, parse_size, plural
-from popmodel.base.values import cut, dataclass
-from popmodel.cli.command import argument, option
+from popmodel.base.units import plural
+from popmodel.base.values import dataclass
+from popmodel.cli.command import argument, option, verb
 from popmodel.cli.completion import (
     TABLES,
     TRACES,
@@ -35,9 +34,12 @@ from popmodel.cli.options import (
     SCALING,
     SET,
     WINDOW,
-    choice,
+    assignments,
+    example,
     fraction,
     number_of,
+    one_of,
+    settings,
     split_and_settings,
     whole_number,
 )
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from popmodel.prediction.prediction import PredictedRun, ReferenceRun
     from popmodel.prediction.projected_runs import ProjectedRuns
     from popmodel.prediction.split_sweep import SplitSweep
-    from popmodel.reports.views import Document, Views
+    from popmodel.reports.views import Document
     from popmodel.traces.selection import Foa, Window
 
     Input: TypeAlias = SignatureLike | TraceLike
@@ -104,10 +106,6 @@ class Prediction(Result):
             raise AttributeError(name)
         return getattr(self.predicted, name)
 
-    def __repr__(self) -> str:
-        document = self.to_dict()
-        return cut(f"<Prediction {_subject(document)}: {'; '.join(figures(document))}>")
-
     def to_dict(self) -> dict[str, Any]:
         """Return the document of the command (``--format json``) without provenance."""
         return dict(self._document)
@@ -127,23 +125,6 @@ class Prediction(Result):
         with counted("other sizes") as step:
             sizes = other_sizes(self.predicted, self.allocation, step)  # type: ignore[arg-type]
         return {**document, "sizes": sizes}
-
-    @property
-    def views(self) -> Views:
-        """How the document is shown."""
-        from popmodel.reports import registry
-
-        document = self._document
-        if "metrics" not in document:  # splits, or a formula
-            return registry.views_of(document)
-        if "projection" in document:
-            from popmodel.reports.projection_tables import views
-
-            return views(self.families)
-        from popmodel.prediction.prediction import MAIN_FAMILY
-        from popmodel.reports.prediction_tables import views as of_run
-
-        return of_run(self.families or (MAIN_FAMILY,), fitting=self.families is None)
 
     def values(self) -> list[ResultValue]:
         """Runtime and efficiencies of a run, or of the best split of each number of cores."""
@@ -170,50 +151,6 @@ class Prediction(Result):
         return PopmodelError(first.why + (more if others else ""), first.hint)
 
 
-def _subject(document: Document) -> str:
-    if "application" not in document:
-        return f"from {plural(len(document['projection']['runs']), 'run')}"
-    return f"{document['application']['name']} on {document['machine']['name']}"
-
-
-def figures(document: Document) -> list[str]:
-    """What a prediction says, in a few words each."""
-    if "candidates" in document:
-        best = [
-            f"{count(one['processes'] * one['threads'])} cores: {_size(one)}, {_estimate(one)}"
-            for one in best_splits(document)
-        ]
-        shown = [*best[:_SHOWN], "..."] if len(best) > _SHOWN else best
-        return [f"{plural(len(document['candidates']), 'split')}", *shown]
-    if "metrics" not in document:
-        return [f"formula of {document['metric']}"]
-    figures = f"{_size(document)}, runtime {_estimate(document)}"
-    for family in document["metrics"].values():
-        if "parallel_efficiency" in family:
-            value = family["parallel_efficiency"]["value"]
-            return [f"{figures}, parallel efficiency {100 * value:.1f} %"]
-    return [figures]
-
-
-_SHOWN = 3
-
-
-def _size(one: Document) -> str:
-    return f"{one['processes']} x {one['threads']}"
-
-
-def _estimate(one: Document) -> str:
-    """A predicted runtime with its interval: ``1.382 s (90 %: 1.26 s .. 1.42 s)``."""
-    runtime = one["runtime"]
-    if runtime["value"] is None:
-        return "unknown"
-    text = format_time(runtime["value"])
-    if runtime["low"] is None:
-        return text
-    low, high = (format_time(runtime[end], digits=3) for end in ("low", "high"))
-    return f"{text} (90 %: {low} .. {high})"
-
-
 def best_splits(document: Document) -> list[Document]:
     """The split to take of each number of cores: the first of those that are as good."""
     candidates = {(one["processes"], one["threads"]): one for one in document["candidates"]}
@@ -233,56 +170,56 @@ def _value(id: str, estimate: Mapping[str, Any], where: str = "") -> ResultValue
     return ResultValue(id, estimate["value"], where, estimate.get("why", ""))
 
 
-def _count(name: str, text: str) -> int:
+def _one_count(option: str, given: Any) -> int:
     """Read one number; several are numbers of cores."""
-    if "," in text:
-        raise UsageError(f"{name}: must be one number, not '{text}'", f"try --cores {text}")
-    return whole_number(name, text)
+    if isinstance(given, str) and "," in given:
+        raise UsageError(f"{option}: must be one number, not '{given}'", f"try --cores {given}")
+    return whole_number(option, given)
 
 
-def _fraction(name: str, text: str) -> float:
+def _efficiency(option: str, given: Any) -> float:
     """Read a fraction above 0 and at most 1, or a percentage."""
-    value = fraction(text)
+    value = fraction(given) if isinstance(given, str) else number_of(given)
     if not 0 < value <= 1:
         raise UsageError(
-            f"{name}: must be above 0 and at most 1, not '{text}'",
-            f"try {name} 0.8 or {name} 80%",
+            f"{option}: must be above 0 and at most 1, not {given!r}",
+            f"try {example(option, 0.8)}",
         )
     return value
 
 
-def _changes(name: str, text: str) -> dict[str, float]:
+def _changes(option: str, given: Any) -> dict[str, float]:
     """Read the factors that ``--what-if`` gives."""
-    changes: dict[str, float] = {}
-    for part in text.split(","):
-        what, _, factor = (word.strip() for word in part.partition("="))
-        if what in changes:
-            raise UsageError(f"{name} {part}: {what} is given twice", "leave one of them out")
-        changes[what] = number_of(factor.removesuffix("x"))
-        _check_change(what, changes[what], f"{name} {part}")
+    from popmodel.model.symbols import WHAT_IF
+
+    changes = {}
+    for name, factor, where in assignments(option, given, "clock=2x"):
+        if name not in WHAT_IF:
+            hint = did_you_mean(name, WHAT_IF, f"known: {', '.join(WHAT_IF)}")
+            raise UsageError(f"{where}: unknown name {name!r}", hint)
+        changes[name] = number_of(str(factor).removesuffix("x"))
+        if not 0 < changes[name] < math.inf:
+            raise UsageError(f"{where}: must be a factor above 0", "0.5 halves, 2 doubles")
     return changes
 
 
-def _check_change(name: str, factor: float, given: str) -> None:
-    """Refuse a what-if change of something unknown, and one by no factor."""
-    from popmodel.model.symbols import WHAT_IF
-
-    if name not in WHAT_IF:
-        hint = did_you_mean(name, WHAT_IF, f"known: {', '.join(WHAT_IF)}")
-        raise UsageError(f"{given}: unknown name {name!r}", hint)
-    if not 0 < factor < math.inf:
-        raise UsageError(f"{given}: must be a factor above 0", "0.5 halves, 2 doubles")
-
-
-def _law(name: str, text: str) -> str:
-    return choice(name, text, LAWS)
-
-
-def _reference(name: str, text: str) -> int | tuple[int, int, dict[str, float]]:
+def _reference(option: str, given: Any) -> int | ReferenceRun:
     """Read the number of a measured run, or ``PxT[,NAME=VALUE]``."""
-    return int(text) if text.isdecimal() else split_and_settings(name, text)
+    from popmodel.prediction.prediction import ReferenceRun
+
+    if isinstance(given, int) or str(given).isdecimal():
+        return whole_number(option, given)
+    processes, threads, *rest = (
+        split_and_settings(option, given) if isinstance(given, str) else given
+    )
+    size = (
+        whole_number(f"{option} processes", processes),
+        whole_number(f"{option} threads", threads),
+    )
+    return ReferenceRun(*size, settings(f"{option} settings", rest[0]) if rest else {})
 
 
+@verb
 def predict(
     inputs: Annotated[
         Input | Iterable[Input],
@@ -295,10 +232,10 @@ def predict(
         ),
     ] = (),
     *,
-    procs: Annotated[int | None, option("P", "Processes of the run.", _count)] = None,
+    procs: Annotated[int | None, option("P", "Processes of the run.", _one_count)] = None,
     threads: Annotated[
         int | None,
-        option("T", "Threads per process. Default: 1; of measured runs, as most have.", _count),
+        option("T", "Threads per process. Default: 1; of measured runs, as most have.", _one_count),
     ] = None,
     cores: Annotated[int | Iterable[int] | None, CORES] = None,
     efficiency: Annotated[
@@ -306,7 +243,7 @@ def predict(
         option(
             "E",
             "Find the largest number of cores with at least this parallel efficiency, such as 0.8.",
-            _fraction,
+            _efficiency,
         ),
     ] = None,
     machine: Annotated[ProfileLike | None, MACHINE] = None,
@@ -361,7 +298,7 @@ def predict(
             "Law of the efficiencies of measured runs: structural, amdahl, pipe or linear. auto: "
             "for each factor the one that best foretells runs left out, if there are three sizes "
             "or more; else structural.",
-            _law,
+            one_of(LAWS),
             complete=LAWS,
         ),
     ] = "auto",
@@ -462,6 +399,9 @@ def predict(
     given = {
         name: value for name, value in locals().items() if value is not None and value is not False
     }
+    for name in ("draws", "seed"):
+        if name in given:
+            whole_number(name, given[name], 0)
     from popmodel.cli.inputs import refuse_options, refuse_profile, several, signature_of
 
     _check_size(given)
@@ -549,22 +489,37 @@ def _fit(signature: SignatureLike, runs: Sequence[Any], given: Mapping[str, Any]
 
 
 def _predict(program: Signature, given: Mapping[str, Any], files: tuple[str, ...]) -> Prediction:
-    from popmodel.cli.inputs import allocation_of, choices, numbers, profile_of, refuse_options
-    from popmodel.cli.inputs import whole_number as whole
+    from popmodel.cli.inputs import choices, profile_of, refuse_options
+    from popmodel.cli.progress import counted
     from popmodel.efficiency.hierarchy import load_families
+    from popmodel.model.run.process_placement import Allocation
     from popmodel.model.uncertainty import DEFAULT_COUNT
 
-    program = program.with_imbalance(numbers("imbalance", given.get("imbalance")))
+    program = program.with_imbalance(given.get("imbalance", {}))
     profile = profile_of(given.get("machine"))
     files = (*files, profile.path)
-    drawn = whole("draws", given.get("draws", DEFAULT_COUNT), 0), whole("seed", given["seed"], 0)
-    settings = numbers("settings", given.get("settings"))
-    allocation = allocation_of(given.get("nodes"), given.get("cores_per_node"), given["bind"])
+    settings = given.get("settings", {})
+    allocation = Allocation(given.get("nodes"), given.get("cores_per_node"), given["bind"])
+    drawn = {"draws": given.get("draws", DEFAULT_COUNT), "seed": given["seed"]}
     if "procs" not in given:
-        splits = _splits(program, profile, settings, allocation, drawn, given)
+        from popmodel.prediction.split_sweep import sweep
+
+        with counted("splits") as step:
+            splits = sweep(
+                program,
+                profile,
+                given.get("cores"),
+                settings,
+                what_if=given.get("what_if", {}),
+                allocation=allocation,
+                max_memory=given.get("max_memory"),
+                efficiency=given.get("efficiency"),
+                step=step,
+                **drawn,
+            )
         return Prediction(splits, files, allocation=allocation)
     refuse_options(given, "is about splits", "say --cores, not --procs", _OF_SPLITS)
-    size = whole("procs", given["procs"]), whole("threads", given.get("threads", 1))
+    size = given["procs"], given.get("threads", 1)
     if "formula" in given:
         for name in ("family", "reference"):
             if name in given:
@@ -579,15 +534,14 @@ def _predict(program: Signature, given: Mapping[str, Any], files: tuple[str, ...
     families = choices(given.get("family"), known)
     from popmodel.prediction import prediction
 
+    reference = given.get("reference")
+    if isinstance(reference, int):
+        raise UsageError(
+            f"--reference {reference}: must be PROCESSESxTHREADS",
+            "try --reference 1x1, or --reference 1x1,N=256 (in Python reference=(1, 1))",
+        )
     predicted = prediction.predict(
-        program,
-        profile,
-        *size,
-        settings,
-        reference=_reference_run(given["reference"]) if "reference" in given else None,
-        allocation=allocation,
-        draws=drawn[0],
-        seed=drawn[1],
+        program, profile, *size, settings, reference=reference, allocation=allocation, **drawn
     )
     return Prediction(predicted, files, families, allocation)
 
@@ -598,105 +552,24 @@ _ALONE = {
 }
 
 
-def _splits(
-    program: Signature,
-    profile: Any,
-    settings: Mapping[str, float],
-    allocation: Allocation,
-    drawn: tuple[int, int],
-    given: Mapping[str, Any],
-) -> SplitSweep:
-    from popmodel.cli.inputs import number, numbers
-    from popmodel.cli.progress import counted
-    from popmodel.prediction.split_sweep import sweep
-
-    changes = numbers("what_if", given.get("what_if"))
-    for name, factor in changes.items():
-        _check_change(name, factor, f"what_if: {name}={factor!r}")
-    limit = None
-    if "max_memory" in given:
-        limit = number("max_memory", given["max_memory"], parse_size)
-        if not limit >= 0:
-            raise UsageError(f"max_memory={limit!r}: must not be negative", "try max_memory='2GiB'")
-    with counted("splits") as step:
-        return sweep(
-            program,
-            profile,
-            _cores(given),
-            settings,
-            what_if=changes,
-            allocation=allocation,
-            max_memory=limit,
-            efficiency=_target(given),
-            draws=drawn[0],
-            seed=drawn[1],
-            step=step,
-        )
-
-
-def _cores(given: Mapping[str, Any]) -> list[int] | None:
-    """The numbers of cores; None where the largest of an efficiency is wanted."""
-    from popmodel.cli.inputs import several
-    from popmodel.cli.inputs import whole_number as whole
-
-    if "efficiency" in given:
-        return None
-    if not (counts := several(given["cores"])):
-        raise UsageError("the number of cores is missing", "try cores=64")
-    return [whole("cores", number) for number in counts]
-
-
-def _target(given: Mapping[str, Any]) -> float | None:
-    target = given.get("efficiency")
-    if target is not None and not (isinstance(target, Real) and 0 < float(target) <= 1):
-        raise UsageError(
-            f"efficiency={target!r}: must be above 0 and at most 1", "try efficiency=0.8"
-        )
-    return None if target is None else float(target)
-
-
-def _reference_run(given: Reference) -> ReferenceRun:
-    from popmodel.cli.inputs import numbers
-    from popmodel.cli.inputs import whole_number as whole
-    from popmodel.prediction.prediction import ReferenceRun
-
-    if isinstance(given, str | int) or not isinstance(given, Sequence) or len(given) not in (2, 3):
-        raise UsageError(
-            f"--reference {given}: must be PROCESSESxTHREADS",
-            "try --reference 1x1, or --reference 1x1,N=256 (in Python reference=(1, 1))",
-        )
-    processes, threads, *rest = given
-    return ReferenceRun(
-        whole("reference processes", processes),
-        whole("reference threads", threads),
-        numbers("reference settings", rest[0]) if rest else {},
-    )
-
-
 # -- from measured runs
 
 
 def _project(runs: Sequence[Any], given: Mapping[str, Any]) -> Prediction:
-    from popmodel.cli.inputs import whole_number as whole
     from popmodel.cli.measured_runs import read_runs
     from popmodel.prediction.projected_runs import AUTO, RunComparison, ask_run, ask_splits
     from popmodel.reports.figures import run_names
     from popmodel.traces.selection import TracePart
 
     law, mode, reference = given["law"], given["scaling"], given.get("reference")
-    if law not in LAWS:
-        raise UsageError(
-            f"law: unknown value {law!r}",
-            did_you_mean(str(law), LAWS, f"choose one of {', '.join(LAWS)}"),
-        )
     if given["bind"] != "close":
         raise UsageError("--bind: needs a signature", "leave it out")
     window, region, from_start, foa = (given.get(name) for name in _OF_RUNS)
     asked = TracePart.of(window, region, bool(from_start), foa)
     measured = read_runs(runs, asked=asked)
     names = run_names([run.place for run in measured.runs])
-    if reference is not None and whole("reference", reference) > len(names):
-        raise UsageError(f"reference {reference}: no such run", f"use 1 to {len(names)}")
+    if reference is not None and not (isinstance(reference, int) and reference <= len(names)):
+        raise UsageError(f"--reference {reference}: no such run", f"use 1 to {len(names)}")
     compared = RunComparison.of(
         measured.runs,
         measured.warnings,
@@ -706,13 +579,10 @@ def _project(runs: Sequence[Any], given: Mapping[str, Any]) -> Prediction:
     )
     projected: ProjectedRuns
     if "procs" in given:
-        team = given.get("threads")
-        team = None if team is None else whole("threads", team)
-        projected = ask_run(compared, whole("procs", given["procs"]), team, law)
+        projected = ask_run(compared, given["procs"], given.get("threads"), law)
     else:
-        projected = ask_splits(compared, _cores(given), _target(given), law)
-    families = _families(given.get("family"), projected)
-    return Prediction(projected, measured.files, families)
+        projected = ask_splits(compared, given.get("cores"), given.get("efficiency"), law)
+    return Prediction(projected, measured.files, _families(given.get("family"), projected))
 
 
 def _families(

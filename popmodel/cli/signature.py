@@ -10,10 +10,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from popmodel.base.errors import PopmodelError, UsageError, did_you_mean
+from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.units import plural
-from popmodel.base.values import cut, dataclass, document
-from popmodel.cli.command import argument, flag, option
+from popmodel.base.values import dataclass, document
+from popmodel.cli.command import argument, flag, option, verb
 from popmodel.cli.completion import TABLES, TRACES, bundled_signatures
 from popmodel.cli.options import (
     APPLICATION,
@@ -36,6 +36,7 @@ from popmodel.reports.result import Result, ResultValue, save_text
 if TYPE_CHECKING:
     from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.fit.usable_runs import FittedSignature
+    from popmodel.model.run.process_placement import Allocation
     from popmodel.model.signature.application import Signature
     from popmodel.model.signature_check import CheckedSignature
     from popmodel.reports.views import Views
@@ -156,12 +157,6 @@ class SignatureCheck(Result):
     processes: int = 0  # Of the trace, as the following
     threads: int = 0
 
-    def __repr__(self) -> str:
-        found = plural(len(self.checked.mistakes), "mistake")
-        if self.agreement is not None:
-            found += f", off by {100 * self.agreement.worst:.2g} % from {self.trace}"
-        return f"<Signature {self.checked.application or self.checked.path}: {found}>"
-
     @property
     def files(self) -> tuple[str, ...]:
         """The signature and the trace."""
@@ -174,16 +169,6 @@ class SignatureCheck(Result):
             run = {name: getattr(self, name) for name in ("trace", "processes", "threads")}
             against = {"signature": self.checked.path, **run, **self.agreement.to_dict()}
         return {**self.checked.to_dict(), "against": against}
-
-    @property
-    def views(self) -> Views:
-        if self.agreement is not None:
-            from popmodel.reports.signature_words import AGREEMENT as VIEWS
-
-            return VIEWS
-        from popmodel.reports.signature_words import CHECKED
-
-        return CHECKED
 
     def values(self) -> list[ResultValue]:
         """Mistakes, remarks, and by how much a trace differs at most."""
@@ -201,7 +186,7 @@ class SignatureCheck(Result):
         mistakes = self.checked.mistakes
         if not mistakes:
             return None
-        from popmodel.model.grammar.reading import SignatureError
+        from popmodel.model.signature.reading import SignatureError
 
         where = "" if mistakes[0].line is None else f" in line {mistakes[0].line}"
         return SignatureError(
@@ -213,6 +198,7 @@ class SignatureCheck(Result):
         )
 
 
+@verb
 def check_signature(
     app: Annotated[str | None, APP] = None,
     *,
@@ -287,21 +273,6 @@ class FoundSignature(Result):
 
         return signatures.from_text(self.text or "", self.name)
 
-    def __repr__(self) -> str:
-        facts = self.facts
-        if "calibration" in facts:
-            known = facts["calibration"]
-            runs = plural(known["runs"], "run")
-            return cut(f"<Signature {self.name} fitted to {runs} on {known['machine']['name']}>")
-        if "source" in facts:
-            source = facts["source"]
-            count = plural(sum(source["items"].values()), "item")
-            where = plural(len(source["files"]), "source file")
-        else:
-            count = plural(len(facts["traces"]["phases"]), "phase")
-            where = plural(len(facts["traces"]["runs"]), "trace")
-        return cut(f"<Signature of {self.name} from {where}: {count}>")
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the signature to a file, replacing an existing one."""
         from popmodel.model import signatures
@@ -322,12 +293,6 @@ class FoundSignature(Result):
             **self.facts,
             signature=self.text,
         )
-
-    @property
-    def views(self) -> Views:
-        from popmodel.reports.signature_tables import VIEWS
-
-        return VIEWS
 
     def values(self) -> list[ResultValue]:
         """How far it is from its runs at most; what a fit gives of runs that were left out."""
@@ -353,6 +318,7 @@ class SignatureInputs(NamedTuple):
     tables: list[str]
 
 
+@verb
 def signature(
     inputs: Annotated[
         TraceLike | SignatureLike | Iterable[TraceLike | SignatureLike],
@@ -457,25 +423,20 @@ def signature(
     --------
     >>> import popmodel
     >>> popmodel.signature("examples/traces/stencil3d.2x2.prv.gz")
-    <Signature of stencil3d.2x2 from 1 trace: ... phases>
+    <FoundSignature: stencil3d.2x2 takes ... where its trace takes ... (..., ideal network)>
     >>> fitted = popmodel.signature(
     ...     ["stencil3d", "examples/stencil3d/two-core-vm.csv"],
     ...     machine="examples/profiles/two-core-vm.json",
     ... )
-    >>> fitted
-    <Signature stencil3d fitted to ... runs on ...>
     >>> fitted["error"] < 0.1  # of configurations that were left out
     True
     """
     from popmodel.cli.inputs import refuse_options, several
-    from popmodel.signatures.amounts import SCALES
+    from popmodel.model.run.process_placement import Allocation
     from popmodel.traces.selection import TracePart
 
     given = _by_kind(several(inputs))
     _refuse_mixes(given)
-    if scaling not in SCALES:
-        hint = did_you_mean(scaling, SCALES, f"choose one of {', '.join(SCALES)}")
-        raise UsageError(f"scaling: unknown value {scaling!r}", hint)
     part = TracePart.of(window, region, from_start, foa)
     # what the signature comes from, and the runs that it is fitted to
     runs = [*given.traces, *given.tables] if given.signatures else given.tables
@@ -513,9 +474,8 @@ def signature(
         found = _from_traces(given.traces, name, values, scaling, part, application, flop_rate)
     if isinstance(found, FoundSignature) and not runs:
         return found
-    asked = [] if cores is None else several(cores)
-    places = (nodes, cores_per_node, bind)
-    return _fitted(found, runs, machine, settings, places, asked, part, application)
+    places = Allocation(nodes, cores_per_node, bind)
+    return _fitted(found, runs, machine, settings, places, several(cores or ()), part, application)
 
 
 ACTIONS = {
@@ -581,6 +541,11 @@ def _refuse_mixes(given: SignatureInputs) -> None:
             "name traces or tables of measured runs; popmodel signature show prints the file",
         )
     if given.tables and not (given.signatures or given.sources or given.traces):
+        from popmodel.runs.run_files import read_file
+        from popmodel.runs.table import split
+
+        table = given.tables[0]
+        read_file(table if Path(table).exists() else split(table)[0])  # refuses what is none
         raise UsageError(
             f"signature from: {given.tables[0]} says how long the program took, not what it does",
             "name traces, source files or a signature as well; popmodel predict goes from a table "
@@ -695,13 +660,13 @@ def _fitted(
     runs: Sequence[TraceLike],
     machine: ProfileLike | None,
     settings: Mapping[str, float] | None,
-    places: tuple[int | None, int | None, str],
+    places: Allocation,
     cores: Sequence[int],
     part: TracePart,
     application: int,
 ) -> FoundSignature:
     """Fit a signature to measured runs: one that was given, or was just found in other inputs."""
-    from popmodel.cli.inputs import allocation_of, numbers, profile_of, signature_of, whole_number
+    from popmodel.cli.inputs import profile_of, signature_of
     from popmodel.cli.measured_runs import read_runs
     from popmodel.fit.calibrate import learnt_values, text_of
     from popmodel.fit.calibration_summary import summary
@@ -725,9 +690,9 @@ def _fitted(
         before,
         profile,
         measured.runs,
-        numbers("settings", settings),
-        allocation=allocation_of(*places),
-        cores=[whole_number("cores", number) for number in cores],
+        settings or {},
+        allocation=places,
+        cores=cores,
         warnings=measured.warnings,
     )
     after = fitted.calibrated.signature

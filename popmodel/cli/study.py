@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.base.units import parse_time
-from popmodel.base.values import cut, dataclass
+from popmodel.base.values import dataclass
 from popmodel.cli.app import Verb
-from popmodel.cli.command import argument, flag, option
-from popmodel.cli.options import CORES, number_of, one_of, settings, whole_number
+from popmodel.cli.command import argument, flag, option, verb
+from popmodel.cli.inputs import several
+from popmodel.cli.options import (
+    CORES,
+    assignments,
+    example,
+    number_of,
+    one_of,
+    quantity,
+    settings,
+    whole_number,
+)
 from popmodel.reports import formats
 from popmodel.reports.result import Result, ResultValue
 
@@ -64,25 +74,9 @@ class StudyResult(Result):
     document: Document  # Schema ``popmodel/splits/1`` with the key ``study``, with provenance
     folder: Path  # Where everything is kept
 
-    def __repr__(self) -> str:
-        from popmodel.cli.predict import figures
-
-        doubts = "" if self.document["trust"]["ok"] else "not to be trusted yet: "
-        told = self.document["study"]
-        return cut(
-            f"<Study of {told['program']} by {len(told['runs'])} runs: {doubts}"
-            f"{'; '.join(figures(self.document))}>"
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/splits/1``, without provenance."""
         return {key: value for key, value in self.document.items() if key != "provenance"}
-
-    @property
-    def views(self) -> Views:
-        from popmodel.reports.study_tables import VIEWS
-
-        return VIEWS
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -110,10 +104,6 @@ class StudyPlan(Result):
     document: Document  # Schema ``popmodel/study-plan/1``
     files: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
-        runs = ", ".join(run["name"] for run in self.document["runs"])
-        return cut(f"<StudyPlan of {self.document['program']}: {runs}>")
-
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/study-plan/1``, without provenance."""
         return dict(self.document)
@@ -125,34 +115,27 @@ class StudyPlan(Result):
         return PLAN
 
 
-def _time(name: str, text: str | float) -> float:
+def _time(option: str, given: Any) -> float:
     """Read a time above 0."""
-    try:
-        seconds = parse_time(text) if isinstance(text, str) else float(text)
-    except UsageError as error:
-        raise UsageError(f"{name}: {error.message}", error.hint) from None
+    seconds: float = quantity(parse_time)(option, given)
     if not seconds > 0:
-        raise UsageError(f"{name} {text}: must be above 0", f"try {name} 5min")
+        raise UsageError(f"{option} {given}: must be above 0", f"try {example(option, '5min')}")
     return seconds
 
 
-def _values(name: str, texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
+def _values(option: str, given: Any) -> dict[str, tuple[float, ...]]:
     """Read the values that ``--set`` gives, several for a name."""
-    found: dict[str, tuple[float, ...]] = {}
-    for text in texts:
-        parameter, sign, values = (part.strip() for part in text.partition("="))
-        numbers = [number_of(value) for value in values.split(",")]
-        if not sign or not parameter or not all(abs(number) < 1e15 for number in numbers):
-            raise UsageError(f"{name} {text}: must be NAME=VALUE,VALUE,...", "try --set N=128,256")
-        if parameter in found:
-            raise UsageError(
-                f"{name} {text}: {parameter} is set twice",
-                f"write --set {parameter}=VALUE,VALUE",
-            )
-        found[parameter] = tuple(dict.fromkeys(numbers))
+    found = {}
+    for name, values, where in assignments(option, given, "N=128,256"):
+        listed = values.split(",") if isinstance(values, str) else several(values)
+        numbers = [number_of(value) for value in listed]
+        if not all(abs(number) < 1e15 for number in numbers):
+            raise UsageError(f"{where}: must be NAME=VALUE,VALUE,...", "try --set N=128,256")
+        found[name] = tuple(dict.fromkeys(numbers))
     return found
 
 
+@verb
 def study(
     command: Annotated[
         str | Sequence[str],
@@ -303,7 +286,7 @@ def study(
     --------
     >>> import popmodel
     >>> popmodel.study(["/bin/true", "{P}"], cores=64, max_cores=2, dry_run=True)
-    <StudyPlan of true: 1x1, 2x1, 1x2>
+    <StudyPlan: plan of a study of true>
     """
     from popmodel.base.shell import plain as plain_name
     from popmodel.base.shell import split
@@ -312,13 +295,11 @@ def study(
 
     if cores is None:
         raise UsageError("--cores is missing", "try --cores 64")
-    from popmodel.cli.inputs import several
-
     request = StudyRequest(
         command=split(command) if isinstance(command, str) else tuple(command),
         cores=tuple(several(cores)),
-        settings={name: tuple(several(given)) for name, given in (settings or {}).items()},
-        at=dict(target or {}),
+        settings=_values("settings", settings or {}),
+        at=target or {},
         runs=runs,
         budget=_time("--budget", budget),
         max_cores=max_cores,
@@ -332,10 +313,10 @@ def study(
     if dry_run:
         return StudyPlan(planned(request, about, folder))
     line, watch = _watch()
-    patience = None if wait is None else _time("--wait", wait)
     with _kept_when_interrupted(folder, line):
         if request.script and (job := _job(request, about, folder, watch, force=force)):
             return StudyPlan(planned(request, about, folder, job))
+        patience = None if wait is None else _time("--wait", wait)
         return StudyResult(_study(request, about, folder, watch, patience, force=force), folder)
 
 

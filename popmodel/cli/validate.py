@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from popmodel.base.errors import UsageError
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
-from popmodel.cli.command import argument, flag, option
+from popmodel.cli.command import argument, flag, option, verb
 from popmodel.cli.completion import TABLES, TRACES, bundled_signatures, family_names
 from popmodel.cli.options import (
     BIND,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from popmodel.cli.measured_runs import MeasuredRuns
     from popmodel.cli.predict import Prediction
     from popmodel.model.run.process_placement import Allocation
-    from popmodel.reports.views import Views
     from popmodel.runs.measurement import MeasuredRow
     from popmodel.traces.selection import Foa, TracePart, Window
     from popmodel.validation.predictions import Subject
@@ -68,19 +67,9 @@ class Validation(Result):
             raise AttributeError(name)
         return getattr(self.validated, name)
 
-    def __repr__(self) -> str:
-        return repr(self.validated)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/validate/1``, without provenance."""
         return self.validated.to_dict()
-
-    @property
-    def views(self) -> Views:
-        from popmodel.prediction.prediction import MAIN_FAMILY
-        from popmodel.reports.validation_tables import views
-
-        return views(self.families or (MAIN_FAMILY,))
 
     def values(self) -> list[ResultValue]:
         """Sizes of the errors of tests: relative of runtimes, as fractions of efficiencies."""
@@ -120,6 +109,7 @@ _NO_TEST = "no run is a test, all are of configurations of the fit"
 _NOT_COMPARED = "no run has it measured and predicted; tables have runtimes only"
 
 
+@verb
 def validate(
     prediction: Annotated[
         SignatureLike | TraceLike | Prediction,
@@ -234,9 +224,10 @@ def validate(
     >>> max(found["error"]) < 0.1  # of the runtime of each split
     True
     """
-    from popmodel.cli.inputs import allocation_of, choices, numbers, several
+    from popmodel.cli.inputs import choices, several
     from popmodel.cli.measured_runs import read_runs
     from popmodel.efficiency.hierarchy import load_families
+    from popmodel.model.run.process_placement import Allocation
     from popmodel.traces.selection import TracePart
     from popmodel.validation.validated_runs import validate_runs
 
@@ -245,8 +236,8 @@ def validate(
         raise UsageError("no measured run given", "name at least one trace or table")
     shown = choices(family, tuple(load_families()))
     asked = TracePart.of(window, region, from_start, foa)
-    changes = numbers("settings", settings)
-    allocation = allocation_of(nodes, cores_per_node, bind)
+    changes = settings or {}
+    allocation = Allocation(nodes, cores_per_node, bind)
     known = several(trained_on)
     if _is_of_runs(prediction):
         about = _carried(prediction, machine, changes, allocation, asked)

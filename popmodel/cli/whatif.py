@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from popmodel.base.errors import PopmodelError, ReplayError, UsageError
-from popmodel.base.units import format_time, plural
-from popmodel.base.values import cut, dataclass, document
-from popmodel.cli.command import CommandParameter, flag, option
+from popmodel.base.values import dataclass, document
+from popmodel.cli.command import CommandParameter, flag, option, verb
 from popmodel.cli.completion import (
     Words,
     collective_readings,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.network.scenario_networks import NetworkLike
     from popmodel.network.topology import Topology
-    from popmodel.reports.views import Views
     from popmodel.sensitivity.runtime_sensitivity import RuntimeSensitivity
     from popmodel.sensitivity.scenarios import (
         Against,
@@ -109,21 +107,6 @@ class WhatIf(Result):
     unknown_families: Mapping[str, str] | None = None  # That replays do not give, with the reason
     written: str | None = None  # The trace that was written
 
-    def __repr__(self) -> str:
-        from popmodel.reports.sensitivity_tables import conclusion
-
-        if self.sensitivity is not None:
-            return cut(f"<WhatIf of {self.trace}: {conclusion(self.to_dict())}>")
-        shown = [
-            f"{name or one.network.name}: {one.outcome}"
-            for name, one in zip(self.names[:_SHOWN], self.runs, strict=False)
-        ]
-        if len(self.runs) > _SHOWN:
-            shown.append("...")
-        head = "" if self.measured is None else f"measured {format_time(self.measured)}, "
-        size = plural(len(self.runs), "scenario")
-        return cut(f"<WhatIf of {self.trace}: {head}{size}: {'; '.join(shown)}>")
-
     @property
     def names(self) -> list[str]:
         """What tells each scenario from the others."""
@@ -160,12 +143,6 @@ class WhatIf(Result):
             **found,
         )
         return {key: value for key, value in whole.items() if value is not None or key in _NULL}
-
-    @property
-    def views(self) -> Views:
-        from popmodel.reports import scenario_tables, sensitivity_tables
-
-        return scenario_tables.VIEWS if self.sensitivity is None else sensitivity_tables.VIEWS
 
     def values(self) -> list[ResultValue]:
         """The runtime and what it is made of, or the runtimes of the scenarios."""
@@ -236,16 +213,17 @@ def _read(name: str, given: Any) -> Any:
     return given
 
 
-def _machines(name: str, text: str) -> list[str]:  # noqa: ARG001 (a reader's signature)
-    return text.split(",")
+def _machines(name: str, given: Any) -> Any:  # noqa: ARG001 (a reader's signature)
+    return given.split(",") if isinstance(given, str) else given
 
 
-def _region_speeds(name: str, texts: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 (likewise)
+def _region_speeds(name: str, given: Any) -> Mapping[str, float]:  # noqa: ARG001 (likewise)
     from popmodel.sensitivity.region_speeds import parse_region_speeds
 
-    return parse_region_speeds(texts)
+    return given if isinstance(given, Mapping) else parse_region_speeds(given)
 
 
+@verb
 def whatif(
     trace: Annotated[RunLike, RUN],
     network: Annotated[
@@ -496,7 +474,6 @@ def whatif(
     [1e-06, 2e-05]
     """
     from popmodel.cli.inputs import (
-        numbers,
         path_of,
         profile_of,
         refuse_options,
@@ -504,7 +481,6 @@ def whatif(
         signature_of,
         trace_of,
     )
-    from popmodel.cli.inputs import whole_number as count_of
     from popmodel.sensitivity.scenarios import (
         WantedNetworks,
         described_run,
@@ -537,8 +513,6 @@ def whatif(
     alone = sensitivity or all(one is None for one in every)
     base = network or (None if machine is not None else DEFAULT_NETWORK if alone else "ideal")
     profiles = [] if machine is None else [profile_of(one) for one in several(machine)]
-    if against is not None and against not in AGAINST:
-        raise UsageError(f"against: unknown value {against!r}", f"one of {', '.join(AGAINST)}")
     for name, is_given in (("metrics", metrics), ("against", against is not None)):
         if alone and is_given:
             raise UsageError(f"{name}: there is no scenario", "name one, such as --network ideal")
@@ -569,9 +543,9 @@ def whatif(
         run = described_run(
             described,
             profiles[0] if profiles else profile_of(None),
-            count_of("procs", procs),
-            count_of("threads", threads),
-            numbers("settings", settings),
+            procs,
+            threads,
+            settings or {},
             seed,
         )
     if against == "measured" and run.measured is None:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.base.values import dataclass
-from popmodel.traces.calls import CallGroup
+from popmodel.traces.calls import mpi_io
 from popmodel.traces.intervals import Intervals, alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.traces import Trace
-    from popmodel.traces.calls import CallTable
 
     Times = NDArray[np.float64]
 
@@ -44,16 +43,9 @@ class IOTimes:
 
 def measure_io(trace: Trace) -> IOTimes | None:
     """Measure the I/O of a run; None where none is recorded."""
-    calls = trace.calls()
     posix = trace.records.file_io()
     if len(posix):
-        posix = alone([posix], [_intervals(calls, np.arange(len(calls.name)))])
-    of_io = np.array([group is CallGroup.IO for group in calls.group], bool)
-    mpi = _intervals(calls, np.flatnonzero(of_io[calls.name]) if of_io.any() else np.arange(0))
-    times = IOTimes(mpi.total() / _NS, posix.total() / _NS)
+        calls = trace.calls()
+        posix = alone([posix], [Intervals.of(calls.offsets, calls.entry, calls.exit)])
+    times = IOTimes(mpi_io(trace).total() / _NS, posix.total() / _NS)
     return times if times.mpi.any() or times.posix.any() else None
-
-
-def _intervals(calls: CallTable, rows: NDArray[np.int64]) -> Intervals:
-    """When threads are in some calls of MPI."""
-    return Intervals.of(np.searchsorted(rows, calls.offsets), calls.entry[rows], calls.exit[rows])

@@ -32,9 +32,9 @@ from popmodel.model.model_error import (
     split_label,
 )
 from popmodel.model.predictor import ModelEvaluation, ReplayAgreement, Study
-from popmodel.model.run.delays import ModelledObservables
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.process_placement import WHOLE, Allocation, Placement
+from popmodel.model.run.work import ModelledObservables
 from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import LOOPS
 from popmodel.model.uncertainty import (

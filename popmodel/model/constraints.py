@@ -20,8 +20,6 @@ from popmodel.base.arrays import distinct
 from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value, numbers
 from popmodel.base.values import NamedTuple, dataclass
-from popmodel.model.grammar.keys import of_machine
-from popmodel.model.grammar.reading import OPEN, Path
 from popmodel.model.kinds import key_at
 from popmodel.model.run.feasible_splits import best_grid
 from popmodel.model.run.process_placement import MOST_PROCESSES, ImpossibleSplit
@@ -33,6 +31,8 @@ from popmodel.model.signature.application import (
     derived,
     unknown,
 )
+from popmodel.model.signature.keys import of_machine
+from popmodel.model.signature.reading import OPEN, Path
 
 MOST_THREADS = 256
 

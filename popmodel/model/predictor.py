@@ -20,27 +20,19 @@ from popmodel.machines.quantity import Quantity
 from popmodel.model.model_error import (
     RESIDUALS,
     ModelForm,
+    Reach,
+    beyond_runs,
     disturbed,
     drifted,
     laws_of_split,
+    measured_ranges,
+    reaches,
     split_label,
     with_residuals,
 )
-from popmodel.model.replayed_run import similar, simulate
+from popmodel.model.replayed_run import Whole, carried_out_whole, similar, simulate
 from popmodel.model.run import feasible_splits
 from popmodel.model.run.collective_times import CARRIED, CARRIED_LAW
-from popmodel.model.run.delays import (
-    LARGEST,
-    Correction,
-    ModelledObservables,
-    RunCourse,
-    closed_form,
-    corrected,
-    correction,
-    delays,
-    observe,
-)
-from popmodel.model.run.extrapolation import Reach, beyond_runs, measured_ranges, reaches
 from popmodel.model.run.memory_domains import UNBOUND, UNBOUND_LAW
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
@@ -52,7 +44,18 @@ from popmodel.model.run.process_placement import (
     place,
     remarks,
 )
-from popmodel.model.run.work import RunWork
+from popmodel.model.run.work import (
+    LARGEST,
+    Correction,
+    ModelledObservables,
+    RunCourse,
+    RunWork,
+    closed_form,
+    corrected,
+    correction,
+    delays,
+    observe,
+)
 from popmodel.model.signature.application import Signature, check_requirements, items, names
 from popmodel.model.symbols import LAWS, SPREADS, WAITING, beginnings
 from popmodel.model.terms import imbalance, message, openmp
@@ -343,6 +346,13 @@ class Study:
             found.operations,
             self.seed,
         )
+
+    def whole(self, processes: int, threads: int) -> Whole:
+        """Carry out every step of the program, to be replayed on any network."""
+        placement = self.admit_or_advise(processes, threads)
+        drawn = self.sources()
+        tree = self.run(placement, drawn).tree
+        return carried_out_whole(self.signature, tree, self.spread(placement, drawn), self.seed)
 
     def spread(self, placement: Placement, drawn: Values) -> dict[str, Value]:
         """Return the spread of work at this number of processes, by its kind.

@@ -14,17 +14,20 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from popmodel.base.errors import UsageError
 from popmodel.base.expressions import parse
 from popmodel.base.values import NamedTuple
+from popmodel.efficiency.observables import Observables
+from popmodel.model.kinds.halo import Halo
 from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.loops import LEAST_STEPS
 from popmodel.model.run.context import ModelPoint, formula_value
-from popmodel.model.run.delays import AVERAGED, RunCourse, closed_form, computation
-from popmodel.model.run.operations import NotUnrolled
+from popmodel.model.run.operations import NotUnrolled, OperationsBuilder
 from popmodel.model.run.process_placement import Placement
-from popmodel.model.script import Place, Script, ScriptPart
+from popmodel.model.run.work import AVERAGED, RunCourse, closed_form, computation
+from popmodel.model.script import Compute, Place, Script, ScriptPart
 from popmodel.model.signature.application import Signature, derived, items
 from popmodel.model.tree import ItemTree, TreeNode
 from popmodel.model.uncertainty import nominal
@@ -170,7 +173,7 @@ def _period(body: Sequence[ScriptPart]) -> int:
 # What a process computes in a step and what it sends there stay as they are. There is less of what
 # only comes again: iterations of loops in loops, blocks of pipelines, and where that is not enough,
 # processes: lines and planes of the grid. What a replay changes of the closed form there it changes
-# of the large run alike (`popmodel.model.run.delays.Correction`). The nearest one that is small
+# of the large run alike (`popmodel.model.run.work.Correction`). The nearest one that is small
 # enough is taken, so that runs on both sides of that border differ by one process or block.
 
 
@@ -356,3 +359,106 @@ def _fewer_ranks(placement: Placement, most: int) -> int:
     if placement.processes & (placement.processes - 1) == 0:
         return 1 << max(most.bit_length() - 1, 0)
     return max(most // placement.per_node * placement.per_node, min(most, placement.per_node))
+
+
+# A signature as the whole program of a run, every step carried out, to be replayed anywhere.
+#
+# Predictions carry out a part of long loops and charge messages as the machine profile says. Here
+# nothing is left out, and what messages cost is up to the network of a replay; computation is that
+# of the prediction.
+
+
+MOST_WHOLE = 20_000_000
+"""Operations of all processes: some gigabytes."""
+_NS = 1e9
+_LAST = (-1,)  # place of what ends a program
+
+
+class Whole(NamedTuple):
+    """A run of a signature; made by `carried_out_whole`."""
+
+    program: Program  # What every process does
+    placement: Placement  # Where
+    observed: Observables  # Its computation by thread, in a run whose MPI takes no time
+
+
+def carried_out_whole(
+    signature: Signature, tree: ItemTree, spread: Mapping[str, Any], seed: int
+) -> Whole:
+    """Carry out every step of a program."""
+    placement = tree.point.placement
+    try:
+        script = Script.of(tree, spread)
+        total = script.operations({})
+        if total > MOST_WHOLE:
+            raise NotUnrolled(
+                f"{total:,.0f} operations of all processes, more than the {MOST_WHOLE:,} that "
+                "are carried out as a whole"
+            )
+        carried = carry_out(outline(_with_end(script), {}), spread, seed)
+    except NotUnrolled as error:
+        raise UsageError(
+            f"{signature.name} at {tree.point} cannot be replayed as a whole: {error}",
+            "popmodel predict replays a part of it; or set fewer steps",
+        ) from None
+    made = replace(carried.program, notes=tuple(_notes(tree)), unmodelled=signature.not_modelled)
+    return Whole(made, placement, _observed(made, carried.computed, tree, placement))
+
+
+def _with_end(script: Script) -> Script:
+    """Return the script with a last communication of nobody: there may be no other."""
+    nothing = OperationsBuilder(script.point.messages).build()
+    end = ScriptPart(_LAST, 1.0, Compute(), nothing)
+    return replace(script, parts=(*script.parts, end))
+
+
+def _notes(tree: ItemTree) -> list[str]:
+    """Say what of a prediction a replay on another network does not have."""
+    names = dict.fromkeys(
+        item.name for item, _ in tree.leaves() if isinstance(item, Halo) and nominal(item.overlap)
+    )
+    return [
+        f"the transfers of {name!r} that predictions hide behind computation are not hidden here"
+        for name in names
+    ]
+
+
+def _observed(
+    program: Program, working: NDArray[np.float64], tree: ItemTree, placement: Placement
+) -> Observables:
+    """Divide the computation of each process among its threads, as the average process does."""
+    work, threads = tree.total, placement.threads
+    computed = program.compute() / _NS
+    grows, overhead = nominal(computation(work)), np.maximum(computed - working, 0.0)
+    factor = working / grows if grows else np.zeros(computed.size)
+    serial, share, busiest, awaiting = (
+        nominal(one) * factor for one in (work.serial, work.share, work.stretched, work.awaiting)
+    )
+    others = (threads * share - busiest) / (threads - 1) if threads > 1 else share
+    # the busiest thread is the master, as under a static schedule
+    in_regions = np.concatenate(
+        [busiest[:, None], np.repeat(np.maximum(others, 0.0)[:, None], threads - 1, axis=1)], axis=1
+    )
+    useful = in_regions.copy()
+    useful[:, 0] += serial
+    uneven = float((busiest - share).mean())
+    synchronising = nominal(work.synchronising) + float(awaiting.mean())
+    has_openmp = bool(nominal(work.parallel))
+    processes = computed.size
+    return Observables(
+        runtime=float(computed.max()) or 1.0 / _NS,
+        threads=np.full(processes, threads),
+        node=program.nodes,
+        useful=useful.ravel(),
+        omp_useful=in_regions.ravel(),
+        in_mpi=np.zeros(processes * threads),
+        serial_useful=serial,
+        in_openmp=busiest + overhead if has_openmp else np.zeros(processes),
+        serial_mpi=np.zeros(processes),
+        has_mpi=bool(program.operations),
+        has_openmp=has_openmp,
+        openmp_imbalance=uneven,
+        openmp_synchronisation=synchronising,
+        openmp_scheduling=float(overhead.mean()) + uneven - synchronising,
+        openmp_mpi=0.0,
+    )

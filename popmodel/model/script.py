@@ -13,9 +13,8 @@ from popmodel.base.expressions.elementary import Value
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.context import ModelPoint
-from popmodel.model.run.delays import computation
 from popmodel.model.run.operations import Operations, OperationsBuilder, repetitions
-from popmodel.model.run.work import RunWork, UnevenWork
+from popmodel.model.run.work import RunWork, UnevenWork, computation
 from popmodel.model.symbols import SPREADS
 from popmodel.model.tree import ItemTree, TreeNode
 from popmodel.model.uncertainty import nominal

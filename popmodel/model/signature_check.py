@@ -20,8 +20,6 @@ from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.quantity import Quantity
 from popmodel.machines.register import CONSTRUCTS
 from popmodel.model.constraints import Condition, ConstraintOutcome, Possible, outcomes, possible
-from popmodel.model.grammar.keys import GrammarKey
-from popmodel.model.grammar.reading import OPEN, Path, SignatureError, key_lines, line_of
 from popmodel.model.kinds import key_at, label_of
 from popmodel.model.kinds.item import CELLS, Item, ItemTable, ListedItem
 from popmodel.model.kinds.spread import Recorded
@@ -36,6 +34,8 @@ from popmodel.model.signature.application import (
     unknown,
 )
 from popmodel.model.signature.formula_units import SignatureUnits, units_of
+from popmodel.model.signature.keys import GrammarKey
+from popmodel.model.signature.reading import OPEN, Path, SignatureError, key_lines, line_of
 from popmodel.model.signatures import SignatureReader, read
 from popmodel.simulator.program import unmodelled_calls
 

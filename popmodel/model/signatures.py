@@ -25,16 +25,6 @@ from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.base.expressions import Expression
 from popmodel.base.units import SIZE_UNITS, TIME_UNITS
 from popmodel.machines.quantity import Quantity
-from popmodel.model.grammar.keys import GrammarKey
-from popmodel.model.grammar.reading import (
-    UNREADABLE,
-    GrammarReading,
-    Part,
-    Path,
-    SignatureError,
-    key_lines,
-    line_of,
-)
 from popmodel.model.kinds import KEYS, KINDS, key_of, label_of
 from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.spread import decode
@@ -47,7 +37,17 @@ from popmodel.model.signature.application import (
     Unknown,
 )
 from popmodel.model.signature.formula_units import units_of
+from popmodel.model.signature.keys import GrammarKey
 from popmodel.model.signature.posterior_tables import calibration, learnt_runs
+from popmodel.model.signature.reading import (
+    UNREADABLE,
+    GrammarReading,
+    Part,
+    Path,
+    SignatureError,
+    key_lines,
+    line_of,
+)
 
 _INSIDE = {
     key.name: kind.kind for kind in KINDS.values() for key in kind.own if key.table is not None

@@ -22,10 +22,16 @@ from popmodel.machines.profile import MissingQuantity
 from popmodel.model.kinds import key_of
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.context import ModelPoint
-from popmodel.model.run.delays import AVERAGED, LARGEST, computation, with_largest
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import Placement
-from popmodel.model.run.work import RunWork, UnevenWork
+from popmodel.model.run.work import (
+    AVERAGED,
+    LARGEST,
+    RunWork,
+    UnevenWork,
+    computation,
+    with_largest,
+)
 from popmodel.model.signature.application import Signature, names
 from popmodel.model.symbols import SPREADS
 from popmodel.model.terms import imbalance, pipeline

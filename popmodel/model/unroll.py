@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.model.run.context import ModelPoint
-from popmodel.model.run.delays import LARGEST
 from popmodel.model.run.memory_domains import Domains
 from popmodel.model.run.operations import Inside, NotUnrolled
-from popmodel.model.run.work import UnevenWork
+from popmodel.model.run.work import LARGEST, UnevenWork
 from popmodel.model.script import (
     Compute,
     Counts,

@@ -16,9 +16,8 @@ from popmodel.base.expressions.elementary import Value, numbers
 from popmodel.base.values import dataclass, fields_of
 from popmodel.model.kinds.item import Item
 from popmodel.model.predictor import ModelEvaluation, ReplayAgreement, Study, as_replayed, expand
-from popmodel.model.run.delays import ModelledObservables, computation, delays
 from popmodel.model.run.process_placement import Placement
-from popmodel.model.run.work import RunWork
+from popmodel.model.run.work import ModelledObservables, RunWork, computation, delays
 from popmodel.model.signature.application import Signature, items, mapped
 from popmodel.model.symbols import GROUPS, REMEDIES
 from popmodel.model.symbols import factors as scale_factors

@@ -34,19 +34,19 @@ from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import Quantity
 from popmodel.machines.register import TIERS
 from popmodel.model.predictor import ReplayAgreement, Study
-from popmodel.model.run.delays import (
+from popmodel.model.run.process_placement import WHOLE, Allocation, Placement
+from popmodel.model.run.work import (
     AVERAGED,
     Change,
     Correction,
     Delays,
     ModelledObservables,
+    RunWork,
     closed_delays,
     closed_form,
     corrected,
     observe,
 )
-from popmodel.model.run.process_placement import WHOLE, Allocation, Placement
-from popmodel.model.run.work import RunWork
 from popmodel.model.signature.application import Signature, names
 from popmodel.model.symbols import SYMBOLS, explain, not_modelled, short_name
 from popmodel.model.terms.imbalance import expected_maximum

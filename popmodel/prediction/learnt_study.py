@@ -25,9 +25,9 @@ from popmodel.fit.samples import Sample
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import END
 from popmodel.model.predictor import ModelEvaluation, ReplayAgreement, Study
-from popmodel.model.run.delays import LARGEST, RunCourse, observe
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.process_placement import ImpossibleSplit, Placement
+from popmodel.model.run.work import LARGEST, RunCourse, observe
 from popmodel.model.signature.application import Signature, check_requirements
 from popmodel.model.signature.posterior_tables import LearntRun
 from popmodel.model.symbols import PROGRAM

@@ -19,6 +19,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import Mode, against, of_masters
 from popmodel.machines.profile import Profile, measuring_first
 from popmodel.machines.quantity import Quantity
+from popmodel.model.model_error import MEASURED, RUNS, Reach, measured_ranges, reaches
 from popmodel.model.predictor import (
     RUN_TO_RUN,
     ModelEvaluation,
@@ -26,8 +27,6 @@ from popmodel.model.predictor import (
     Study,
     multithreading,
 )
-from popmodel.model.run.delays import ModelledObservables
-from popmodel.model.run.extrapolation import MEASURED, RUNS, Reach, measured_ranges, reaches
 from popmodel.model.run.feasible_splits import divisors
 from popmodel.model.run.parameters import ParameterUse
 from popmodel.model.run.process_placement import (
@@ -37,6 +36,7 @@ from popmodel.model.run.process_placement import (
     launch_line,
     mpirun_line,
 )
+from popmodel.model.run.work import ModelledObservables
 from popmodel.model.signature.application import Signature
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL, Estimate, estimate, nominal, shares
 from popmodel.prediction.causes import Elasticity, causes, elasticities, remedies

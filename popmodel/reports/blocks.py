@@ -337,3 +337,22 @@ def flat(sections: Iterable[Section], *, brief: bool = False) -> Iterator[Block]
             yield from flat(block.brief if brief else block.whole, brief=brief)
         else:
             yield block
+
+
+def first_words(blocks: Iterable[Block]) -> str:
+    """What blocks say first, as a `repr` does: doubts and the answer, or else the subject."""
+    shown = list(blocks)
+    for wanted in ((Role.WARNING, Role.VERDICT), (Role.PLAIN,)):
+        notes = (block for block in shown if isinstance(block, NoteBlock))
+        if said := [note.text for note in notes if note.role in wanted]:
+            return "; ".join(said[:_SAID])
+    for block in shown:
+        match block:
+            case Title(left):
+                return left
+            case Facts(rows):
+                return ", ".join(f"{name} {text}" for name, text in rows[:_SAID])
+    return "nothing"
+
+
+_SAID = 2  # notes or facts

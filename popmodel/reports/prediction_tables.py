@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -61,21 +60,14 @@ _WORTH = 0.005  # of the runtime: what brings less is not named
 Estimate = Mapping[str, Any]
 
 
-def views(families: Sequence[str], *, fitting: bool = False) -> Views:
-    """How a prediction is shown; `fitting`: without views of a metric that show no loss."""
-    return Views(
-        partial(blocks, families=families, fitting=fitting),
-        ("runtime", "time.PART", "metrics.FAMILY.METRIC", "absent.FAMILY.METRIC"),
-        ("application.name", "machine.name", "processes", "threads"),
-    )
-
-
-def blocks(document: Document, families: Sequence[str], *, fitting: bool = False) -> list[Section]:
+def blocks(document: Document, families: Sequence[str] | None = None) -> list[Section]:
     """The prediction, from the setting to the command that launches the run.
 
-    A screen has the first family, what would help most, and one way to launch the run.
+    A screen has the first family, what would help most, and one way to launch the run; where no
+    family is asked for, views of a metric that show no loss are left out.
     """
-    reasons = Reasons()
+    reasons, fitting = Reasons(), families is None
+    families = families or (MAIN_FAMILY,)
     facts = setting(document)
     whole: list[Section] = [
         *trees(document, families, reasons, fitting=fitting),
@@ -350,6 +342,12 @@ def _with_interval(estimate: Estimate) -> str:
     value, low, high = estimate["value"], estimate["low"], estimate["high"]
     return f"{value:.3f}" + ("" if low is None else f" ({low:.3f} .. {high:.3f})")
 
+
+VIEWS = Views(
+    blocks,
+    ("runtime", "time.PART", "metrics.FAMILY.METRIC", "absent.FAMILY.METRIC"),
+    ("application.name", "machine.name", "processes", "threads"),
+)
 
 # Efficiencies as trees, with what the largest loss comes from.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from popmodel.base.units import format_time, plural
@@ -39,11 +38,6 @@ _BASELINES = {
     "pipe": "law of pipelines",
     "normal-form": "one normal form",
 }
-
-
-def views(families: Sequence[str] | None = None) -> Views:
-    """Return how a projected run is shown."""
-    return Views(partial(blocks, families=families), ("projection.rows[]",))
 
 
 def blocks(document: Document, families: Sequence[str] | None = None) -> list[Section]:
@@ -227,6 +221,8 @@ def plain(inner: Document) -> Section:
     ]
     return (TableBlock(heads(times), tuple(rows), first="runtime alone"),)
 
+
+VIEWS = Views(blocks, ("projection.rows[]",))
 
 # All splits of some cores.
 

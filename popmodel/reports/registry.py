@@ -31,25 +31,10 @@ def _checked_signature(document: Document) -> Views:
     return views
 
 
-def _of_families(module: str) -> Callable[[Document], Views]:
-    """Views that are asked for by families of metrics: those that the document has."""
-
-    def views(document: Document) -> Views:
-        made: Views = _attribute(f"{module}.views")(_families(document))
-        return made
-
-    return views
-
-
-def _families(document: Document) -> tuple[str, ...]:
-    if isinstance(document.get("metrics"), dict):
-        return tuple(document["metrics"])
-    return tuple(dict.fromkeys(row["family"] for row in document["rows"] if row["family"]))
-
-
 def _predicted(document: Document) -> Views:
-    module = "projection_tables" if "projection" in document else "prediction_tables"
-    return _of_families(module)(document)
+    module = "projection" if "projection" in document else "prediction"
+    views: Views = _attribute(f"{module}_tables.VIEWS")
+    return views
 
 
 def _documentation(document: Document) -> Views:
@@ -89,7 +74,7 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "splits": _splits,
     "signature-check": _checked_signature,
     "signature-from": "signature_tables.VIEWS",
-    "validate": _of_families("validation_tables"),
+    "validate": "validation_tables.VIEWS",
     "whatif": _whatif,
 }
 """The views, or what finds them, by the name in the schema (``metrics`` of ``popmodel/metrics/1``).

@@ -9,15 +9,18 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError, did_you_mean
-from popmodel.base.values import NamedTuple, dataclass
+from popmodel.base.values import NamedTuple, cut, dataclass
 
 if TYPE_CHECKING:
     import pandas
 
+    from popmodel.reports.views import Views
     from popmodel.runs.regression import ValueChange
 
 
@@ -97,10 +100,28 @@ class Result(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the document of the command (``--format json``) without provenance."""
 
+    families: tuple[str, ...] | None = None
+    """Families of metrics that were asked for; None: those that fit."""
+
     @property
-    @abstractmethod
-    def views(self) -> Any:
+    def views(self) -> Views:
         """How the document is shown."""
+        from popmodel.reports.registry import views_of
+
+        views = views_of(self.to_dict())
+        if self.families is None:
+            return views
+        return replace(views, blocks=partial(views.blocks, families=self.families))
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # a data class keeps it then
+
+    def __repr__(self) -> str:
+        """What the screen says first: doubts, and the answer."""
+        from popmodel.reports.blocks import first_words, flat
+
+        said = first_words(flat(self.views.blocks(self.shown_document()), brief=True))
+        return cut(f"<{type(self).__name__}: {said}>")
 
     def shown_document(self) -> dict[str, Any]:
         """The document as the screen and the drawing show it."""

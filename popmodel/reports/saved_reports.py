@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from popmodel.base.document_schemas import check
-from popmodel.base.documents import parse_json, read_text, shown
+from popmodel.base.documents import parse_json, read_text, schema_of
 from popmodel.base.errors import FileError
 from popmodel.reports.blocks import Heading, NoteBlock, Role, Section
 from popmodel.reports.html.contents import SCHEMA, alone, command_of
@@ -48,12 +48,13 @@ def parsed(path: str) -> dict[str, Any]:
         if inside is None:
             raise FileError(path, "holds no results of popmodel", hint=hint)
         text = inside
-    found = parse_json(text, path)
+    saved = "name a result that popmodel saved with --format json"
+    found = parse_json(text, path, hint=saved)
     foreign = foreign_file(Path(path), text[:HEAD].encode())
     if foreign and not (isinstance(found, dict) and "schema" in found):
         raise FileError(path, f"is {foreign.name}", hint=foreign.advice)
     if not isinstance(found, dict):
-        raise FileError(path, "is no result: the JSON document must be a table")
+        raise FileError(path, "is no result: the JSON document must be a table", hint=saved)
     return found
 
 
@@ -64,7 +65,7 @@ def _require_shown(document: Document, path: str) -> None:
     if len(parts) != 3 or parts[0] != "popmodel" or parts[1] not in SHOWN:
         raise FileError(
             path,
-            f"is nothing that a report shows: its schema is {shown(schema)}",
+            f"is nothing that a report shows: {schema_of(document)}",
             hint=f"save a result with --format json: of {', '.join(sorted(SHOWN))}",
         )
 

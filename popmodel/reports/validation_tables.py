@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from popmodel.base.units import plural
 from popmodel.efficiency.evaluation import TERMS
 from popmodel.efficiency.family import FamilyLine
 from popmodel.efficiency.hierarchy import load_families
+from popmodel.prediction.prediction import MAIN_FAMILY
 from popmodel.reports.blocks import (
     SCREEN,
     Brief,
@@ -73,12 +73,7 @@ _OUTSIDE = " !"
 _LEAST_ROWS = 3
 
 
-def views(families: Sequence[str]) -> Views:
-    """How a validation is shown: efficiencies of some families."""
-    return Views(partial(blocks, families=families), ("rows[]",), picture="predicted_and_measured")
-
-
-def blocks(document: Document, families: Sequence[str]) -> list[Section]:
+def blocks(document: Document, families: Sequence[str] = (MAIN_FAMILY,)) -> list[Section]:
     """The verdict and the largest errors; whole, all errors, choices, terms and efficiencies."""
     splits = document["splits"]
     caveats, warnings, verdict = _caveats(document), document["warnings"], document["verdict"]
@@ -132,6 +127,9 @@ def _title(document: Document) -> Title:
     measured = " (preset, not measured)" if document["preset"] else noisy
     left = " ".join([document["application"], *common])
     return Title(left, (f"machine: {document['machine']}{measured}",))
+
+
+VIEWS = Views(blocks, ("rows[]",), picture="predicted_and_measured")
 
 
 # -- runtimes

@@ -28,7 +28,8 @@ Record: TypeAlias = Mapping[str, object]
 class Views:
     """How one kind of document is shown."""
 
-    blocks: Callable[[Document], Sequence[Section]]  # Document to what is shown, in order
+    # Document to what is shown, in order; where efficiencies are shown, of which `families`.
+    blocks: Callable[..., Sequence[Section]]
     # What CSV and data frames have rows of, and what stands beside these: paths in the document as
     # `popmodel docs json` names them.
     tables: tuple[str, ...]

@@ -3,7 +3,7 @@
 In come traces (`measurement`, `sites` for what a run does at each place in the code, and
 `same_program` for whether two runs are of one program) and files: CSV and JSON (`files`), Extra-P
 (`extrap_files`), batch logs (`sacct_files`), and for efficiencies alone reports of TALP
-(`talp_files`); `files` says which reads and writes what. `table` knows what columns and cells mean,
-`measurement` what is wrong with all runs together and how much repeats of a run differ in their
-losses.
+(`talp_files`) and profiles of Score-P (`cube_profiles`); `files` says which reads and writes what.
+`table` knows what columns and cells mean, `measurement` what is wrong with all runs together and
+how much repeats of a run differ in their losses.
 """

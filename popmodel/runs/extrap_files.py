@@ -161,7 +161,9 @@ def from_text(path: str, text: str) -> list[Value]:
         place = Place(path, line)
         section, *words = content.split()
         if not words:
-            raise place.error(f"section {cut(section, 80)} is empty", _TEXT_HINT)
+            kind = "an empty" if section in _TEXT_HINT else "no"
+            problem = f"{cut(section, 80)} is {kind} section of a text file of Extra-P"
+            raise place.error(problem, _TEXT_HINT)
         if section == "PARAMETER":
             if points:
                 raise place.error("PARAMETER behind POINTS", _TEXT_HINT)

@@ -189,18 +189,20 @@ def read_json(
     """
     place = Place(os.fspath(path))
     text = read_text(path, TableError)
-    document = parse_json(text, path, TableError)
+    document = parse_json(text, path, TableError, hint=_HINT)
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema == _METRICS.schema:
         return _of_metrics(document, place, parameters, numbers_of(place.path, said or {}))
     if schema is None and is_extrap(document):
         return runs_of(place.path, from_document(document, place.path), parameters, said)
+    told = [row for row in document if isinstance(row, dict)] if isinstance(document, list) else []
+    foreign = foreign_file(Path(place.path), text[:HEAD].encode()) if schema is None else None
+    if foreign and not any("processes" in row for row in told):
+        raise place.error(f"is {foreign.name}", foreign.advice)
     if isinstance(document, list):
         rows, root = document, ""
     elif schema is not None:
         rows, root = _RUNS.read(document, path, TableError)["runs"], "runs"
-    elif foreign := foreign_file(Path(place.path), text[:HEAD].encode()):
-        raise place.error(f"is {foreign.name}", foreign.advice)
     else:
         raise place.error(f"is not a table of runs: it has no schema such as {SCHEMA!r}", _HINT)
     places = [Place(place.path, entry=f"{root}[{index}]") for index in range(len(rows))]
@@ -215,7 +217,7 @@ def read_json_lines(
     """Read runs from JSON lines, a row in each or a value of Extra-P; as `read_json`."""
     place = Place(os.fspath(path))
     values = [
-        (line, parse_json(text, path, TableError, line=line))
+        (line, parse_json(text, path, TableError, line=line, hint=_HINT))
         for line, text in enumerate(read_text(path, TableError).split("\n"), 1)
         if text.strip()
     ]

@@ -102,9 +102,9 @@ def described_run(
     seed: int,
 ) -> SimulatedRun:
     """A run that a signature describes, with every step; it computes as predicted on a machine."""
-    from popmodel.model.full_program import whole
+    from popmodel.model.predictor import Study
 
-    made = whole(signature, profile, processes, threads, settings, seed)
+    made = Study(signature, profile, settings, 0, seed).whole(processes, threads)
     end = round(float(made.program.compute().max(initial=0.0)))
     split = f"{made.placement.processes} x {made.placement.threads}"
     return SimulatedRun(

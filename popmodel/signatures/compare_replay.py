@@ -17,7 +17,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse, before_replay
 from popmodel.efficiency.observables import FAMILIES, NO_REGIONS, of_execution, unknown_families
 from popmodel.machines import profile
-from popmodel.model.full_program import whole
+from popmodel.model.predictor import Study
 from popmodel.model.run.process_placement import Allocation
 from popmodel.network.network import PRESETS
 from popmodel.simulator import replay
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.machines.profile import Profile
-    from popmodel.model.full_program import Whole
+    from popmodel.model.replayed_run import Whole
     from popmodel.model.signature.application import Signature
     from popmodel.simulator import Program
     from popmodel.traces import Trace
@@ -186,7 +186,7 @@ def _made(
         machine = replace(machine, topology=replace(machine.topology, cores_per_node=cores))
     per_node = max(machine.topology.cores_per_node // threads, 1)
     room = Allocation(nodes=-(-processes // per_node))
-    return whole(signature, machine, processes, threads, settings, 0, allocation=room)
+    return Study(signature, machine, settings, 0, 0, allocation=room).whole(processes, threads)
 
 
 # -- what they do

@@ -118,6 +118,14 @@ class CallTable:
         return part_of(self.offsets, rows), rows
 
 
+def mpi_io(trace: Trace) -> Intervals:
+    """When threads are in calls of MPI-IO."""
+    calls = trace.calls()
+    of_io = np.array([group is CallGroup.IO for group in calls.group], bool)
+    rows = np.flatnonzero(of_io[calls.name]) if of_io.any() else np.arange(0)
+    return Intervals.of(np.searchsorted(rows, calls.offsets), calls.entry[rows], calls.exit[rows])
+
+
 def cut_calls(calls: CallTable, pieces: TracePieces) -> CallTable:
     """Calls of which something lies in some pieces of a run, clipped to them.
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import NamedTuple
-from popmodel.traces.calls import call_times
-from popmodel.traces.codes import RUNNING, Event
+from popmodel.traces.calls import call_times, mpi_io
+from popmodel.traces.codes import INPUT_OUTPUT, RUNNING, Event
+from popmodel.traces.intervals import alone
 from popmodel.traces.regions import parallel_regions
 from popmodel.traces.runtime import state_ends, state_times
 
@@ -228,6 +229,7 @@ ENOUGH = 1.0
 _NAMED = 3
 """Rows that are named."""
 _NOTEWORTHY_UNTRACED = 0.001  # of the time of the master threads
+_NOTEWORTHY_WRITING = 0.001  # of the runtime
 
 
 def caveats(trace: Trace, window: TraceFocus) -> tuple[str, ...]:
@@ -237,6 +239,7 @@ def caveats(trace: Trace, window: TraceFocus) -> tuple[str, ...]:
         *crowding(trace),
         *window.caveats,
         *untraced(trace),
+        *writing(trace),
         *_before_states(trace),
         *too_small(trace),
         *left_out(trace),
@@ -282,6 +285,24 @@ def untraced(trace: Trace) -> list[str]:
     if not traced or share < _NOTEWORTHY_UNTRACED or losses(trace):
         return []
     return [f"tracing was off for {100 * share:.2g} % of the time: only the rest is in the numbers"]
+
+
+def writing(trace: Trace) -> list[str]:
+    """Say how long the tracer itself wrote records: state "I/O" outside of the program's I/O."""
+    writes = trace.records.in_state(INPUT_OUTPUT)
+    if not len(writes):
+        return []
+    times = alone([writes], [trace.records.file_io(), mpi_io(trace)]).total()
+    worst = int(np.argmax(times))
+    share = int(times[worst]) / max(int(state_times(trace)[1].max(initial=0)), 1)
+    if share < _NOTEWORTHY_WRITING:
+        return []
+    return [
+        f"the tracer wrote records for {format_time(int(times[worst]) / _NS)} "
+        f"({100 * share:.2g} % of the runtime) in {_who(trace.process_offsets, worst)}, the most: "
+        "this counts as loss, but is the tracer's; record fewer calls or a shorter part, or "
+        "enlarge its buffer"
+    ]
 
 
 def _before_states(trace: Trace) -> list[str]:

@@ -58,7 +58,8 @@ FOREIGN = (
     Foreign(
         "a profile in Cube's format, such as Score-P and Scalasca write",
         ("*.cubex", "*.cube", "*.cube.gz"),
-        f"a profile has no course of time: {_AGAIN}, or {_TABLE}",
+        f"popmodel metrics shows its efficiencies; it has no course of time: else {_AGAIN}, or "
+        f"{_TABLE}",
         (b"anchor.xml",),
     ),
     Foreign("a measurement of Score-P", ("scorep.cfg", "scorep-*"), _AGAIN),

@@ -53,7 +53,7 @@ class Predicted:
 
 def read_prediction(path: str) -> dict[str, Any]:
     """Read a prediction that was saved: of a signature, or of measured runs."""
-    content = parse_json(read_text(path), path)
+    content = parse_json(read_text(path), path, hint=_MAKE)
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise FileError(path, "is not a prediction", hint=_MAKE)
     check(content, path)

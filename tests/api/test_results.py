@@ -36,7 +36,7 @@ LINES = 5
 def test_repr_is_short_and_says_what_it_is(result: Result) -> None:
     shown = repr(result)
     assert len(shown) <= LONGEST
-    assert shown.startswith(f"<{type(result).__name__} of ") or " on " in shown
+    assert shown.startswith(f"<{type(result).__name__}")
     assert " s" in shown or " ms" in shown or "%" in shown
 
 
@@ -126,12 +126,6 @@ def test_results_can_be_sent_to_another_process(result: Result) -> None:
     again = pickle.loads(pickle.dumps(result))
     assert repr(again) == repr(result)
     assert again.to_dict() == result.to_dict()
-
-
-def test_replays_are_told_apart(replayed: WhatIf) -> None:
-    shown = repr(replayed)
-    assert "latency 1 us: " in shown
-    assert "latency 20 us: " in shown
 
 
 @needs_matplotlib

@@ -85,9 +85,9 @@ def test_measured_runs_are_compared_with_runs_that_nothing_binds(
 
 
 def test_an_unknown_binding_is_refused() -> None:
-    with pytest.raises(UsageError, match="bind: unknown choice 'far'") as caught:
+    with pytest.raises(UsageError, match="bind: unknown value 'far'") as caught:
         package.predict("stencil3d", procs=2, bind="far")
-    assert caught.value.hint == "choices: close, spread, none"
+    assert caught.value.hint == "choose one of close, spread, none"
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from popmodel.model import signatures
-from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.signature.reading import SignatureError
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -127,7 +127,7 @@ def test_a_profile_to_be_completed_has_to_be_one(popmodel: Call) -> None:
     Path("m.json").write_text("{}")
     status, _, err = popmodel("machine", "measure", "--only", "core", "-o", "m.json", "--force")
     assert status == 1
-    assert err.startswith("popmodel: error: m.json: is not a machine profile: its schema is None")
+    assert err.startswith("popmodel: error: m.json: is not a machine profile: it has no schema")
     assert not Path("m.core.samples").exists()
 
 

@@ -178,7 +178,7 @@ def test_problems_of_several_sizes_are_one_law_of_weak_scaling(
 
 def test_in_python(table: str) -> None:
     found = package.predict(table, procs=32)
-    assert repr(found).startswith("<Prediction from 3 runs: 32 x 1, runtime 1.")
+    assert repr(found).startswith("<Prediction: 32 x 1 takes 1.")
     assert set(found.to_dataframe().metric) >= {"runtime", "parallel_efficiency"}
     assert 0 < found["mpi.parallel_efficiency"] < 1  # type: ignore[operator]
     for law, said in (("x", "law: unknown value 'x'"),):

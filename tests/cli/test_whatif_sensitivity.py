@@ -111,7 +111,6 @@ def test_a_run_is_bound_from_a_tenth_of_the_runtime_on() -> None:
     assert conclusion(latency.to_dict()).startswith("bound by latency: 13.7 % of the runtime")
     bandwidth = package.whatif(FT)
     assert conclusion(bandwidth.to_dict()).startswith("not bound by the network: 8.0 % of the")
-    assert "costs anything" in repr(package.whatif(FT, "ideal", sensitivity=True))
 
 
 def test_csv_has_every_breakpoint(popmodel: Call) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from popmodel.fit.physical_laws import growth, overhead, saturation
 from popmodel.fit.samples import Sample
-from popmodel.model.terms.memory import bandwidth, shared_time
+from popmodel.model.terms.compute import bandwidth, shared_time
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.2, 0.5])

@@ -16,7 +16,7 @@ from popmodel.fit.samples import Interval
 from popmodel.machines.profile import Profile, load
 from popmodel.machines.quantity import Quantity
 from popmodel.model import signatures
-from popmodel.model.run.extrapolation import beyond_runs
+from popmodel.model.model_error import beyond_runs
 from popmodel.model.uncertainty import Calibration, Drift, root_of
 from popmodel.prediction.prediction import predict
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 from popmodel.machines import profile
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model import signatures as signature
+from popmodel.model.predictor import Study
+from popmodel.model.replayed_run import Whole
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import place
@@ -148,3 +151,15 @@ def degrees(group: str) -> set[int]:
     powers = GROUPS[group].powers.items()
     symbols = ((explain(path), power) for path, power in powers)
     return {units.get(one.unit, 0) * power for one, power in symbols if one is not None} or {0}
+
+
+def whole(
+    signature: Signature,
+    profile: Profile,
+    processes: int,
+    threads: int,
+    settings: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> Whole:
+    """Every step of a program."""
+    return Study(signature, profile, settings or {}, 0, seed).whole(processes, threads)

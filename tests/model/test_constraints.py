@@ -8,10 +8,10 @@ import pytest
 from popmodel.base.documents import parse_toml
 from popmodel.base.expressions import Expression
 from popmodel.model.constraints import Possible, closure, environment, outcomes, possible
-from popmodel.model.grammar import reading
-from popmodel.model.grammar.reading import Path
 from popmodel.model.run.process_placement import MOST_PROCESSES
+from popmodel.model.signature import reading
 from popmodel.model.signature.application import Signature, names
+from popmodel.model.signature.reading import Path
 from popmodel.model.signatures import SignatureReader
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from model.demo import machine, program
+from model.demo import machine, program, whole
 
 from popmodel.base.errors import UsageError
 from popmodel.efficiency.observables import evaluate_replay as evaluate
 from popmodel.efficiency.observables import of_execution
 from popmodel.machines.profile import Profile
-from popmodel.model import full_program as of_whole
-from popmodel.model.full_program import whole
+from popmodel.model import replayed_run
 from popmodel.model.signature.application import Signature
 from popmodel.network.network import PRESETS
 from popmodel.prediction.prediction import predict
@@ -133,7 +132,7 @@ def test_a_part_of_an_iteration_is_refused() -> None:
 
 
 def test_too_many_operations_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_whole, "MOST_OPERATIONS", 50)
+    monkeypatch.setattr(replayed_run, "MOST_WHOLE", 50)
     with pytest.raises(UsageError) as caught:
         whole(program(STEPS), machine(), 4, 1)
     assert caught.value.message == (

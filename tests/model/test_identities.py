@@ -14,9 +14,9 @@ from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machines.profile import Profile
 from popmodel.model.predictor import Study, as_replayed
-from popmodel.model.run.delays import PARTS, ModelledObservables
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.process_placement import place
+from popmodel.model.run.work import PARTS, ModelledObservables
 from popmodel.model.signature.application import Signature
 from popmodel.model.uncertainty import FIRST, nominal
 from popmodel.prediction.prediction import ReferenceRun, compare

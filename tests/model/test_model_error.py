@@ -17,9 +17,8 @@ from popmodel.machines.bench.estimate import profile_document
 from popmodel.machines.profile import Profile, from_document
 from popmodel.machines.quantity import Quantity
 from popmodel.model import model_error
-from popmodel.model.model_error import ModelForm, contrast, disturbed, laws_of_split
+from popmodel.model.model_error import ModelForm, Reach, contrast, disturbed, laws_of_split
 from popmodel.model.predictor import Study
-from popmodel.model.run.extrapolation import Reach
 from popmodel.model.run.process_placement import place
 from popmodel.model.run.work import RunWork
 from popmodel.model.signature.application import Signature

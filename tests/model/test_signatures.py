@@ -8,11 +8,11 @@ import pytest
 
 from popmodel.base.errors import UsageError
 from popmodel.model import signatures as signature
-from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.kinds.loops import LoopItem, Parallel, Serial
 from popmodel.model.kinds.p2p import PointToPoint, Shift
 from popmodel.model.signature.application import items
+from popmodel.model.signature.reading import SignatureError
 from popmodel.model.signatures import DEFAULT, bundled
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'

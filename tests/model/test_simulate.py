@@ -14,8 +14,8 @@ from model.kinds.test_operations import PERIODIC, model_of, steps
 
 from popmodel.model import replayed_run
 from popmodel.model.replayed_run import Simulation, simulate
-from popmodel.model.run.delays import closed_form
 from popmodel.model.run.operations import NotUnrolled
+from popmodel.model.run.work import closed_form
 from popmodel.model.script import Script
 from popmodel.model.signature.application import Signature
 from popmodel.model.terms.imbalance import expected_maximum

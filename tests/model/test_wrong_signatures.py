@@ -21,7 +21,7 @@ from model.demo import machine
 
 from popmodel.base.errors import PopmodelError
 from popmodel.model import signatures
-from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.signature.reading import SignatureError
 from popmodel.model.signature_check import check
 from popmodel.prediction.prediction import predict
 

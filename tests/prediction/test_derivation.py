@@ -19,9 +19,8 @@ from popmodel.machines import profile
 from popmodel.machines.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.predictor import Study
-from popmodel.model.run.delays import Change, Correction
 from popmodel.model.run.process_placement import place
-from popmodel.model.run.work import RunWork
+from popmodel.model.run.work import Change, Correction, RunWork
 from popmodel.model.signature.application import Signature
 from popmodel.prediction import derivation
 from popmodel.prediction.derivation import (

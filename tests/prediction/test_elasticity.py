@@ -12,8 +12,8 @@ from popmodel.machines import profile
 from popmodel.machines.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.predictor import Study
-from popmodel.model.run.delays import ModelledObservables
 from popmodel.model.run.process_placement import place
+from popmodel.model.run.work import ModelledObservables
 from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import GROUPS
 from popmodel.prediction.causes import Elasticity, elasticities

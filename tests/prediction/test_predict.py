@@ -20,9 +20,8 @@ from popmodel.machines.quantity import Cache, Topology
 from popmodel.machines.register import part_of
 from popmodel.model import signatures as signature
 from popmodel.model.predictor import Study
-from popmodel.model.run.delays import PARTS, closed_form, observe
 from popmodel.model.run.process_placement import place
-from popmodel.model.run.work import RunWork
+from popmodel.model.run.work import PARTS, RunWork, closed_form, observe
 from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import LAWS
 from popmodel.model.uncertainty import drawn_only

@@ -15,7 +15,7 @@ from popmodel.base.values import plain
 from popmodel.machines import profile
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model import signatures as signature
-from popmodel.model.run.extrapolation import LIMITS
+from popmodel.model.model_error import LIMITS
 from popmodel.model.run.parameters import ParameterUse
 from popmodel.model.run.process_placement import Allocation, place
 from popmodel.model.uncertainty import Estimate

@@ -11,7 +11,7 @@ import pytest
 
 import popmodel
 from popmodel.base.expressions import parse
-from popmodel.model.grammar.reading import EXTRA_FUNCTIONS
+from popmodel.model.signature.reading import EXTRA_FUNCTIONS
 from popmodel.model.signatures import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -234,7 +234,7 @@ def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "text", "message"),
     [
-        (2, "{", "is not JSON: Expecting property name"),
+        (2, "{", "is not JSON: expecting property name"),
         (2, '{"event":"mpi","rank":0}', "damaged line: size is missing"),
         (2, '{"event":"mpi","rank":5,"size":2}', "damaged line: rank is 5 of 2"),
         (2, "[]", "damaged line: the document must be a table"),

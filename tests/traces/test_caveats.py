@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.traces import Trace, read
-from popmodel.traces.caveats import caveats, too_small, untraced
+from popmodel.traces.caveats import caveats, too_small, untraced, writing
 from popmodel.traces.codes import TRACING_DISABLED
 from popmodel.traces.info import info
 from popmodel.traces.paraver.writer import TraceWriter
@@ -94,3 +94,30 @@ def test_what_is_analysed_is_said_before(tmp_path: Path) -> None:
         "analysed 0.002 s of 0.1 s: 1 ms to 3 ms (left out: 0.001 s before, 0.097 s after)",
         "the analysed part lasts only 2.00 ms: too little for reliable numbers",
     )
+
+
+def test_what_the_tracer_wrote_is_told_from_the_programs_own_io(tmp_path: Path) -> None:
+    """State 12 in one thread is of a flush, a call of POSIX and one of MPI-IO."""
+    flush, posix, mpi_io = 40000003, 40000004, 50000005
+    writer = TraceWriter([1, 1], duration=100 * MS)
+    times: tuple[list[tuple[int, int, list[int]]], ...] = (
+        [(10, 20, [flush, posix]), (30, 45, [posix]), (50, 60, [mpi_io])],
+        [(10, 12, [flush])],
+    )
+    for process, written in enumerate(times):
+        at = 0
+        for begin, end, types in written:
+            writer.state(process, 0, at * MS, begin * MS, 1)
+            writer.state(process, 0, begin * MS, end * MS, 12)
+            writer.event(process, 0, begin * MS, [(type_, 2) for type_ in types])
+            writer.event(process, 0, end * MS, [(type_, 0) for type_ in types])
+            at = end
+        writer.state(process, 0, at * MS, 100 * MS, 1)
+    writer.write(tmp_path / "x.prv")
+    trace = read(tmp_path / "x.prv")
+    (said,) = writing(trace)
+    assert "for 10.00 ms (10 % of the runtime) in thread 0 of rank 0, the most" in said
+    assert said in caveats(*focused(trace, TracePart(from_start=True)))
+    (part,) = writing(trace.window(15 * MS, 65 * MS))
+    assert "for 5.000 ms (10 % of the runtime)" in part
+    assert writing(trace.window(20 * MS, 100 * MS)) == []  # of the program's own

@@ -101,6 +101,8 @@ def test_formats_of_other_tools_have_their_names(
         for reader in (read, popmodel.metrics, popmodel.predict, popmodel.report):
             if reader is popmodel.predict and text.startswith(b"["):
                 continue  # may be a list of runs
+            if reader is popmodel.metrics and name.endswith(".cubex"):
+                continue  # reads these
             options = {"procs": 64} if reader is popmodel.predict else {}
             with pytest.raises(FileError) as caught:
                 reader(str(path), **options)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from popmodel.model.grammar.keys import GrammarKey, page_tables
-from popmodel.model.grammar.reading import Path
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.kinds.halo import Halo
 from popmodel.model.kinds.item import Further, Item, ItemTable
@@ -16,6 +14,8 @@ from popmodel.model.kinds.p2p import PointToPoint, Shift
 from popmodel.model.kinds.pipeline import Pipeline
 from popmodel.model.kinds.words import Entry, ordinal
 from popmodel.model.run.memory_domains import FIRST_TOUCH
+from popmodel.model.signature.keys import GrammarKey, page_tables
+from popmodel.model.signature.reading import Path
 
 KINDS: Mapping[str, type[Item]] = {
     kind.kind: kind

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from popmodel.base.errors import did_you_mean
 from popmodel.base.expressions import Expression, parse
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import GrammarKey
-from popmodel.model.grammar.reading import EXTRA_FUNCTIONS, GrammarReading, Path, line_of
 from popmodel.model.kinds.item import Further, ItemTable
 from popmodel.model.kinds.spread import ItemSpread
 from popmodel.model.run.call_list import CALLS, CallRow, RowRepeat, Rows
 from popmodel.model.run.context import ModelPoint
+from popmodel.model.signature.keys import GrammarKey
+from popmodel.model.signature.reading import EXTRA_FUNCTIONS, GrammarReading, Path, line_of
 
 Given: TypeAlias = "Expression | tuple[float, ...]"
 """A formula of rank, or a value for each rank."""

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from popmodel.base.errors import did_you_mean
 from popmodel.base.expressions import Expression, ExpressionError, parse
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Further, Item, ListedItem
 from popmodel.model.run.collective_times import Communicator
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.operations import OperationsBuilder
 from popmodel.model.run.work import RunWork
+from popmodel.model.signature.reading import GrammarReading, Path
 from popmodel.network.collectives import OPERATIONS, ROOTED
 
 COMMUNICATORS = {

@@ -21,14 +21,14 @@ from popmodel.base.expressions.elementary import (
     some,
 )
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.reading import LEVELS, GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Further, ItemTable
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.memory_domains import FIRST_TOUCH, Demand, demand
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.work import RunWork
-from popmodel.model.terms import compute, memory
+from popmodel.model.signature.reading import LEVELS, GrammarReading, Path
+from popmodel.model.terms import compute
 
 MEMORY_LEVEL = "MEM"
 
@@ -232,9 +232,9 @@ class ItemCosts(ItemTable, among="serial"):
         if self.seconds is not None and not asked.is_local:
             alone = alone + (transfers - local)  # they were measured with the data of the core
         alone = named("t_alone", alone, "s", "loop on one core, the others idle")
-        sharpness = memory.sharpness(alone, transfers, parameters.get("memory.q"))
+        sharpness = compute.sharpness(alone, transfers, parameters.get("memory.q"))
         sharpness = named("p_sat", sharpness, "1", "sharpness of the saturation for a loop")
-        return memory.shared_time(alone, transfers, contended, sharpness, stretch)
+        return compute.shared_time(alone, transfers, contended, sharpness, stretch)
 
     def crowding(self, point: ModelPoint, iterations: Value, busy: int) -> Value:
         """Return the part of `time` that other processes of the memory domain cost, s.
@@ -323,8 +323,8 @@ class ItemCosts(ItemTable, among="serial"):
         there = parameters.profile.topology.levels
         lacking = set(LEVELS) - set(there) if there else set()  # the next level serves theirs
         levels = [level for level in sorted(self.bytes) if level not in lacking]  # MEM is last
-        traffic = memory.served({name: self.bytes[name] for name in levels})
-        written = memory.served({name: self.written.get(name, 0.0) for name in levels})
+        traffic = compute.served({name: self.bytes[name] for name in levels})
+        written = compute.served({name: self.written.get(name, 0.0) for name in levels})
         times: dict[str, Value] = {}
         for level, through in traffic.items():
             if level == MEMORY_LEVEL or not some(through):
@@ -339,7 +339,7 @@ class ItemCosts(ItemTable, among="serial"):
                 continue
             if some(written[level]):
                 back = parameters.write_back(level)
-                times[level] = memory.moved(through, written[level], back) / rate
+                times[level] = compute.moved(through, written[level], back) / rate
             else:
                 times[level] = through / rate
         return times

@@ -18,8 +18,7 @@ from popmodel.model.kinds import words
 from popmodel.model.kinds.item import CELLS, Amount, Further, Item
 from popmodel.model.kinds.p2p import Sending, threads_sentence
 from popmodel.model.run.context import ModelPoint
-from popmodel.model.run.messages import ELSEWHERE, ON_NODE, places_of
-from popmodel.model.run.operations import OperationsBuilder
+from popmodel.model.run.operations import ELSEWHERE, ON_NODE, OperationsBuilder, places_of
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message
 from popmodel.model.terms.message import face_bytes, neighbours, packing_bytes
@@ -136,7 +135,7 @@ class Neighbours(NamedTuple):
     threads: int  # Threads of a process that send
     # Dimension and partners of every direction: down and up along each dimension.
     towards: list[tuple[int, NDArray[np.int64]]]
-    # Where the partners are, see `popmodel.model.run.messages.Messages.places`.
+    # Where the partners are, see `popmodel.model.run.operations.Messages.places`.
     places: NDArray[np.int8]
     # Costs of messages by place, with those that are on their way at the same time.
     classes: Mapping[int, Sequence[p2p.SizeClass]]

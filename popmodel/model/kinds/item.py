@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Self, TypeAlias
 from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import GrammarKey, page_tables
-from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.operations import OperationsBuilder
 from popmodel.model.run.work import RunWork, UnevenWork
+from popmodel.model.signature.keys import GrammarKey, page_tables
+from popmodel.model.signature.reading import GrammarReading, Path
 from popmodel.model.terms.pipeline import Fronts
 
 COMMON = tuple(page_tables()["loop"].keys[name] for name in ("name", "every"))

@@ -11,14 +11,14 @@ import numpy as np
 from popmodel.base.expressions import parse
 from popmodel.base.expressions.elementary import Value, maximum
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import POSITIVE
-from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.item import Amount, Further, Item, ItemTable
 from popmodel.model.kinds.spread import ItemSpread, Varied
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.work import RunWork
+from popmodel.model.signature.keys import POSITIVE
+from popmodel.model.signature.reading import GrammarReading, Path
 from popmodel.model.terms import openmp
 from popmodel.model.terms.openmp import (
     dynamic_time,

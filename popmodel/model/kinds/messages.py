@@ -16,17 +16,24 @@ from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.units import plural
 from popmodel.base.values import NamedTuple, dataclass
-from popmodel.model.grammar.keys import GrammarKey
-from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.calls import CallList, ListedCall, idle, read_calls
 from popmodel.model.kinds.item import COMMON, Amount, Further, Item, ItemTable
-from popmodel.model.run import call_costs
-from popmodel.model.run.call_costs import Priced
-from popmodel.model.run.call_list import CallError, CallRow, ListPlan, RowRepeat, Rows, carried_out
+from popmodel.model.run import call_list
+from popmodel.model.run.call_list import (
+    CallError,
+    CallRow,
+    ListPlan,
+    Priced,
+    RowRepeat,
+    Rows,
+    carried_out,
+)
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.operations import Inside, Operations, OperationsBuilder
 from popmodel.model.run.work import RunWork, UnevenWork
+from popmodel.model.signature.keys import GrammarKey
+from popmodel.model.signature.reading import GrammarReading, Path
 from popmodel.model.uncertainty import nominal
 
 _AT_ONCE = 1 / 8
@@ -156,7 +163,7 @@ class MessagesItem(Item):
 
     def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
         plan, priced = self._planned(point)
-        program, charges = call_costs.program(plan, priced)
+        program, charges = call_list.program(plan, priced)
         build.take(Operations(program, charges, self._computed(point).inside(plan)))
 
     # -- what is worked out of the list
@@ -212,7 +219,7 @@ class MessagesItem(Item):
             raise self._refused(point, error.row, error.problem) from None
 
     def _refuse_stuck(self, point: ModelPoint, plan: ListPlan, priced: Priced) -> None:
-        found = call_costs.stuck(plan, priced)
+        found = call_list.stuck(plan, priced)
         if found is not None:
             process, row = found
             problem = f"rank {process} waits there forever, for calls that wait for others"

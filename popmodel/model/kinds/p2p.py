@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import GRID, Amount, Further, Item
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.operations import OperationsBuilder
 from popmodel.model.run.work import RunWork
+from popmodel.model.signature.reading import GrammarReading, Path
 from popmodel.model.terms import message
 from popmodel.network import point_to_point as p2p
 

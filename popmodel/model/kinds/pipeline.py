@@ -12,14 +12,19 @@ from numpy.typing import NDArray
 from popmodel.base.expressions import parse
 from popmodel.base.expressions.elementary import Value, choose, maximum, minimum
 from popmodel.base.values import NamedTuple, dataclass
-from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import GRID, Amount, Further, Item
 from popmodel.model.kinds.p2p import hint_of_dimensions
 from popmodel.model.run.context import ModelPoint
-from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS
-from popmodel.model.run.operations import OperationCost, OperationsBuilder
+from popmodel.model.run.operations import (
+    ELSEWHERE,
+    ON_NODE,
+    TIERS,
+    OperationCost,
+    OperationsBuilder,
+)
 from popmodel.model.run.work import RunWork
+from popmodel.model.signature.reading import GrammarReading, Path
 from popmodel.model.terms import message, pipeline
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p

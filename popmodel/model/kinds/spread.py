@@ -16,11 +16,11 @@ from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.reading import GrammarReading, Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Further, Item, ItemTable
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.work import UnevenWork, relative
+from popmodel.model.signature.reading import GrammarReading, Path
 from popmodel.model.symbols import SPREADS
 from popmodel.model.uncertainty import nominal
 

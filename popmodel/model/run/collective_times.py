@@ -20,7 +20,7 @@ from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import Quantity
 from popmodel.machines.register import TIERS
-from popmodel.model.run.messages import RunMessages
+from popmodel.model.run.operations import RunMessages
 from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
 

@@ -16,7 +16,11 @@ from popmodel.base.expressions import Expression, ExpressionError
 from popmodel.base.expressions.elementary import TracedExpression, Value, choose, numbers
 from popmodel.base.units import format_size
 from popmodel.base.values import dataclass
-from popmodel.model.grammar.keys import (
+from popmodel.model.run.collective_times import RunTeams
+from popmodel.model.run.operations import RunMessages
+from popmodel.model.run.parameters import Parameters
+from popmodel.model.run.process_placement import Placement
+from popmodel.model.signature.keys import (
     CLOCK,
     Domain,
     GrammarKey,
@@ -24,12 +28,8 @@ from popmodel.model.grammar.keys import (
     of_machine,
     path_of,
 )
-from popmodel.model.grammar.reading import LAST_LEVEL
-from popmodel.model.run.collective_times import RunTeams
-from popmodel.model.run.messages import RunMessages
-from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.process_placement import Placement
-from popmodel.model.terms import memory
+from popmodel.model.signature.reading import LAST_LEVEL
+from popmodel.model.terms import compute
 from popmodel.model.uncertainty import drawn_only, nominal
 
 
@@ -224,7 +224,7 @@ class ModelPoint:
             sharing /= at.threads
             sharing = max(1.0, sharing) if self.master_alone else sharing
         usable = self.parameters.usable(cache.level)
-        capacity = memory.cache_capacity(usable, cache.bytes, sharing)
+        capacity = compute.cache_capacity(usable, cache.bytes, sharing)
         return self._lost_of(working_set, capacity, cache.level)
 
     def _lost_of(self, working_set: Value, capacity: Value, name: str) -> Value:
@@ -232,7 +232,7 @@ class ModelPoint:
         named = self.parameters.named
         self._remark_threshold(working_set, capacity, name)
         capacity = named(f"c_{name}", capacity, "B", f"working set of which {name} keeps half")
-        lost = memory.lost_share(working_set, capacity)
+        lost = compute.lost_share(working_set, capacity)
         return named(f"lost_{name}", lost, "1", f"part of a working set that {name} loses")
 
     def _remark_threshold(self, working_set: Value, capacity: Value, level: str) -> None:

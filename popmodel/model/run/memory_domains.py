@@ -18,7 +18,7 @@ from popmodel.base.values import NamedTuple
 from popmodel.machines.quantity import Quantity
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import Placement, Seat
-from popmodel.model.terms import memory
+from popmodel.model.terms import compute
 from popmodel.model.uncertainty import nominal
 
 Shares = NDArray[np.float64]
@@ -149,7 +149,7 @@ class Domains(NamedTuple):
     groups: tuple[Whole, ...]  # tuple of int64[n]: Processes of each domain
     # float64[most]: What 1, 2 ... processes of a domain get together while all move data, B/s.
     bandwidth: Array
-    sharpness: float  # That of the saturation (`popmodel.model.terms.memory.bandwidth`)
+    sharpness: float  # That of the saturation (`popmodel.model.terms.compute.bandwidth`)
 
     @staticmethod
     def of(placement: Placement, parameters: Parameters) -> Domains:
@@ -229,5 +229,5 @@ class Domains(NamedTuple):
     def _stretch(self, share: Array, count: Whole) -> Array:
         """By what part work with such a share of transfers is slower among some of its kind."""
         slower = count * self.bandwidth[0] / self.bandwidth[count - 1]
-        p = memory.sharpness(1.0, share, self.sharpness)
-        return np.asarray(memory.shared_time(1.0, share, share * slower, p)) - 1
+        p = compute.sharpness(1.0, share, self.sharpness)
+        return np.asarray(compute.shared_time(1.0, share, share * slower, p)) - 1

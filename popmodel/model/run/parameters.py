@@ -11,7 +11,7 @@ from popmodel.base.expressions.elementary import Value, choose, maximum, minimum
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.profile import Profile, lacking_part
 from popmodel.machines.register import find
-from popmodel.model.terms import memory, openmp
+from popmodel.model.terms import compute, openmp
 from popmodel.network.point_to_point import SizeClass
 
 
@@ -132,7 +132,7 @@ class Parameters:
             one, full, q = (self.get(f"memory.{key}") for key in ("b1", "bsat", "q"))
             if "memory.b1" in self.profile.assumed:
                 one = minimum(one, full)
-            found = memory.bandwidth(active, one, full, q)
+            found = compute.bandwidth(active, one, full, q)
         else:
             counts = self.profile.bandwidth_counts()
             found = self._by_count("memory.by_cores", counts, active)

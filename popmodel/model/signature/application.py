@@ -15,13 +15,13 @@ from popmodel.base.expressions.elementary import Value, numbers
 from popmodel.base.units import plural
 from popmodel.base.values import NamedTuple, cut, dataclass
 from popmodel.machines.quantity import Quantity
-from popmodel.model.grammar.reading import OPEN
 from popmodel.model.kinds import key_of
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.context import checked_value, formula_value
 from popmodel.model.run.feasible_splits import best_grid
 from popmodel.model.run.process_placement import ImpossibleSplit
 from popmodel.model.signature.posterior_tables import LearntRuns
+from popmodel.model.signature.reading import OPEN
 from popmodel.model.symbols import SPREADS
 from popmodel.model.uncertainty import Calibration
 

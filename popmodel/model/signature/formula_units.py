@@ -16,10 +16,10 @@ from itertools import pairwise
 from popmodel.base.expressions import Expression
 from popmodel.base.expressions.grammar import dotted_name
 from popmodel.base.values import NamedTuple
-from popmodel.model.grammar.keys import of_machine, parameter_of
-from popmodel.model.grammar.reading import Path, line_of
 from popmodel.model.kinds import key_at, label_of
 from popmodel.model.signature.application import EXTENTS, Signature
+from popmodel.model.signature.keys import of_machine, parameter_of
+from popmodel.model.signature.reading import Path, line_of
 
 
 class FormulaUnit(NamedTuple):

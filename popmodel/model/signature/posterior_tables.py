@@ -22,7 +22,7 @@ from popmodel.base.documents import (
 )
 from popmodel.base.values import dataclass
 from popmodel.machines.quantity import Quantity
-from popmodel.model.grammar.reading import GrammarReading, SignatureError
+from popmodel.model.signature.reading import GrammarReading, SignatureError
 from popmodel.model.uncertainty import RESIDUAL, Calibration, Drift, unpacked
 
 # Reads the table ``calibration`` of a signature: what measured runs have taught.

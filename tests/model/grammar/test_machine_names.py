@@ -9,8 +9,8 @@ import pytest
 from model.demo import exact, machine, program
 
 from popmodel.machines.profile import MissingQuantity, Profile, from_document
-from popmodel.model.grammar.keys import NAMED, known_names, of_machine, parameter_of
 from popmodel.model.predictor import Study
+from popmodel.model.signature.keys import NAMED, known_names, of_machine, parameter_of
 from popmodel.prediction.prediction import predict
 
 SERIAL = "[[program]]\nserial = {{ trip = 'N', seconds = '{}' }}\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.model.grammar.reading import key_lines, line_of
+from popmodel.model.signature.reading import key_lines, line_of
 
 TEXT = """\
 schema = "x"

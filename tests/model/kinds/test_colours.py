@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from model.demo import machine, program
+from model.demo import machine, program, whole
 
 from popmodel.base.errors import UsageError
-from popmodel.model.full_program import whole
 from popmodel.model.signature.application import Signature
 from popmodel.prediction.prediction import predict
 

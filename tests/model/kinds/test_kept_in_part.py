@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import place
-from popmodel.model.terms.memory import lost_share
+from popmodel.model.terms.compute import lost_share
 from popmodel.model.tree import prepare
 from popmodel.model.uncertainty import Draws
 

@@ -14,7 +14,7 @@ from popmodel.base.errors import UsageError
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.run.collective_times import RunTeams
-from popmodel.model.run.messages import RunMessages
+from popmodel.model.run.operations import RunMessages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import place
 from popmodel.model.run.work import RunWork

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from model.demo import machine, program
+from model.demo import machine, program, whole
 
-from popmodel.model.full_program import whole
 from popmodel.model.predictor import Study
 from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import factors_of

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model.demo import machine, program
+from model.demo import machine, program, whole
 
-from popmodel.model.full_program import whole
 from popmodel.network.network import PRESETS
 from popmodel.simulator import replay
 

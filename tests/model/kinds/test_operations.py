@@ -13,10 +13,10 @@ from model.demo import machine, program
 
 from popmodel.machines.profile import from_document
 from popmodel.model.replayed_run import simulate
-from popmodel.model.run.delays import RunCourse, closed_form
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import place
+from popmodel.model.run.work import RunCourse, closed_form
 from popmodel.model.script import Script
 from popmodel.model.signature.application import Signature
 from popmodel.model.tree import Model, prepare

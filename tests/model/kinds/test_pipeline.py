@@ -17,9 +17,9 @@ from model.wavefronts import Sweep, runtime
 from popmodel.machines import profile
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model.replayed_run import simulate
-from popmodel.model.run.delays import RunCourse, closed_form
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import place
+from popmodel.model.run.work import RunCourse, closed_form
 from popmodel.model.signature.application import Signature
 from popmodel.model.tree import Model, prepare
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from model.demo import machine, program
 
-from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.signature.reading import SignatureError
 from popmodel.prediction.prediction import PredictedRun, predict
 
 REGION = """

@@ -11,10 +11,10 @@ from model.demo import machine, program
 from popmodel.base.errors import UsageError
 from popmodel.base.expressions import parse
 from popmodel.machines.profile import from_document
-from popmodel.model.grammar.keys import POSITIVE, SHARE
 from popmodel.model.run.context import checked_value, formula_value
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import place
+from popmodel.model.signature.keys import POSITIVE, SHARE
 from popmodel.model.tree import Model, prepare
 
 DEMO = """[params]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from model.demo import exact, machine, program
 
 from popmodel.machines.profile import Profile, from_document
-from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import Allocation, place
 from popmodel.model.run.work import RunWork
+from popmodel.model.signature.reading import SignatureError
 from popmodel.model.tree import prepare
 
 KIB = 1024

@@ -14,7 +14,7 @@ from model.demo import ALPHA, BETA, GAMMA, flat, program
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model.predictor import Study
 from popmodel.model.run.collective_times import CARRIED, CARRIED_LAW, MeasuredShape, RunTeams
-from popmodel.model.run.messages import RunMessages
+from popmodel.model.run.operations import RunMessages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import place
 from popmodel.model.uncertainty import interval, nominal

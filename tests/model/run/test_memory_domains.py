@@ -14,14 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model.demo import machine, program
+from model.demo import machine, program, whole
 from numpy.typing import NDArray
 
-from popmodel.model.full_program import whole
 from popmodel.model.predictor import Study
 from popmodel.model.run.memory_domains import Domains
 from popmodel.model.run.process_placement import Allocation, place
-from popmodel.model.terms import memory
+from popmodel.model.terms import compute
 from popmodel.model.terms.openmp import multithreading_efficiency
 from popmodel.prediction.causes import causes
 from popmodel.prediction.derivation import formula
@@ -49,7 +48,7 @@ def queued(alone: Sequence[float], units: Sequence[int], cv: float) -> Array:
 
 def domain(size: int, streaming: float, q: float) -> Domains:
     """One memory that serves a unit of data in a unit of time, a core alone in ``streaming``."""
-    served = memory.bandwidth(np.arange(1.0, size + 1), 1 / streaming, 1.0, q)
+    served = compute.bandwidth(np.arange(1.0, size + 1), 1 / streaming, 1.0, q)
     return Domains((np.arange(size),), np.asarray(served), q)
 
 
@@ -60,8 +59,8 @@ def loads(
     one, many = np.array(alone, dtype=float), np.array(units, dtype=float)
     full = len(one) / where.bandwidth[-1]
     streaming = 1 / where.bandwidth[0]
-    p = memory.sharpness(one, streaming, where.sharpness)
-    together = np.asarray(memory.shared_time(one, streaming, full, p))
+    p = compute.sharpness(one, streaming, where.sharpness)
+    together = np.asarray(compute.shared_time(one, streaming, full, p))
     return many * together, many * (together - one), many
 
 
@@ -241,7 +240,7 @@ def test_less_bandwidth_never_ends_a_domain_earlier(
         moving = 2.0 * slower
         one = alone - 2.0 + moving
         many = moving * len(one) * full.bandwidth[0] / full.bandwidth[-1]
-        together = units * memory.shared_time(one, moving, many, memory.sharpness(one, moving, q))
+        together = units * compute.shared_time(one, moving, many, compute.sharpness(one, moving, q))
         return float((together * where.paces(together, together - units * one, units)).max())
 
     assert end(1 / factor) >= end(1.0) * (1 - 1e-6)

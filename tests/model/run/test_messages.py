@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from model.demo import machine, point
 
-from popmodel.model.run.messages import ELSEWHERE, NOWHERE, ON_NODE
+from popmodel.model.run.operations import ELSEWHERE, NOWHERE, ON_NODE
 from popmodel.model.terms.message import Traffic
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.model import signatures
-from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.signature.reading import SignatureError
 from popmodel.model.signature_check import check
 from popmodel.model.uncertainty import Drift, packed, root_of, unpacked
 

@@ -9,8 +9,6 @@ import grammar_page
 import numpy as np
 
 from popmodel.model import signatures as signature
-from popmodel.model.grammar import keys
-from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE, page_tables
 from popmodel.model.kinds import KEYS, KINDS, key_of
 from popmodel.model.kinds.calls import _UNEVEN
 from popmodel.model.kinds.collective import COMMUNICATORS
@@ -18,6 +16,8 @@ from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.item import COMMON
 from popmodel.model.kinds.loops import Parallel, SharedWrites
 from popmodel.model.kinds.spread import ItemSpread
+from popmodel.model.signature import keys
+from popmodel.model.signature.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE, page_tables
 from popmodel.network.collectives import OPERATIONS, ROOTED
 
 PAGE = keys.PAGE.read_text()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.base.documents import parse_toml
-from popmodel.model.grammar import reading
 from popmodel.model.kinds import key_at
+from popmodel.model.signature import reading
 from popmodel.model.signature.formula_units import BYTE, NUMBER, SignatureUnits, units_of
 from popmodel.model.signatures import SignatureReader
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from popmodel.model.terms import memory
+from popmodel.model.terms import compute
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ positive = st.floats(1e-3, 1e3)
 @given(st.floats(1e9, 2e10), st.floats(1.5, 8.0), st.floats(2.0, 20.0))
 def test_bandwidth_is_linear_at_first_and_saturates(b1: float, factor: float, q: float) -> None:
     bsat = b1 * factor
-    values = [memory.bandwidth(cores, b1, bsat, q) for cores in (1, 2, 4, 8, 64, 4096)]
+    values = [compute.bandwidth(cores, b1, bsat, q) for cores in (1, 2, 4, 8, 64, 4096)]
     assert values[0] == pytest.approx(b1)
     assert all(b >= a * (1 - 1e-12) for a, b in itertools.pairwise(values))
     assert all(v <= bsat * (1 + 1e-12) for v in values)
@@ -40,13 +40,13 @@ def test_bandwidth_is_linear_at_first_and_saturates(b1: float, factor: float, q:
 
 
 def test_layer_condition() -> None:
-    capacity = memory.cache_capacity(0.5, 100.0, 2)
+    capacity = compute.cache_capacity(0.5, 100.0, 2)
     assert capacity == 25.0
-    assert memory.lost_share(12.5, capacity) == 0.0  # nothing up to half of it
-    assert memory.lost_share(25.0, capacity) == 0.5
-    assert memory.lost_share(50.0, capacity) == 1.0  # all from twice as much on
-    assert memory.lost_share(0.0, 0.0) == 0.0
-    assert memory.lost_share(1.0, 0.0) == 1.0
+    assert compute.lost_share(12.5, capacity) == 0.0  # nothing up to half of it
+    assert compute.lost_share(25.0, capacity) == 0.5
+    assert compute.lost_share(50.0, capacity) == 1.0  # all from twice as much on
+    assert compute.lost_share(0.0, 0.0) == 0.0
+    assert compute.lost_share(1.0, 0.0) == 1.0
 
 
 SWEEPS = {  # ns per line, by MiB: half of the set stays at; inside, beyond, and between
@@ -74,7 +74,7 @@ SWEEPS = {  # ns per line, by MiB: half of the set stays at; inside, beyond, and
 @pytest.mark.parametrize("sweep", SWEEPS)
 def test_the_fall_is_as_measured(sweep: str) -> None:
     half, inside, beyond, times = SWEEPS[sweep]
-    found = [inside + (beyond - inside) * memory.lost_share(size, half) for size in times]
+    found = [inside + (beyond - inside) * compute.lost_share(size, half) for size in times]
     np.testing.assert_allclose(found, list(times.values()), rtol=0.06)
 
 
@@ -82,18 +82,18 @@ def test_the_fall_is_as_measured(sweep: str) -> None:
 def test_more_is_lost_of_a_larger_set_and_less_by_a_larger_cache(
     held: float, capacity: float, factor: float
 ) -> None:
-    lost = memory.lost_share(held, capacity)
+    lost = compute.lost_share(held, capacity)
     assert 0.0 <= lost <= 1.0
-    assert memory.lost_share(held * factor, capacity) >= lost
-    assert memory.lost_share(held, capacity * factor) <= lost
+    assert compute.lost_share(held * factor, capacity) >= lost
+    assert compute.lost_share(held, capacity * factor) <= lost
 
 
 def test_lines_that_are_written_back_take_their_own_time() -> None:
-    assert memory.moved(64.0, 64.0, 0.0) == 0.0
-    assert memory.moved(192.0, 64.0, 0.0) == 128.0  # beside the reads
-    assert memory.moved(128.0, 64.0, 1.0) == 128.0  # as lines that are read
-    assert memory.moved(128.0, 64.0, 2.25) == 208.0
-    assert memory.moved(32.0, 64.0, 2.0) == 64.0  # no more than is served
+    assert compute.moved(64.0, 64.0, 0.0) == 0.0
+    assert compute.moved(192.0, 64.0, 0.0) == 128.0  # beside the reads
+    assert compute.moved(128.0, 64.0, 1.0) == 128.0  # as lines that are read
+    assert compute.moved(128.0, 64.0, 2.25) == 208.0
+    assert compute.moved(32.0, 64.0, 2.0) == 64.0  # no more than is served
 
 
 # -- references: time of a loop on some cores, in transfers of a full domain
@@ -134,11 +134,11 @@ def in_order(alone: float, cores: int, cv: float, events: int = 6000) -> float:
     asks = [(start, core) for core, start in enumerate(rng.uniform(0, alone, cores))]
     heapq.heapify(asks)
     free, ends = 0.0, []
-    for move, compute in zip(moving, computing, strict=True):
+    for move, alone_for in zip(moving, computing, strict=True):
         asked, core = heapq.heappop(asks)
         free = max(asked, free) + move
         ends.append(free)
-        heapq.heappush(asks, (free + compute, core))
+        heapq.heappush(asks, (free + alone_for, core))
     warm = count // 4
     return cores * (ends[-1] - ends[warm]) / (count - 1 - warm)
 
@@ -153,9 +153,9 @@ REFERENCES: dict[str, Callable[[float], Array]] = {
 
 def law(alone: float, streaming: float, q: float, *, sharper: bool = True) -> Array:
     """The law for a loop with one transfer, where one core alone moves data in ``streaming``."""
-    contended = CORES / np.asarray(memory.bandwidth(CORES, 1 / streaming, 1.0, q))
-    p = memory.sharpness(alone, streaming, q) if sharper else q
-    return np.asarray(memory.shared_time(alone, streaming, contended, p))
+    contended = CORES / np.asarray(compute.bandwidth(CORES, 1 / streaming, 1.0, q))
+    p = compute.sharpness(alone, streaming, q) if sharper else q
+    return np.asarray(compute.shared_time(alone, streaming, contended, p))
 
 
 def fitted(reference: Callable[[float], Array], streaming: float) -> float:
@@ -221,30 +221,30 @@ def test_the_hard_maximum_is_further_off() -> None:
 
 def test_the_busiest_core_ends_alone() -> None:
     p, contended = 4.0, 40.0
-    assert memory.shared_time(10.0, 10.0, contended, p) == pytest.approx(contended)
-    assert memory.shared_time(10.0, 10.0, contended, p, 1.5) == pytest.approx(contended + 5.0)
-    assert memory.shared_time(10.0, 10.0, 10.0, p, 1.5) == pytest.approx(15.0)
-    assert memory.shared_time(10.0, 1.0, 1.0, p, 1.5) == pytest.approx(15.0)
+    assert compute.shared_time(10.0, 10.0, contended, p) == pytest.approx(contended)
+    assert compute.shared_time(10.0, 10.0, contended, p, 1.5) == pytest.approx(contended + 5.0)
+    assert compute.shared_time(10.0, 10.0, 10.0, p, 1.5) == pytest.approx(15.0)
+    assert compute.shared_time(10.0, 1.0, 1.0, p, 1.5) == pytest.approx(15.0)
 
 
 def test_loops_without_traffic_or_work_in_some_draws() -> None:
     alone, data = np.array([1.0, 1.0, 0.0]), np.array([0.5, 0.0, 0.0])
     with np.errstate(all="raise", under="ignore"):
-        p = memory.sharpness(alone, data, 3.0)
-        times = np.asarray(memory.shared_time(alone, data, 8 * data, p))
+        p = compute.sharpness(alone, data, 3.0)
+        times = np.asarray(compute.shared_time(alone, data, 8 * data, p))
     assert times[1:].tolist() == [1.0, 0.0]
     assert 4.0 < times[0] < 4.5
 
 
 def test_stated_times_below_that_of_their_traffic_are_taken_at_their_word() -> None:
-    assert memory.sharpness(1.0, 2.0, 3.0) == 3.0
-    assert memory.shared_time(1.0, 2.0, 2.0, 3.0) == pytest.approx(1.0)
-    assert memory.shared_time(1.0, 2.0, 16.0, 3.0) == pytest.approx(16.0, rel=0.01)
+    assert compute.sharpness(1.0, 2.0, 3.0) == 3.0
+    assert compute.shared_time(1.0, 2.0, 2.0, 3.0) == pytest.approx(1.0)
+    assert compute.shared_time(1.0, 2.0, 16.0, 3.0) == pytest.approx(16.0, rel=0.01)
 
 
 def test_large_sharpness_does_not_overflow() -> None:
     for q in (1e2, 1e4, 1e30):
-        p = memory.sharpness(1e-6, 1e-7, q)
+        p = compute.sharpness(1e-6, 1e-7, q)
         with np.errstate(over="raise", invalid="raise"):
-            assert memory.shared_time(1e-6, 1e-7, 64e-7, p) == pytest.approx(64e-7)
-            assert memory.shared_time(1e-6, 1e-7, 4e-7, p) == pytest.approx(1e-6)
+            assert compute.shared_time(1e-6, 1e-7, 64e-7, p) == pytest.approx(64e-7)
+            assert compute.shared_time(1e-6, 1e-7, 4e-7, p) == pytest.approx(1e-6)

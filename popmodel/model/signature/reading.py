@@ -22,7 +22,7 @@ from popmodel.base.expressions import Expression, ExpressionError, Takes, parse
 from popmodel.base.expressions.grammar import FUNCTIONS
 from popmodel.base.values import dataclass
 from popmodel.machines.quantity import Quantity, read_quantity
-from popmodel.model.grammar.keys import (
+from popmodel.model.signature.keys import (
     MACHINE,
     Domain,
     GrammarKey,

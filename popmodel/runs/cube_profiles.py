@@ -1,0 +1,172 @@
+"""Profiles in Cube's format (``profile.cubex`` of Score-P) as measured runs without a trace.
+
+A profile has sums of the run by call path and thread. What these are is decided as Cube's Advisor
+does (Cube GUI User Guide 4.8, POP assessments; ``PerformanceTest.cpp`` of its plugin): computation
+is all that lies outside MPI, other libraries of communication, threads and devices, and outside
+what synchronises in OpenMP; a call path is inside OpenMP below a parallel construct or a task; the
+runtime is the longest time of a thread. Its formulas of efficiencies are those of the families.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.efficiency.measure import MeasuredRun
+from popmodel.efficiency.observables import Observables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_GET = "pip install 'popmodel-hpc[cubex]'"
+_AGAIN = "give profile.cubex as Score-P writes it, not remapped, or copy it again"
+_WHOLE_RUN = (
+    "a profile of the whole run, with MPI_Init and MPI_Finalize: efficiencies by the rules of "
+    "Cube's Advisor, nothing replayed"
+)
+_SUMS_ONLY = "a profile has sums, and no course of time"
+_ABSENT = (
+    *("ideal_runtime", "idle_serial", "idle_imbalance", "idle_scheduling"),
+    *("openmp_imbalance", "openmp_synchronisation", "openmp_scheduling", "openmp_mpi"),
+)
+_COUNTERS = {
+    "instructions": ("PAPI_TOT_INS", "perf::INSTRUCTIONS", "instructions"),
+    "cycles": ("PAPI_TOT_CYC", "perf::CPU-CYCLES", "cycles", "cpu-cycles"),
+}
+_IDLE = "omp_idle_threads"
+_NOT_COMPUTING = frozenset({"shmem", "pthread", "opencl", "cuda", "hip", "openacc", "libwrap"})
+_SYNCHRONISING = frozenset(
+    {"barrier", "implicit barrier", "atomic", "critical", "ordered", "taskwait", "flush"}
+)
+_IN_OPENMP = frozenset({"parallel", "task", "task create"})
+_LOCKS = re.compile(r"omp_(destroy|init|set|test|unset)(_nest)?_lock", re.IGNORECASE)
+
+
+def is_cube_profile(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a profile in Cube's format, by its name."""
+    return os.fspath(path).endswith(".cubex")
+
+
+def read_cube_profile(path: str | os.PathLike[str]) -> MeasuredRun:
+    """Read a run; raises `FileError` for a file that is none, `UsageError` without the library."""
+    try:
+        from pycubexr import CubexParser
+    except ImportError:
+        raise UsageError(
+            f"{os.fspath(path)}: profiles of Cube are read by pycubexr, which is not installed",
+            _GET,
+        ) from None
+    try:
+        Path(path).open("rb").close()  # what is wrong with the file, not with what is in it
+    except OSError as error:
+        raise FileError(path, (error.strerror or "cannot be read").lower()) from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of checksums that a writer got wrong, of files left open
+        try:
+            with CubexParser(path) as cube:
+                observed, problem = _observables(cube), None
+        except PopmodelError as error:
+            problem = error.message
+        except Exception:  # whatever pycubexr meets in a damaged file: it checks by assertions
+            problem = "is damaged, or no profile of Cube as Score-P writes it"
+    if problem:
+        raise FileError(path, problem, hint=_AGAIN)
+    return MeasuredRun(os.fspath(path), observed, (), (_WHOLE_RUN,))
+
+
+def _observables(cube: Any) -> Observables:
+    """Sums of the threads of a profile, as of a trace."""
+    cnodes = sorted(cube.all_cnodes(), key=lambda cnode: cnode.id)
+    columns, threads = _teams(cube.get_locations())
+    masters = np.cumsum(threads) - threads
+    stored = {metric.name: metric for metric in cube.all_metrics()}
+    if "time" not in stored:
+        raise PopmodelError("is a profile without times")
+    regions = [cube.get_region(cnode) for cnode in cnodes]
+
+    def exclusive(name: str) -> NDArray[np.float64]:
+        """A metric by call path and thread, shape (call paths, T)."""
+        values = cube.get_metric_values(stored[name], cache=False)
+        rows = [values.cnode_values(cnode, convert_to_exclusive=True) for cnode in cnodes]
+        return np.asarray(rows, dtype=np.float64)[:, columns]
+
+    time = exclusive("time")
+    if _IDLE in stored:
+        time = time - exclusive(_IDLE)
+    if not np.isfinite(time).all():
+        raise PopmodelError("has times that are not finite")
+    time = np.maximum(time, 0)  # what rounding of inclusive times leaves
+    mpi = np.array([region.paradigm == "mpi" and region.name != "PARALLEL" for region in regions])
+    computing = np.array([_is_computing(region) for region in regions]) & ~mpi
+    inside = _marked(
+        cnodes,
+        [region.paradigm == "openmp" and region.role in _IN_OPENMP for region in regions],
+    )
+    execution = time.sum(axis=0)
+    useful = time[computing].sum(axis=0)
+    omp_useful = time[computing & inside].sum(axis=0)
+    in_mpi = time[mpi].sum(axis=0)
+    counters = {
+        counter: exclusive(name)[computing].sum(axis=0)
+        for counter, names in _COUNTERS.items()
+        if (name := next((name for name in names if name in stored), None))
+    }
+    return Observables(
+        runtime=float(execution.max()),
+        threads=threads,
+        node=np.zeros(len(threads), dtype=np.int32),
+        useful=useful,
+        omp_useful=omp_useful,
+        in_mpi=in_mpi,
+        serial_useful=(useful - omp_useful)[masters],
+        in_openmp=time[inside].sum(axis=0)[masters],
+        serial_mpi=time[mpi & ~inside].sum(axis=0)[masters],
+        has_mpi=bool(in_mpi.any()),
+        has_openmp=bool(inside.any()),
+        not_in_mpi=(execution - in_mpi)[masters],
+        absent=dict.fromkeys(_ABSENT, _SUMS_ONLY),
+        **counters,
+    )
+
+
+def _teams(locations: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Columns of the CPU threads of all processes, one after the other, and threads of each.
+
+    Values stand in the order of the locations' ids; the system tree lists these by process, and
+    their ranks begin again in each.
+    """
+    order = {location.id: column for column, location in enumerate(sorted(locations, key=_id))}
+    cpus = [location for location in locations if location.type == "thread"]
+    ranks = [int(location.rank) for location in cpus]
+    first = [place for place, rank in enumerate(ranks) if not place or rank <= ranks[place - 1]]
+    columns = np.array([order[location.id] for location in cpus], dtype=np.int64)
+    return columns, np.diff([*first, len(cpus)])
+
+
+def _id(location: Any) -> int:
+    return int(location.id)
+
+
+def _is_computing(region: Any) -> bool:
+    """Whether what a region does itself is computation, MPI apart."""
+    if region.paradigm == "openmp":
+        return region.role not in _SYNCHRONISING and not _LOCKS.fullmatch(region.name)
+    return region.paradigm not in _NOT_COMPUTING
+
+
+def _marked(cnodes: Sequence[Any], own: Sequence[bool]) -> NDArray[np.bool_]:
+    """Which call paths are marked themselves or lie below one that is."""
+    marks = dict(zip((cnode.id for cnode in cnodes), own, strict=True))
+
+    def below(cnode: Any) -> bool:
+        return marks[cnode.id] or (cnode.parent is not None and below(cnode.parent))
+
+    return np.array([below(cnode) for cnode in cnodes])
