@@ -68,17 +68,6 @@ def test_arithmetic_runs_at_the_rate_of_a_core(measure: Callable[..., list[Line]
     assert 0.4 * peak < rate < 1.2 * peak
 
 
-@pytest.mark.long
-@measuring()
-def test_more_arithmetic_is_more_work_of_the_same_transfer(
-    measure: Callable[..., list[Line]],
-) -> None:
-    few, many = measure(*(f"mixed threads=1 bytes={MIB} arithmetic={p}" for p in (50, 1000)))
-    assert many["work"] > 2 * few["work"]
-    assert many["moved"] == few["moved"]
-    assert min(many["arithmetic"]) > 2 * min(few["arithmetic"])
-
-
 @two_cpus
 @measuring()
 def test_arithmetic_beside_transfers_of_two_threads(measure: Callable[..., list[Line]]) -> None:

@@ -41,11 +41,6 @@ SCHEDULES = (
 )
 
 
-def overhead(line: Line) -> float:
-    pairs = zip(line["seconds"], line["reference"], strict=True)
-    return float(statistics.median(with_it - without for with_it, without in pairs))
-
-
 # --- The lines -----------------------------------------------------------------------------------
 
 
@@ -179,21 +174,6 @@ def test_constructs(measure: Callable[..., list[Line]], threads: int) -> None:
             assert statistics.median(line["reference"]) > 30e-9, line
 
 
-@two_cpus
-@measuring()
-def test_what_constructs_must_cost(measure: Callable[..., list[Line]]) -> None:
-    options = ("--budget", "0.1", "--least", "50", "--most", "200")
-    names = ("parallel", "parallel_for", "for", "barrier", "single", "reduction", "atomic")
-    jobs = [f"construct name={name} threads=2" for name in names]
-    jobs += ["construct name=firstprivate threads=2 bytes=262144"]
-    *lines, copying = measure(*jobs, options=options)
-    cost = {line["params"]["name"]: overhead(line) for line in lines}
-    for name, seconds in cost.items():
-        assert seconds > 1e-9, name
-    # 256 KiB at less than 256 GB/s
-    assert min(copying["seconds"]) > 1e-6 + min(lines[0]["reference"])
-
-
 @measuring()
 def test_memory(measure: Callable[..., list[Line]]) -> None:
     jobs = ["triad threads=1 bytes=2097152", "copy threads=1 bytes=2097152"]
@@ -206,15 +186,6 @@ def test_memory(measure: Callable[..., list[Line]]) -> None:
     assert copy["moved"] == 2 * 2097152
     assert small["moved"] == 16384
     assert 1000000 - 512 < odd["moved"] <= 1000000  # whole blocks of 512 B
-
-
-@two_cpus
-@measuring()
-def test_memory_of_two_threads(measure: Callable[..., list[Line]]) -> None:
-    cached = [f"{job} threads=2 bytes=32768" for job in ("load", "update")]
-    for line in measure("triad threads=2 bytes=2097152", *cached):
-        check_result(line)
-        assert line["moved"] / median(line) > 1e8
 
 
 @measuring()
@@ -286,14 +257,6 @@ def test_loops_have_as_many_instructions_as_they_say(tmp_path: Path, function: s
         if what.split()[0] == "jne" and what.split()[1] in places[:index]
     ]
     assert min(loops) == 8  # the innermost
-
-
-@two_cpus
-@measuring()
-def test_cores_at_work_together(measure: Callable[..., list[Line]]) -> None:
-    alone, together, clock = measure("fma threads=1", "fma threads=2", "clock threads=2")
-    assert together["work"] == 2 * alone["work"]
-    assert 0.5e9 < clock["work"] / median(clock) < 7e9
 
 
 def test_two_threads_of_a_core(measure: Callable[..., list[Line]]) -> None:
@@ -413,13 +376,6 @@ def test_wrong_line_of_a_file_is_named(run: Callable[..., Finished], tmp_path: P
     assert done.returncode == 2
     assert f"{jobs}:3: unknown job 'lop'" in done.stderr
     assert not (tmp_path / "samples").exists()
-
-
-def test_help_lists_jobs_and_keys(run: Callable[..., Finished]) -> None:
-    done = run("--help")
-    assert done.returncode == 0
-    assert "--precision F" in done.stdout
-    assert "  construct name= threads= [bytes=] [chunk=]\n" in done.stdout
 
 
 # --- Failures ------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 import sympy
 
 from popmodel.base.expressions.elementary import TracedExpression
-from popmodel.network.collectives import OPERATIONS, ROOTED, Cost, Message, over_nodes
+from popmodel.network.collectives import OPERATIONS, Cost, Message, over_nodes
 
 ALGORITHMS: dict[str, dict[str, Cost]] = {
     name: {how: algorithm.cost for how, algorithm in one.algorithms.items()}
@@ -24,31 +24,6 @@ def test_a_chain_takes_about_as_many_segments_as_are_best() -> None:
         least = min((processes - 2 + n) * (ALPHA + BETA * size / n) for n in range(1, 300))
         # but for rounding to a whole number of them
         assert least * (1 - 1e-12) <= formula <= least * 1.01
-
-
-def test_allreduce_changes_its_best_algorithm_where_the_formulas_cross() -> None:
-    """Two formulas of an equal number of processes 2**k cross at one size (model page, 3.6)."""
-    doubling = ALGORITHMS["allreduce"]["recursive_doubling"]
-    halving = ALGORITHMS["allreduce"]["rabenseifner"]
-    for k in (2, 3, 4, 6):
-        p = 2**k
-        share = (p - 1) / p
-        size = ALPHA * k / (BETA * (k - 2 * share) + GAMMA * (k - share))
-        first, second = (f(p, Message(size, ALPHA, BETA, GAMMA)) for f in (doubling, halving))
-        assert first == pytest.approx(second, rel=1e-12)
-        assert doubling(p, Message(size / 2, ALPHA, BETA, GAMMA)) < halving(
-            p, Message(size / 2, ALPHA, BETA, GAMMA)
-        )
-
-
-def test_a_reduction_is_a_broadcast_backwards_with_the_operation() -> None:
-    bcast, reduce = ALGORITHMS["bcast"]["binomial"], ALGORITHMS["reduce"]["binomial"]
-    assert reduce(16, Message(100.0, ALPHA, BETA, 0.0)) == bcast(
-        16, Message(100.0, ALPHA, BETA, 0.0)
-    )
-    assert reduce(16, Message(100.0, ALPHA, BETA, GAMMA)) == pytest.approx(
-        bcast(16, Message(100.0, ALPHA, BETA + GAMMA, 0.0))
-    )
 
 
 def test_one_process_has_nothing_to_do() -> None:
@@ -93,25 +68,6 @@ def test_over_equal_tiers_nodes_do_not_matter(processes: int) -> None:
         time = ALPHA + BETA * size
         split = over_nodes(operation, algorithm, processes, 4, time, time, GAMMA * size)
         assert split == pytest.approx(flat, rel=1e-12)
-
-
-def test_over_nodes_counts_rounds_inside_and_between() -> None:
-    # 16 ranks, 4 per node: distances 1 and 2 stay inside, 4 and 8 leave the node
-    assert over_nodes("bcast", "binomial", 16, 4, 1.0, 10.0, 0.0) == 22.0
-
-
-def test_what_the_operations_are() -> None:
-    assert ROOTED == ("bcast", "reduce", "gather", "scatter")
-    reducing = [name for name, one in OPERATIONS.items() if one.reducing]
-    assert reducing == ["reduce", "allreduce", "reduce_scatter", "scan"]
-    single = {
-        how
-        for one in OPERATIONS.values()
-        for how, algorithm in one.algorithms.items()
-        if algorithm.single_flow
-    }
-    assert single == {"chain", "ring", "linear"}
-    assert OPERATIONS["allreduce"].default == "recursive_doubling"
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

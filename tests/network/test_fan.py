@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from popmodel.base.errors import FileError
 from popmodel.network.collectives import FACTORS, SIZES, Fan, collective_time, factor, read_fans
-from popmodel.network.network import Network
 
 LATENCY, PER_BYTE = 1e-5, 1e-8
 NUMBERS = {0: "barrier", 1: "bcast", 2: "gather", 4: "scatter", 6: "allgather", 8: "alltoall"}
@@ -102,11 +101,6 @@ def test_what_is_no_file_of_collectives_is_refused(text: str, message: str) -> N
     with pytest.raises(FileError) as caught:
         read_fans("x", text)
     assert message in caught.value.message
-
-
-def test_a_network_names_the_file() -> None:
-    network = Network(collective_cost=read_fans("ideal.collectives", "0 0 MAX 0 MAX 1"))
-    assert network.to_dict()["collective_cost"] == "ideal.collectives"
 
 
 def test_one_member_pays_nothing() -> None:

@@ -20,11 +20,6 @@ def test_what_is_no_speed_is_refused(text: str) -> None:
         parse_speeds(text)
 
 
-def test_ranks_count_upwards() -> None:
-    with pytest.raises(UsageError, match="'3-1=2': 1 comes before 3"):
-        parse_speeds("3-1=2")
-
-
 def test_ranks_that_are_not_there_are_refused() -> None:
     with pytest.raises(UsageError, match="speed of rank 4: there are 4 ranks, from 0 to 3"):
         parse_speeds("2-4=2").of(4)

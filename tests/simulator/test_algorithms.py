@@ -15,7 +15,6 @@ from oracle.algorithms import carry_out
 from oracle.drawn import programs_with_collectives
 from oracle.programs import alone
 
-from popmodel.base.errors import ReplayError
 from popmodel.network.collectives import parse_selection
 from popmodel.network.network import PRESETS, Network
 from popmodel.network.point_to_point import SizeClass, Tier, Tiers
@@ -121,17 +120,6 @@ def test_charges_do_not_grow_with_the_square_of_the_members() -> None:
     assert len(carried.group_process) == 2000
 
 
-def test_an_all_to_all_that_lacks_a_member_is_named() -> None:
-    program = ProgramBuilder(6)
-    c = program.collective("alltoall", 8, 8)
-    for p in range(5):
-        program.do(p, Op.COLLECTIVE, c)
-    with pytest.raises(ReplayError) as caught:
-        replay(program.build(), NETWORK)
-    assert "5 of 6 ranks wait forever" in caught.value.message
-    assert "alltoall of 6 members on all ranks" in caught.value.message
-
-
 @pytest.mark.parametrize(
     ("column", "value", "reason"),
     [
@@ -166,87 +154,9 @@ def test_the_core_refuses_what_it_cannot_carry_out(
         replay(alone("bcast", 4, 8, 8), NETWORK)
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        "root_rank",
-        "group",
-        "algorithm",
-        "part_segments",
-        "part_charge",
-        "group_rank",
-        "group_member",
-    ],
-)
-def test_the_core_refuses_columns_of_different_lengths(
-    column: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def short(program: Program, first: int, _selections: tuple, *, tiers: bool):
-        carried, sizes = algorithms.carry_out(program, first, tiers=tiers)
-        return replace(carried, **{column: getattr(carried, column)[:-1]}), sizes
-
-    monkeypatch.setattr(replayer, "carry_out", short)
-    with pytest.raises(ValueError, match="columns of different lengths"):
-        replay(alone("bcast", 4, 8, 8), NETWORK)
-
-
 def test_ends_of_a_program_that_nobody_carries_out_are_refused() -> None:
     program = alone("bcast", 4, 8, 8)
     found = classes(program)
     paid = costs([charge(program, found, NETWORK)], [np.ones(4)])
     with pytest.raises(ValueError, match="columns of different lengths"):
         core(program, found.message, found.collective).run(paid, None)
-
-
-# -- programs that are laid out --------------------------------------------------------------------
-
-
-def test_bursts_of_collectives_of_one_member_move_on() -> None:
-    program = ProgramBuilder(2)
-    alone_ = program.communicator([0])
-    c = program.collective("allreduce", 8, 8, communicator=alone_)
-    program.compute(0, 1.0)
-    program.do(0, Op.COLLECTIVE, c)
-    program.compute(0, 2.0)
-    m = program.message(0, 1, 8)
-    program.do(0, Op.SEND, m)
-    program.do(1, Op.RECEIVE, m)
-    program.compute(0, 0.5)
-    expanded = carry_out(program.build())
-    assert expanded.operations == 2
-    assert expanded.compute().tolist() == [3.5e9, 0.0]
-    ideal = PRESETS["ideal"].with_(collectives="algorithm")
-    assert replay(expanded, ideal).end.tolist() == [3.5, 3.0]
-    assert replay(program.build(), ideal).end.tolist() == [3.5, 3.0]
-
-
-def test_roots_are_ranks_of_their_communicator() -> None:
-    program = ProgramBuilder(4)
-    odd = program.communicator([3, 1])
-    c = program.collective("bcast", 1000, 1000, root=1, communicator=odd)
-    program.compute(1, 2.0)
-    for p in (1, 3):
-        program.do(p, Op.COLLECTIVE, c)
-    expanded = carry_out(program.build())
-    assert expanded.messages.sender.tolist() == [1]
-    assert expanded.messages.receiver.tolist() == [3]
-
-
-def test_members_of_an_unknown_communicator_are_those_that_take_part() -> None:
-    program = ProgramBuilder(4)
-    odd = program.communicator([1, 3])
-    first, second = (
-        program.collective("bcast", 1000, 1000, root=3, communicator=odd) for _ in range(2)
-    )
-    everyone = program.collective("barrier")
-    for p in range(4):
-        if p % 2:
-            program.do(p, Op.COLLECTIVE, first)
-            program.do(p, Op.ARRIVE, second)
-            program.do(p, Op.WAIT_COLLECTIVE, second)
-        program.do(p, Op.COLLECTIVE, everyone)
-    known = program.build()
-    expanded = carry_out(replace(known, communicators={}))
-    assert expanded.messages.sender[:2].tolist() == [3, 3]
-    assert expanded.messages.receiver[:2].tolist() == [1, 1]
-    assert expanded.target.tolist() == carry_out(known).target.tolist()

@@ -63,9 +63,3 @@ def test_the_core_refuses_processes_that_are_not_there() -> None:
         _kernel.message_classes(
             column, column + 2, np.zeros(1, np.int64), np.zeros(1, np.int8), column
         )
-
-
-def test_the_core_refuses_columns_of_messages_of_different_lengths() -> None:
-    column = np.zeros(1, np.int32)
-    with pytest.raises(ValueError, match="columns of different lengths"):
-        _kernel.message_classes(column, column, np.zeros(2, np.int64), np.zeros(1, np.int8), column)

@@ -178,19 +178,6 @@ def test_a_message_without_bytes_takes_the_time_of_its_header() -> None:
     assert replay(builder.build(), network).end[1] == pytest.approx(16e-9)
 
 
-@pytest.mark.parametrize("name", ["cg.S.2", "comd.4", "mix.4", "mixnbc.4", "mixpers.4"])
-@pytest.mark.parametrize("reading", ["dimemas", "algorithm"])
-def test_without_limits_a_real_run_ends_as_without_contention(
-    name: str, reading: str, real_trace: Callable[[str], Path]
-) -> None:
-    program = apart(from_trace(read(real_trace(name))))
-    network = PRESETS["alpha-beta"].with_(collectives=reading)
-    expected = replay(program, network).end.tolist()
-    for sharing in ("fifo", "fair"):
-        found = in_order_of_time(program, network.with_(sharing=sharing))
-        assert (found.last / 1e9).tolist() == expected
-
-
 # -- the plain replay as the oracle ----------------------------------------------------------------
 
 
@@ -356,19 +343,6 @@ def test_a_link_fairly_shared_by_n_equal_messages_is_n_times_slower(flows: int) 
     assert found.runtime == pytest.approx(1e-6 + flows * 1e-3, rel=1e-12)
 
 
-@pytest.mark.parametrize("flows", [1, 2, 7, 100])
-def test_a_link_serves_n_messages_one_after_the_other(flows: int) -> None:
-    program = ProgramBuilder(flows + 1, range(flows + 1))
-    for p in range(flows):
-        m = program.message(p, flows, 10**6)
-        program.compute(p, 1e-9 * p)
-        program.do(p, Op.ISEND, m)
-        program.compute(flows, 0.0)
-        program.do(flows, Op.RECEIVE, m)
-    found = replay(program.build(), ONE_EACH)
-    assert found.end[-1] == pytest.approx(1e-6 + flows * 1e-3, rel=1e-12)
-
-
 def test_links_inside_a_node_are_those_of_each_process() -> None:
     program = replace(all_to(2, 2, 10**6), nodes=np.zeros(3, np.int32))
     within = SIMPLE.with_(links_within=1)
@@ -377,22 +351,6 @@ def test_links_inside_a_node_are_those_of_each_process() -> None:
         assert found == pytest.approx(1e-6 + 2e-3, rel=1e-12)
         # Links of nodes have nothing to do with it.
         assert replay(program, ONE_EACH.with_(sharing=sharing)).runtime == pytest.approx(1.001e-3)
-
-
-def test_a_message_that_waits_for_its_input_link_lets_others_pass() -> None:
-    # 0 -> 2 waits behind 1 -> 2; 0 -> 3, which comes later, takes the output link over.
-    program = ProgramBuilder(4, range(4))
-    first = program.message(1, 2, 3000)
-    waits, passes = program.message(0, 2, 1000), program.message(0, 3, 1000)
-    program.do(1, Op.ISEND, first)
-    program.compute(0, 1e-6)
-    program.do(0, Op.ISEND, waits)
-    program.do(0, Op.ISEND, passes)
-    program.do(2, Op.RECEIVE, first)
-    program.do(2, Op.RECEIVE, waits)
-    program.do(3, Op.RECEIVE, passes)
-    found = replay(program.build(), ONE_EACH.with_(latency=0.0))
-    assert found.end.tolist() == pytest.approx([1e-6, 0, 4e-6, 2e-6], rel=1e-12)
 
 
 def test_a_short_message_leaves_its_share_to_a_long_one() -> None:
@@ -406,19 +364,6 @@ def test_a_short_message_leaves_its_share_to_a_long_one() -> None:
     moments = Replayer(program.build()).moments(network)
     # Both at half the rate until the short one is through at 2 us; 2000 B are left then.
     assert moments.end[-2:].tolist() == pytest.approx([2000, 4000])
-
-
-def test_buses_limit_the_messages_between_nodes() -> None:
-    program = ProgramBuilder(4, range(4))
-    for p in (0, 2):
-        m = program.message(p, p + 1, 10**6)
-        program.do(p, Op.ISEND, m)
-        program.do(p + 1, Op.RECEIVE, m)
-    one = SIMPLE.with_(buses=1)
-    for sharing in ("fifo", "fair"):
-        assert replay(program.build(), one.with_(sharing=sharing)).runtime == pytest.approx(
-            2.001e-3, rel=1e-12
-        )
 
 
 def test_shared_links_have_no_critical_path() -> None:

@@ -146,18 +146,6 @@ def test_tests_that_found_nothing_are_apart_from_the_one_that_did() -> None:
     assert row.calls[test] == 8
 
 
-def test_of_changes_at_one_time_the_last_counts() -> None:
-    send = NUMBER["Send"]
-    states, events, _ = convert(
-        (100, RecordKind.ENTER, send),
-        (100, RecordKind.LEAVE, send),
-        (100, RecordKind.ENTER, send),
-        (150, RecordKind.LEAVE, send),
-    )
-    assert states == [(0, 100, 1), (100, 150, 4), (150, 1000, 1)]
-    assert [time for time, _, _ in events] == [100, 100, 100, 150]
-
-
 # Not nested ---------------------------------------------------------------------------------------
 
 
@@ -430,14 +418,3 @@ def test_a_call_for_files_inside_another_one_lets_that_go_on(step: int) -> None:
     assert [each[2] for each in events if each[1] == CALL] == [3, 1, 3, 0]
     assert [each[2] for each in events if each[1] == BYTES] == [9, 5]
     assert counts(row) == {}
-
-
-def test_a_call_for_files_that_was_jumped_out_of_ends_with_the_next_call_of_mpi() -> None:
-    send = NUMBER["Send"]
-    states, _, row = convert(
-        (100, RecordKind.FILE_ENTER, READ),
-        (200, RecordKind.ENTER, send),
-        (250, RecordKind.LEAVE, send),
-    )
-    assert states == [(0, 100, 1), (100, 200, 12), (200, 250, 4), (250, 1000, 1)]
-    assert counts(row) == {MENDED: 1}

@@ -73,11 +73,6 @@ def test_a_launcher_has_them_as_options_for_the_program(family: Family, flags: l
     )
 
 
-def test_every_program_of_a_launcher_has_them() -> None:
-    words, _ = placed("mpirun -n 1 ./a : -n 2 ./b", "Open MPI")
-    assert words == ["mpirun", *OPEN_MPI, *["-n", "1", "./a", ":"], *OPEN_MPI, *["-n", "2", "./b"]]
-
-
 @pytest.mark.parametrize(
     ("family", "line", "left"),
     [
@@ -123,11 +118,6 @@ def test_srun_has_them_in_its_list(line: str, environment: dict[str, str], expor
     assert [word for word in words if word.startswith("--export")] == [f"--export={exported}"]
     rest = [word for word in words if not word.startswith("--export")]
     assert rest == [word for word in line.split() if not word.startswith("--export")]
-
-
-def test_srun_has_them_in_its_list_as_a_word_of_its_own() -> None:
-    words, _ = placed("srun --export NONE -n 2 ./app", "srun")
-    assert words == ["srun", "--export", LISTED, "-n", "2", "./app"]
 
 
 def test_a_comma_does_not_fit_into_the_list_of_srun() -> None:

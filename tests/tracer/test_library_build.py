@@ -147,29 +147,6 @@ def test_what_a_compiler_refuses_is_told(folder: Path, tmp_path: Path) -> None:
     assert raised.value.hint == f"full compiler output: {log}"
 
 
-def test_what_a_linker_refuses_is_told(folder: Path, tmp_path: Path) -> None:
-    cc = compiler(
-        tmp_path / "cc",
-        'case "$*" in *-shared*) echo "ld: cannot find -lnone"; exit 1;; esac; exit 0',
-    )
-    with pytest.raises(BuildError) as raised:
-        build_tracer(cc, find_mpi_of(cc), {**os.environ, "LDFLAGS": "-lnone"})
-    assert raised.value.message == f"{tmp_path}/cc failed to build {TRACER}: ld: cannot find -lnone"
-    (log,) = folder.glob(f"programs/*/{LOG}")
-    said = log.read_text()
-    assert " -c " in said
-    assert f"-o {TRACER} " in said
-    assert "-lnone" in said
-
-
-def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "file"))
-    with pytest.raises(FileError) as raised:
-        build_tracer(compiler(tmp_path / "cc"), None)
-    assert "cannot store build results here: Not a directory" in raised.value.message
-
-
 def test_a_path_that_cannot_be_preloaded_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,28 +262,6 @@ def test_the_mpi_is_that_which_the_program_is_linked_with(mpi: Mpi, tmp_path: Pa
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_mpi_of_the_program_may_lie_in_a_folder_with_blanks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "my mpi"
-    (folder / "bin").mkdir(parents=True)
-    wrapper = folder / "bin" / "mpicc"
-    wrapper.write_text("#!/bin/sh\nexit 1\n")
-    wrapper.chmod(0o755)
-    monkeypatch.setattr(library, "_linked_with", lambda *_: folder / "lib" / "libmpi.so.40")
-    asked: list[str] = []
-
-    def find(environment: dict[str, str]) -> Mpi:
-        asked.extend(shlex.split(environment["MPICC"]))
-        raise ToolchainError("asked", "")
-
-    monkeypatch.setattr(library, "find_mpi", find)
-    with pytest.raises(ToolchainError, match="asked"):
-        find_or_build(plain(), {"PATH": "/usr/bin:/bin"})
-    assert asked == [str(wrapper)]
-
-
-@pytest.mark.usefixtures("folder")
 def test_another_make_of_mpi_is_refused(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,18 +342,6 @@ def test_what_is_kept_must_be_whole_and_of_these_sources(
     os.truncate(built.path, 1000)
     with pytest.raises(ToolchainError):
         find_or_build(None, node)
-
-
-@pytest.mark.usefixtures("folder")
-def test_one_compiler_under_two_paths_builds_one_library(tmp_path: Path) -> None:
-    cc = compiler(tmp_path / "cc")
-    (tmp_path / "bin").symlink_to(tmp_path)
-    (tmp_path / "gcc").symlink_to(tmp_path / "cc")
-    other = replace(cc, command=(str(tmp_path / "bin" / "cc"),))
-    named = replace(cc, command=(str(tmp_path / "gcc"),))
-    assert build_tracer(cc, None) == build_tracer(other, None) == build_tracer(named, None)
-    gcc, alias = replace(named, version="gcc (D) 12"), replace(cc, version="cc (D) 12")
-    assert build_tracer(gcc, None) == build_tracer(alias, None) != build_tracer(cc, None)
 
 
 def test_source_lines_are_found(tmp_path: Path) -> None:

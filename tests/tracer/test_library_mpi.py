@@ -262,11 +262,6 @@ def test_dormant_without_mpi(library: Path, tmp_path: Path, command: list[str]) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_dormant_without_directory(run: Run, program: Callable[..., Path]) -> None:
-    done = run.mpi.start(1, "env", f"LD_PRELOAD={run.library}", program("ends"), "finalize", "3")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_directory_that_is_not_there(run: Run, program: Callable[..., Path]) -> None:
     shutil.rmtree(run.raw)
     done = run.start(1, program("ends"), "finalize", "3")
@@ -352,13 +347,6 @@ def test_limit_of_size(run: Run, program: Callable[..., Path]) -> None:
             f"{process.stem}.meta: this process has reached its share of --max-size, "
             f"{limit // 2} bytes; the rest of its run is not recorded"
         ) in done.stderr
-
-
-def test_limit_of_size_in_other_words(run: Run, program: Callable[..., Path]) -> None:
-    done = run.start(
-        1, program("ends"), "finalize", "10", before="export POPMODEL_TRACE_MAX_SIZE=1G;"
-    )
-    assert "POPMODEL_TRACE_MAX_SIZE=1G: must be a number of bytes; using no limit" in done.stderr
 
 
 def test_nothing_is_recorded_before_mpi_init_has_ended(

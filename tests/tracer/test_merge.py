@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -385,34 +384,6 @@ def test_programs_without_mpi_are_processes_in_order_of_their_start() -> None:
 def test_an_output_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"x\.csv: must end in \.prv or \.prv\.gz"):
         merge(tmp_path, tmp_path / "x.csv")
-
-
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    raw = Plan(1).finish().write(tmp_path / "raw")
-    with pytest.raises(TraceError, match="a temporary file cannot be written there") as error:
-        merge(raw, tmp_path / "no" / "x.prv")
-    assert error.value.hint == "write the trace to another directory"
-
-
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        ({"side_effect": OSError(5, "Input/output error")}, "input/output error"),
-        ({"return_value": 0}, "it ends at byte 0"),
-    ],
-)
-def test_a_temporary_file_that_cannot_be_read_is_told(
-    tmp_path: Path, answer: dict[str, Any], why: str
-) -> None:
-    waiting = spool.Spool(tmp_path)
-    waiting.append("some", np.zeros(1, messages.MESSAGE))
-    with (
-        mock.patch.object(spool.os, "preadv", **answer),
-        pytest.raises(TraceError, match=f"a temporary file there cannot be read: {why}") as error,
-    ):
-        waiting.read("some")
-    waiting.close()
-    assert error.value.hint == "write the trace to another directory"
 
 
 def test_planted_links_are_not_written_through(tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ from tracer.plan import Plan
 
 from popmodel.base.errors import TraceError
 from popmodel.tracer import raw
-from popmodel.tracer import raw_records as calls_module
 from popmodel.tracer.conversion import merge
-from popmodel.tracer.raw_records import HEADER, RECORD, RecordKind, known_calls
+from popmodel.tracer.raw_records import HEADER, RECORD, RecordKind
 from popmodel.traces import read as read_trace
 from popmodel.traces.caveats import LIMITED, describe_losses, losses
 
@@ -135,12 +134,6 @@ def test_headers_are_checked(folder: Path, at: int, data: bytes, message: str) -
     path = first_file(folder, ".raw")
     change(path, at, data)
     assert refused(folder).message == f"{path}: {message}"
-
-
-def test_a_file_without_a_header_is_refused(folder: Path) -> None:
-    path = first_file(folder, ".raw")
-    path.write_bytes(b"popmodel")
-    assert refused(folder).message == f"{path}: the file is shorter than its header: 8 B"
 
 
 def test_a_file_that_gets_shorter_is_told(folder: Path) -> None:
@@ -272,14 +265,6 @@ def test_a_process_that_could_not_describe_itself_is_left_out(folder: Path, text
     assert [process.rank for process in raw.read(folder)[0].processes] == [1]
 
 
-def test_a_disk_without_room_for_one_process_keeps_the_others(folder: Path) -> None:
-    first_file(folder, ".raw").write_bytes(b"")
-    warnings = told(folder)
-    assert warnings["threads without records (dropped; disk full?)"] == 1
-    assert warnings["processes without records (dropped)"] == 1
-    assert raw.read(folder)[0].missing == (0,)
-
-
 def test_processes_of_another_mpi_than_their_launcher_are_told(tmp_path: Path) -> None:
     """Each is alone: the most common mistake where there are several MPIs."""
     run = Plan(1).finish()
@@ -301,29 +286,6 @@ def test_a_directory_in_place_of_a_file_is_told(folder: Path) -> None:
         path.unlink()
         path.mkdir()
         assert refused(folder).message == f"{path}: cannot be read: is a directory"
-
-
-def test_a_thread_with_an_impossible_number_is_refused(tmp_path: Path) -> None:
-    run = Plan(1).finish()
-    worker = run.processes[0].thread()
-    worker.put(5_000_100, RecordKind.TASK_BEGIN, 1, 1 << 20)
-    folder = run.write(tmp_path / "raw")
-    path = folder / "node1.100.t1.raw"
-    assert refused(folder).message == (
-        f"{path}: a thread has an impossible number in its team: 1048576"
-    )
-
-
-def test_a_table_of_calls_that_is_not_there_is_told(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(calls_module, "sources", lambda: tmp_path)
-    known_calls.cache_clear()
-    try:
-        with pytest.raises(Exception, match=r"calls\.h: the table of MPI calls cannot be read"):
-            known_calls()
-    finally:
-        known_calls.cache_clear()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 100])

@@ -57,13 +57,6 @@ def test_a_signal_that_ends_it_is_told_as_shells_do(number: signal.Signals) -> N
     assert shell(f"kill -{int(number)} $$") == 128 + number
 
 
-def test_its_words_and_its_environment_are_those_given(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    text = 'echo "$0 $1 $A" >' + str(out)
-    assert run("/bin/sh", ["sh", "-c", text, "zero", "one"], {"A": "x y"}) == 0
-    assert out.read_text() == "zero one x y\n"
-
-
 def test_its_streams_are_untouched(start: Start) -> None:
     child = start("cat; echo to stderr >&2", stdin=subprocess.PIPE)
     assert child.communicate("hello\n", timeout=GENEROUS) == ("hello\n", "to stderr\n")

@@ -98,14 +98,6 @@ def test_the_script_says_what_it_wants_and_how_it_is_used(work: Path) -> None:
     assert not any("sbatch" in line for line in does)  # it submits nothing
 
 
-def test_sizes_that_are_not_given_are_left_to_sbatch(work: Path) -> None:
-    text = write(work, job("./app")).read_text()
-    assert "#SBATCH --nodes=1\n" in text
-    assert "--ntasks" not in text
-    assert "--cpus-per-task" not in text
-    assert "popmodel" in text
-
-
 def test_a_job_records_into_a_directory_of_its_own(work: Path) -> None:
     path = write(work, job("./app", "7", "a b", threads=3))
     done, words = submit(path)
@@ -185,16 +177,6 @@ def test_names_that_could_end_a_comment_are_refused(
     ):
         script.write(job("./app"), library, work / "run.prv.gz")
     assert not list(work.glob("**/*.sh"))
-
-
-def test_arguments_of_several_lines_stay_on_one(work: Path) -> None:
-    words = ["two\nlines", "it's", "\x1b[31m", "$HOME `id`", "\u202ebidi", "back\\slash", "ü"]
-    path = write(work, job("./app", *words))
-    assert "\x1b" not in path.read_text()
-    assert "\u202e" not in path.read_text()
-    done, _ = submit(path)
-    assert done.stdout.startswith(f"ran {' '.join(words)} with 3 threads")
-    assert done.returncode == 0
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1))

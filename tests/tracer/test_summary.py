@@ -58,14 +58,6 @@ def test_what_is_lacking_is_said_with_its_reason(plan: Plan, tmp_path: Path) -> 
     ]
 
 
-def test_counters_that_were_read_are_no_lack(plan: Plan, tmp_path: Path) -> None:
-    for process in plan.processes:
-        process.say("counters", names=["instructions", "cycles"])
-    merged = done(plan.finish(), tmp_path)
-    assert merged.counters == {"": 2}
-    assert not_seen(merged) == []
-
-
 def test_a_program_without_mpi_is_told(tmp_path: Path) -> None:
     run = Run(0)
     process = run.process()

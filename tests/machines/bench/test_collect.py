@@ -35,19 +35,11 @@ def test_a_part_of_a_section_does_not_make_the_rest_of_it_quiet(parts: list[str]
     assert after["why"] == ["misfits", "old", "a hog"]
 
 
-def test_a_section_that_is_measured_whole_has_the_new_quality() -> None:
-    assert replaced(["p2p", "threads", "overlap", "collectives"], NOISY, QUIET) == QUIET
-
-
 def test_what_only_a_part_tells_is_that_of_the_later_measurement() -> None:
     before = {"noisy": False, "overlap": {"residual": 0.2}, "more": 1}
     after = {"noisy": False, "overlap": {"residual": 0.1}}
     assert replaced(["overlap"], before, after) == after | {"more": 1}
     assert replaced(["overlap"], before, {"noisy": False}) == before
-
-
-def test_the_quality_of_another_section_is_kept() -> None:
-    assert replaced(["core"], NOISY, QUIET) == NOISY
 
 
 def test_a_reason_may_be_a_text() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from patience import GENEROUS
 
-from popmodel.base.errors import FileError, UsageError
+from popmodel.base.errors import UsageError
 from popmodel.machines.bench import bench_plan as plan
 from popmodel.machines.bench import run_directory, suite
 from popmodel.machines.bench.run_directory import StoredMeasurement
@@ -165,14 +165,6 @@ def test_it_wants_to_be_submitted_from_its_directory(
     assert done.stderr == ("popmodel-node not found: submit from the directory of the script\n")
 
 
-def test_options_of_srun_are_passed_on(
-    run: StoredMeasurement, programs: dict[str, Path], tmp_path: Path
-) -> None:
-    suite.write_script(run, programs, output="m.json", launcher="srun --mpi=pmix")
-    assert submit(run, tmp_path).returncode == 0
-    assert "--mpi=pmix --nodes=1" in (tmp_path / "srun.log").read_text()
-
-
 def test_another_launcher_is_refused(run: StoredMeasurement, programs: dict[str, Path]) -> None:
     with pytest.raises(UsageError) as error:
         suite.write_script(run, programs, output="m.json", launcher="mpirun -n 2")
@@ -192,12 +184,3 @@ def test_names_that_could_end_a_comment_are_refused(
     ):
         suite.write_script(made, programs, output="machine.json")
     assert not list(tmp_path.glob("*/*.sh"))
-
-
-def test_a_directory_that_cannot_be_written_is_named(
-    run: StoredMeasurement, programs: dict[str, Path]
-) -> None:
-    (run.folder / "popmodel-node").mkdir()
-    (run.folder / "popmodel-node" / "built-node").mkdir()
-    with pytest.raises(FileError, match=r"my cluster\.samples: cannot be written: Is a directory"):
-        suite.write_script(run, programs, output="m.json")

@@ -25,11 +25,6 @@ def test_parameters_of_a_result_make_the_job_that_was_asked_for() -> None:
     )
 
 
-def test_values_are_looked_up() -> None:
-    assert job("triad", threads=2, bytes=64).get("threads") == 2
-    assert job("loads").get("threads", 1) == 1
-
-
 @pytest.mark.parametrize("line", ["ping_pong bytes", "ping_pong =8", "ping_pong bytes="])
 def test_a_word_that_is_no_parameter_is_refused(line: str) -> None:
     with pytest.raises(UsageError) as error:
@@ -41,10 +36,6 @@ def test_a_word_that_is_no_parameter_is_refused(line: str) -> None:
 def test_a_line_without_a_name_is_refused() -> None:
     with pytest.raises(UsageError, match="job without a name"):
         parse("  ")
-
-
-def test_a_number_of_too_many_digits_is_text() -> None:
-    assert parse(f"triad bytes={'9' * 5000}").get("bytes") == "9" * 5000
 
 
 def test_every_part_has_jobs_and_fills_something() -> None:

@@ -12,11 +12,6 @@ from popmodel.machines.bench.estimate.core_estimates import level_of
 from popmodel.machines.quantity import Cache, Topology
 
 
-def test_counts_are_powers_of_two_and_what_else_is_asked_for() -> None:
-    assert memory_jobs.counts_up_to(1) == [1]
-    assert memory_jobs.counts_up_to(6, 3, 9) == [1, 2, 3, 4, 6]
-
-
 def test_arrays_exceed_the_last_cache_four_times_up_to_256_mib() -> None:
     assert memory_jobs.array_bytes(LARGE) == 128 * MIB
     assert memory_jobs.array_bytes(SMALL) == 256 * MIB
@@ -78,22 +73,6 @@ def test_a_cache_that_is_shared_until_nothing_is_left_of_it_has_no_loop() -> Non
     assert levels(shared, 1) == ["L2", "L3", "MEM"]
     assert levels(shared, 32) == ["L2", "MEM"]
     assert levels(replace(shared, caches=()), 4) == ["MEM"]
-
-
-def test_loops_are_measured_on_one_core_and_on_those_of_a_domain() -> None:
-    quick, full = (memory_jobs.loop_jobs(LARGE, full=full) for full in (False, True))
-    mixed = [one for one in quick if one.name == "mixed"]
-    assert {one.get("threads") for one in mixed} == {1, 6}
-    assert {one.get("threads") for one in full if one.name == "mixed"} == {1, 3, 6}
-    assert {one.get("arithmetic") for one in mixed} == {50, 100, 200}
-    assert len(full) > len(quick) == len(set(quick)) == 18 + 3
-
-
-def test_rows_come_from_every_level_beyond_the_first() -> None:
-    rows = [
-        one.get("bytes") for one in memory_jobs.loop_jobs(LARGE, full=False) if one.name == "issue"
-    ]
-    assert rows == memory_jobs.loop_sets(LARGE, 1, full=False)
 
 
 @pytest.mark.parametrize(

@@ -84,21 +84,6 @@ def test_programs_take_turns() -> None:
     assert [launch.number for launch in make().launches] == list(range(1, len(programs) + 1))
 
 
-def test_jobs_are_shuffled_by_the_seed() -> None:
-    first, again, other = make(), make(), make(seed=2)
-    assert first == again
-    assert first.launches[0].jobs != other.launches[0].jobs
-    assert set(first.launches[0].jobs) == set(other.launches[0].jobs)
-    orders = [launch.jobs for launch in first.launches if len(launch.jobs) > 20]
-    assert len(set(orders)) == len(orders)
-
-
-def test_sweeps_of_memory_have_launches_with_a_longer_budget() -> None:
-    made = make(parts=("memory", "openmp"))
-    budgets = {job.name: launch.limits.budget for launch in made.launches for job in launch.jobs}
-    assert budgets["triad"] == pytest.approx(10 * budgets["construct"], rel=0.01)
-
-
 def test_every_job_belongs_to_a_part_that_was_asked_for() -> None:
     for part in PARTS:
         made = make(LARGE, parts=(part,))
@@ -119,10 +104,6 @@ def test_thread_counts_are_powers_of_two_and_the_ends_of_domain_socket_and_node(
         job.get("threads") for job in jobs(made, "construct") if job.get("name") == "barrier"
     }
     assert barrier == {1, 2, 4, 6, 8, 16, 24, 32, 48}
-
-
-def test_bandwidth_is_measured_for_the_cores_of_a_domain() -> None:
-    assert values(make(LARGE), "triad", "threads") == [1, 2, 3, 4, 6]
 
 
 def test_the_end_of_the_last_cache_is_looked_at_where_arrays_reach_beyond_it() -> None:
@@ -202,23 +183,6 @@ def test_one_memory_domain_has_no_remote_memory_and_says_so() -> None:
     assert made.left_out["memory.remote"] == "needs 2 memory domains, this node has one"
     assert "memory.remote" not in make(parts=("core",)).left_out
     assert values(make(LARGE), "remote_chase", "data") == [0, 1, 7]
-
-
-def test_loops_take_less_than_ten_seconds_of_a_quick_measurement() -> None:
-    for topology in (SMALL, LARGE):
-        launches = make(topology).launches
-        found = [
-            launch for launch in launches if "loops" in {launch.part(job) for job in launch.jobs}
-        ]
-        assert len(found) == plan.MODES["quick"].rounds
-        assert sum(launch.seconds() for launch in found) < 10
-
-
-def test_one_node_says_what_it_cannot_tell() -> None:
-    made = make()
-    assert made.left_out["net.inter"].startswith("needs 2 nodes")
-    assert made.left_out["net.shm_k"] == "needs 4 ranks on a node, not 2"
-    assert make(LARGE, ranks=96, nodes=2).left_out == {}
 
 
 def test_two_threads_on_a_core_are_measured_where_there_are_two() -> None:

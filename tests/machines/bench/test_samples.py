@@ -55,12 +55,6 @@ def test_the_pace_of_the_cores(tmp_path: Path) -> None:
     assert not {"pace", "arithmetic_pace"} & found.facts.keys()
 
 
-def test_hosts_are_in_the_order_of_their_ranks(tmp_path: Path) -> None:
-    places = [{"rank": r, "host": h} for r, h in enumerate(["b", "b", "a"])]
-    header = HEADER | {"program": "mpi", "ranks_at": places}
-    assert read_one(write(tmp_path / "a", header, JOB)).hosts == ("b", "a")
-
-
 def test_a_launch_that_was_killed_keeps_what_it_measured(tmp_path: Path) -> None:
     launch = read_one(write(tmp_path / "a", HEADER, JOB, '{"job": "tri', end=""))
     assert len(launch.results) == 1
@@ -126,8 +120,3 @@ def test_damage_is_named_with_its_line(tmp_path: Path, lines: list[Any], words: 
 def test_an_empty_file(tmp_path: Path) -> None:
     with pytest.raises(SamplesError, match="is empty: the launch ended before it wrote anything"):
         read_one(write(tmp_path / "a", end=""))
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SamplesError):
-        read_one(tmp_path / "none")

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from patience import GENEROUS, as_nobody, clock_that_leaps, is_alive, signal_once, words_in
+from patience import GENEROUS, clock_that_leaps, is_alive, signal_once, words_in
 
 from popmodel.base import files
 from popmodel.base.errors import FileError
@@ -118,12 +118,6 @@ def test_the_programs_are_told_when_to_stop() -> None:
     assert one.limit(1) < one.limit(20)
 
 
-def test_threads_of_a_node_are_bound_unless_the_user_bound_them() -> None:
-    assert suite.binding("node", {}) == {"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"}
-    assert suite.binding("node", {"OMP_PLACES": "threads"}) == {"OMP_PROC_BIND": "close"}
-    assert suite.binding("mpi", {}) == {}
-
-
 def test_what_is_done_is_not_done_again(run: StoredMeasurement, program: Path) -> None:
     (run.folder / "launch-001.jsonl").write_text(
         '{"schema":"popmodel/samples/1"}\n'
@@ -200,14 +194,6 @@ def test_a_full_disk_ends_the_measurement(
     with pytest.raises(LaunchError):
         suite.measure(run, begin(program))
     assert measured(run) == {"launch-001.jsonl": [0, 8]}
-
-
-def test_jobs_that_cannot_be_written_say_so(run: StoredMeasurement, program: Path) -> None:
-    (run.folder / "launch-001.jobs").mkdir()
-    with pytest.raises(FileError) as error:
-        suite.measure(run, begin(program))
-    assert error.value.message.endswith("launch-001.jobs: cannot be written: Is a directory")
-    assert error.value.hint == "choose another path with -o"
 
 
 def test_an_interrupt_keeps_what_is_measured_and_leaves_no_process(
@@ -317,16 +303,6 @@ def test_a_plan_of_another_version_is_refused(
     )
 
 
-def test_a_damaged_plan_is_named_with_its_line(run: StoredMeasurement) -> None:
-    (run.folder / "plan.json").write_text('{\n"schema" 1}')
-    with pytest.raises(FileError, match=r"plan\.json:2: is not JSON") as error:
-        run_directory.find(run.folder)
-    assert error.value.hint == (
-        "restart with --force, or collect the samples: popmodel machine measure --samples "
-        f"{run.folder}"
-    )
-
-
 def test_runs_of_other_settings_or_tools_differ(run: StoredMeasurement) -> None:
     made = run.plan
     assert run_directory.difference(run, replace(made, seed=8), MADE_WITH) is None
@@ -338,18 +314,6 @@ def test_runs_of_other_settings_or_tools_differ(run: StoredMeasurement) -> None:
         (made, {**MADE_WITH, "mpi": "Open MPI 5"}, "mpi none, not Open MPI 5"),
     ):
         assert run_directory.difference(run, other, with_) == words
-
-
-def test_a_place_that_may_not_be_written_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)  # from here on nobody needs the right to come here
-    tmp_path.chmod(0o500)
-    with (
-        as_nobody(),
-        pytest.raises(FileError, match=r"^m.samples: cannot be written: Permission den"),
-    ):
-        run_directory.begin(Path("m.samples"), plan(), MADE_WITH)
 
 
 def test_a_place_that_cannot_be_written_says_so(tmp_path: Path) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -112,43 +110,6 @@ def test_only_new_samples_are_counted(tmp_path: Path) -> None:
     assert run(tmp_path, 'echo "{}" >> $1').lines == 1
 
 
-def test_the_log_is_continued(tmp_path: Path) -> None:
-    (tmp_path / "log").write_text("before\n")
-    run(tmp_path, "echo after")
-    assert (tmp_path / "log").read_text() == "before\nafter\n"
-
-
-def test_a_program_finds_its_environment(tmp_path: Path) -> None:
-    assert run(tmp_path, "echo $FLAVOUR", environment={"FLAVOUR": "salt"}).words == ("salt",)
-
-
-def test_a_program_that_fails(tmp_path: Path) -> None:
-    error = failure(tmp_path, 'echo "{}" >> $1; echo "popmodel-node: no such job" >&2; exit 2')
-    assert error.message == "popmodel-node: no such job"
-    assert error.hint == f"full output: {tmp_path}/log"
-    assert (tmp_path / "samples").read_text() == "{}\n"
-
-
-def test_a_program_that_a_signal_ends(tmp_path: Path) -> None:
-    error = failure(tmp_path, "kill -SEGV $$")
-    assert error.message == "program failed with signal SIGSEGV and no output"
-
-
-def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(LaunchError) as raised:
-        start(tmp_path / "none", [], log=tmp_path / "log")
-    assert raised.value.message == f"cannot start {tmp_path}/none: No such file or directory"
-
-
-def test_a_program_that_may_not_run(tmp_path: Path) -> None:
-    (tmp_path / "none").touch(mode=0o644)
-    with pytest.raises(LaunchError) as raised:
-        start(tmp_path / "none", [], log=tmp_path / "log")
-    assert raised.value.hint == (
-        "its directory may be mounted noexec: set POPMODEL_CACHE_DIR to another one"
-    )
-
-
 def test_a_program_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = clock_that_leaps(lambda: words_in(tmp_path / "pid"))
     monkeypatch.setattr(launcher, "time", clock)
@@ -214,12 +175,6 @@ def test_a_log_on_a_full_disk_ends_the_launch(tmp_path: Path) -> None:
     assert not is_alive(int((tmp_path / "pid").read_text()))
 
 
-def test_samples_on_a_full_disk(tmp_path: Path) -> None:
-    said = "popmodel-node: cannot write samples to x: No space left on device"
-    error = failure(tmp_path, f"echo '{said}' >&2; exit 1")
-    assert error.message == f"the disk is full: {said}"
-
-
 def test_a_log_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "_LOG_MOST", 1000)
     outcome = run(tmp_path, "head -c 100000 /dev/zero | tr '\\0' x; echo; echo end")
@@ -274,12 +229,6 @@ def test_threads_beyond_the_cores_wait_without_spinning(tmp_path: Path, mpi: Mpi
     )
 
 
-def test_what_the_caller_sets_stays(tmp_path: Path, mpi: Mpi) -> None:
-    own = {"OMP_NUM_THREADS": "7", "OMP_WAIT_POLICY": "active"}
-    run(tmp_path, "exit 0", mpi=mpi, ranks=2, threads=2, environment=own)
-    assert (tmp_path / "environment").read_text() == ("OMP_NUM_THREADS=7\nOMP_WAIT_POLICY=active\n")
-
-
 def test_more_ranks_than_cores(tmp_path: Path, mpi: Mpi) -> None:
     error = failure(tmp_path, "exit 0", mpi=mpi, ranks=4)
     assert error.message == "too few cores for 4 ranks: this process may use 2 cores"
@@ -330,35 +279,6 @@ def test_processes_that_cannot_be_ended_are_named(
     assert error.hint == ("they wait for a device or belong to another user: ps -fp 11,12")
 
 
-@pytest.mark.long
-def test_a_launch_that_cannot_be_ended_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # As a launcher that is another user's: it goes on, and goes on writing, whatever is sent to it.
-    child = subprocess.Popen(
-        ["/bin/sh", "-c", "while true; do echo waiting; done"], stdout=subprocess.PIPE
-    )
-    assert child.stdout is not None
-    monkeypatch.setattr(processes, "_FORCED", 0.3)
-    fuse = threading.Timer(GENEROUS, child.kill)  # else a fault here would never end
-    fuse.start()
-    try:
-        monkeypatch.setattr(processes, "_signal", lambda *_: None)
-        monkeypatch.setattr(
-            processes, "start", lambda *_, **__: processes.ProcessTree(child, "none")
-        )
-        pipe, outputs = os.pipe, [(os.dup(child.stdout.fileno()), os.dup(2))]
-        # the first pipe is that of the output; others watch over what was started
-        monkeypatch.setattr(os, "pipe", lambda: outputs.pop() if outputs else pipe())
-        error = failure(tmp_path, "", limit=0.3)
-        assert child.poll() is None
-    finally:
-        fuse.cancel()
-        child.kill()
-        child.communicate()
-    assert error.message == f"program: some processes could not be killed: {child.pid}"
-
-
 # With a real MPI
 
 
@@ -383,16 +303,4 @@ def test_a_real_rank_that_dies(tmp_path: Path, real: Mpi) -> None:
     assert "rank" in error.message
     assert "SIGKILL" in error.message or "died" in error.message
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-    assert not [pid for pid in pids if is_alive(pid)]
-
-
-@pytest.mark.long
-def test_real_ranks_that_hang(tmp_path: Path, real: Mpi, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = clock_that_leaps(lambda: len(words_in(tmp_path / "pids")) == 2)
-    monkeypatch.setattr(launcher, "time", clock)
-    rank = f"trap '' TERM; echo $$ >> {tmp_path}/pids; while true; do sleep 1; done"
-    error = failure(tmp_path, rank, mpi=real, ranks=2, patience=GENEROUS)
-    assert error.is_hang
-    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-    assert len(pids) == 2
     assert not [pid for pid in pids if is_alive(pid)]

@@ -141,12 +141,6 @@ def test_a_loop_that_could_not_be_measured_says_why() -> None:
     assert reasons == {"core.overlap": "not enough memory"}
 
 
-def test_where_no_loop_was_asked_for_nothing_is_absent() -> None:
-    reasons: dict[str, str] = {}
-    assert overlap(measured([]), TOPOLOGY, CORE, reasons) == ({}, {}, [])
-    assert reasons == {}
-
-
 def test_a_form_that_fits_badly_is_remarked() -> None:
     jobs = [loop(1.0, share=100), loop(0.0, share=50)]
     _, fit, remarks = overlap(measured(jobs), TOPOLOGY, CORE, {})
@@ -167,12 +161,6 @@ def test_arithmetic_that_is_slower_than_the_core_is_remarked() -> None:
     # short loops are limited by their loads and stores
     _, _, remarks = overlap(measured([loop(0.5, level="L2", share=50, rate=4e9)]), {}, CORE, {})
     assert remarks == []
-
-
-def test_many_cores_are_compared_with_their_peak() -> None:
-    _, fit, remarks = overlap(measured([loop(0.5, threads=4)]), TOPOLOGY, CORE, {})
-    assert remarks == []
-    assert fit["loops"][0]["threads"] == 4
 
 
 def test_factor_and_fit_are_in_the_profile() -> None:

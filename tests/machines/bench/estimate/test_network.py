@@ -11,7 +11,6 @@ from machines.bench.estimate.synthetic import (
     QUIET,
     Job,
     Noise,
-    absent,
     collectives,
     launches,
     measured,
@@ -173,14 +172,6 @@ def test_pairs_that_crowd_each_other_share_a_limit() -> None:
     assert "net.shm_k" not in reasons
 
 
-def test_the_source_of_the_gap_per_byte_says_how_many_messages_were_under_way() -> None:
-    params = {"bytes": 4 << 20, "tier": "node", "pairs": 1, "direction": "one"}
-    jobs = [pingpong(n, 1e-6) for n in SIZES]
-    jobs.append(Job("window", params, 1e-3, facts={"moved": 4 * (4 << 20)}))
-    net, _ = messages(measured(jobs))
-    assert net["intra"]["G"]["source"] == "4 messages of 4194304 B in flight, p10, 3 launches"
-
-
 def test_pairs_that_do_not_crowd_each_other_share_nothing() -> None:
     jobs = [pingpong(n, 1e-6) for n in SIZES] + [window(n, 1e-3) for n in (1, 2, 4)]
     net, reasons = messages(measured(jobs))
@@ -203,12 +194,6 @@ def test_trains_tell_the_gap() -> None:
     ]
     net, _ = messages(measured(jobs))
     assert net["intra"]["g"]["value"] == pytest.approx(3e-7)
-
-
-def test_a_tier_that_is_not_there_is_a_reason() -> None:
-    launch = absent("ping_pong", "no two ranks on different nodes", tier="network", bytes=0)
-    _, reasons = messages(MeasuredResults([launch]))
-    assert reasons == {"net.inter": "no two ranks on different nodes"}
 
 
 def test_the_cost_of_a_reduction_is_that_of_the_longest() -> None:

@@ -81,15 +81,6 @@ def test_disturbances_count_by_processor(
     assert quality_at(quiet * (6.4 if name == "steal" else 10))["why"] == [words]
 
 
-@pytest.mark.parametrize("name", ["foreign", "steal", "involuntary"])
-def test_what_the_system_does_not_tell_is_left_out(name: str) -> None:
-    jobs = [Job("clock", {"threads": n}, 1e-6, facts={name: None}) for n in range(1, 9)]
-    assert not quality(measured(jobs), {})["core"]["noisy"]
-    bad = {"foreign": 0.06, "steal": 0.003, "involuntary": 30}  # jobs that do not tell add no time
-    jobs.append(Job("clock", {"threads": 9}, 1e-6, facts={name: bad[name]}))
-    assert quality(measured(jobs), {})["core"]["noisy"]
-
-
 def test_launches_that_differ_are_noisy() -> None:
     jobs = [Job("chase", {"bytes": n}, 1e-9) for n in range(1, 9)]
     quiet = quality(measured(jobs), {})["memory"]
@@ -156,16 +147,6 @@ def test_a_launch_out_of_all_proportion_is_not_used(odd: tuple[float, int]) -> N
     assert entry["why"][-1] == (
         "1 outlier compared with the other launches, not used: construct name=barrier threads=2"
     )
-
-
-def test_of_two_launches_none_is_the_odd_one() -> None:
-    found = readings((3e-7, 50), (3e-3, 50))
-    assert found.left_out(["construct"]) == []
-    assert len(found.results("construct")) == 2
-
-
-def test_launches_that_differ_twofold_are_a_spread() -> None:
-    assert readings((3e-7, 50), (6e-7, 50), (3e-7, 50)).left_out(["construct"]) == []
 
 
 def test_jobs_too_short_to_tell_have_the_disturbance_of_their_launch() -> None:

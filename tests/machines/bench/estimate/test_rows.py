@@ -77,11 +77,6 @@ def test_launches_without_all_lengths_tell_nothing() -> None:
     assert ends_of_loops(MeasuredResults([first[0], second[1]])) == {}
 
 
-def test_they_are_of_the_core() -> None:
-    section, _ = core(measured(jobs(20, 48), 3, QUIET))
-    assert {"freq", "branch_miss", "predicted_trip"} <= section.keys()
-
-
 @pytest.mark.parametrize(("rate", "slower"), [(8.0, 5.0), (3.0, 3.0)])
 def test_instructions_are_those_of_the_slower_of_two_loops(rate: float, slower: float) -> None:
     plain = Job("instructions", {}, 100 / CLOCK, quantile=0.5, facts={"work": 100 * rate})
