@@ -313,7 +313,7 @@ def assumed_instructions(
         parts = max(times.executions, 1) * len(point.seconds)
         parts *= 1 if point.team is None else threads
         factor = str(amounts["seconds", number_].formula).partition("*")[2]
-        each = number(float(point.instructions.sum()) / parts / factors.get(factor, 1.0))
+        each = number(point.instructions / parts / factors.get(factor, 1.0))
         formula = f"{each:g}*{factor}" if factor and each else each
         note = "trace; as its time with P and T"
         found["instructions", number_] = SignatureAmount(formula, note=note)

@@ -232,13 +232,12 @@ def _value(value: Any) -> str:
 
 
 def signature_text(
-    head: Sequence[str],
     tables: Mapping[str, Mapping[str, Any]],
     amounts: Mapping[Key, SignatureAmount],
     outline: Outline,
     fidelity: Fidelity,
 ) -> str:
-    """Write a signature: comments, tables before its program, and the program with its amounts.
+    """Write a signature: tables before its program, and the program with its amounts.
 
     Amounts are ``(what, point)`` for ``seconds``, ``instructions``, ``persistent_cv``, ``overhead``
     and ``thread_imbalance``; ``("count", path)``, ``("bytes", path)`` and those of rows of calls,
@@ -250,7 +249,7 @@ def signature_text(
         TomlTable("", {"schema": "popmodel/signature/1"}),
         *(TomlTable(name, entries) for name, entries in tables.items()),
     ]
-    return text_of(head, before, program, (TomlTable("recorded", writer.recorded, (_RECORDED,)),))
+    return text_of((), before, program, (TomlTable("recorded", writer.recorded, (_RECORDED,)),))
 
 
 class _ProgramWriter:

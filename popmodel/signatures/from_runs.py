@@ -202,19 +202,14 @@ def _signature_of(
         "imbalance": imbalance,
     }
 
-    def rendered(fidelity: Fidelity) -> LearntSignature:
-        head = _head(called, every, fidelity, (*caveats, *notes))
-        text = signature_text(head, tables, laws.amounts, outline, fidelity)
-        return LearntSignature(
-            called, text, every, outline, fidelity, laws.amounts, tuple(notes), tuple(laws.laws),
-            caveats,
-        )  # fmt: skip
-
-    found = rendered(fidelity)
+    text = signature_text(tables, laws.amounts, outline, fidelity)
+    found = LearntSignature(
+        called, text, every, outline, fidelity, laws.amounts, (), tuple(laws.laws), caveats
+    )
     if not replayed:
         return found
     # what the file says is replayed, not what it was made of: lists may differ from the trace
-    written = figures(carried_out(from_text(found.text), processes, threads))
+    written = figures(carried_out(from_text(text), processes, threads))
     off = written.off(fidelity.traced)
     if off > _NOTEWORTHY and outline.summed and first.limit < MOST_LINES:
         again = [replace(first, limit=2 * first.limit), *every[1:]]
@@ -228,7 +223,9 @@ def _signature_of(
             f"the signature does not replay as the trace does: runtime {runtime:+.1f} %, parallel "
             f"efficiency {parallel:+.1f} points; popmodel signature check --against shows where"
         )
-    return rendered(replace(fidelity, written=written))
+    fidelity = replace(fidelity, written=written)
+    head = text_of(_head(called, every, fidelity, (*caveats, *notes)), (), ())
+    return replace(found, text=head + text, fidelity=fidelity, notes=tuple(notes))
 
 
 def _values(laws: LawSet, run: Run) -> dict[str, float]:
@@ -356,7 +353,7 @@ def _holds(condition: str, run: Mapping[str, float]) -> bool:
 
 def _replays(found: LearntSignature, scaling: str) -> list[tuple[Run, LearntRun]]:
     """Keep what protects predictions: times of the runs, replayed and predicted from the others."""
-    signature = from_text(found.text, checked=False)
+    signature = from_text(found.text, checked=False) if len(found.runs) > 1 else None
     learnt: list[LearntRun] = []
     runs = []
     for run in found.runs:
@@ -364,13 +361,15 @@ def _replays(found: LearntSignature, scaling: str) -> list[tuple[Run, LearntRun]
         if not ideal > 0:
             continue
         runs.append(run)
-        is_first = run is found.runs[0]
+        written = found.fidelity.written.runtime
+        if signature is not None and run is not found.runs[0]:
+            written = _replay(signature, run)
         learnt.append(
             LearntRun(
                 run.processes,
                 run.threads,
                 ideal,
-                found.fidelity.written.runtime if is_first else _replay(signature, run),
+                written,
                 run.parameters,
                 run.trace.duration / _NS if run.trace.timed else None,
                 waiting(run.trace),

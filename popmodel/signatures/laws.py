@@ -315,10 +315,10 @@ class PointTimes:
         if point.instructions is None or len(counted) < len(self.runs):
             return None
         executions = len(point.seconds) * max(times.executions, 1)
-        mean = float(point.instructions.sum()) / executions
+        mean = point.instructions / executions
         if point.team is None:
             before = np.array([before for before, _ in counted])
-            values = mean * self._growth(number_, before, _instructions)
+            values = mean * self._growth(number_, before, lambda point: point.instructions or 0.0)
         else:
             site = np.isin(self.table.site, self.table.site[point.places])
             inside = np.array([float(inside[site].sum()) for _, inside in counted])
@@ -357,10 +357,6 @@ class PointTimes:
         turns = np.zeros(len(often))
         np.divide(often, given, out=turns, where=given > 0)
         return turns
-
-
-def _instructions(point: OutlinePoint) -> float:
-    return 0.0 if point.instructions is None else float(point.instructions.sum())
 
 
 # -- what runs with several numbers of threads tell

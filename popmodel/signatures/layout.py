@@ -208,7 +208,7 @@ class _OutlineBuilder:
                 inside = np.array_equal(turns[stretch[-1]], turns[place])
             if inside and lead is not None:
                 begun = np.logical_or.reduce([event[one][:, which] >= 0 for one in stretch])
-                self.points[lead], here = self.points[lead].led(here, begun)
+                self.points[lead], here = self.points[lead].led(here, begun, self.counts)
             if not here.total:
                 pass
             elif here.total < _TINY * self.all and place != there[-1]:
@@ -332,7 +332,7 @@ class _OutlineBuilder:
         if after.sum() < _TINY * self.all:
             return []
         event = np.full((len(after), 1), -1, dtype=np.int32)
-        counts = None if self.counts is None else self.counts.after[:, None]
+        counts = None if self.counts is None else float(self.counts.after.sum())
         point = OutlinePoint(-1, False, event, after[:, None], instructions=counts)
         return [OutlineWork("at the end", self._add(point, "behind the last call"))]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -64,8 +63,7 @@ class OutlinePoint:
     event: NDArray[np.int32]
     seconds: NDArray[np.float64]  # float64[S, n]: How long; nan where there is none
     along: tuple[int, ...] = ()  # Further places, before it, whose computing is in it
-    # float64[S, n] or None: How many, 0 where there is none; None where nobody counted them.
-    instructions: NDArray[np.float64] | None = None
+    instructions: float | None = None  # Summed over all; None where nobody counted them
     turns: int = 0  # How often a signature executes it; 0 for as often as the trace does
     label: str = ""  # What it is, in words
     name: str = ""  # What it is called in formulas
@@ -127,7 +125,7 @@ class OutlinePoint:
         )
 
     def led(
-        self, here: OutlinePoint, begun: NDArray[np.bool_]
+        self, here: OutlinePoint, begun: NDArray[np.bool_], counts: Timing | None
     ) -> tuple[OutlinePoint, OutlinePoint]:
         """Put to it, before some calls, what comes before a process's first one of them.
 
@@ -136,8 +134,9 @@ class OutlinePoint:
         """
         moves = here.there & ~begun & ~self.there
         first, rest = self.instructions, here.instructions
-        if first is not None and rest is not None:
-            first, rest = np.where(moves, rest, first), np.where(moves, 0.0, rest)
+        if counts is not None and first is not None and rest is not None:
+            moved = float(counts.before[here.event[moves]].sum())
+            first, rest = first + moved, rest - moved
         lead = replace(
             self,
             event=np.where(moves, here.event, self.event),
@@ -287,7 +286,7 @@ class Timing(NamedTuple):
         instructions = None
         if counts is not None:
             column = counts.inside if in_region else counts.before
-            instructions = np.where(event >= 0, column[event], 0.0)
+            instructions = float(column[event[event >= 0]].sum())
         return OutlinePoint(place, in_region, event, seconds, instructions=instructions)
 
 
@@ -307,19 +306,19 @@ def own_times(structure: Structure) -> Program:
 def retimed(structure: Structure, times: Timing) -> Program:
     """Return a program whose processes compute as long as they are said to."""
     program, events = structure.program, structure.events
+    spent = np.concatenate([[0.0], np.cumsum(times.before + times.inside)])
+    acting = np.flatnonzero(np.diff(events.first))
+    sequence = events.sequence[acting]
+    # what an event computes itself comes behind its operations
+    reached = spent[1:][acting] - times.inside[acting]
+    left = spent[events.offsets[:-1]]  # when each sequence begins, then where its last act is
+    since = np.append(0.0, reached)[: len(reached)]
+    new = np.diff(sequence, prepend=-1) != 0
+    since[new] = left[sequence[new]]
+    left[sequence] = reached
     burst = np.zeros(program.operations)
-    tail = np.zeros(program.sequences)
-    spent = np.cumsum(times.before + times.inside)
-    acts = np.diff(events.first) > 0
-    for sequence, (begin, end) in enumerate(pairwise(events.offsets.tolist())):
-        start = spent[begin - 1] if begin else 0.0
-        acting = begin + np.flatnonzero(acts[begin:end])
-        # what an event computes itself comes behind its operations
-        reached = spent[acting] - times.inside[acting]
-        left = np.concatenate([[start], reached])
-        burst[events.first[acting]] = np.diff(left)
-        last = spent[end - 1] if end > begin else start
-        tail[sequence] = last - left[-1] + times.after[sequence]
+    burst[events.first[acting]] = reached - since
+    tail = spent[events.offsets[1:]] - left + times.after
     return replace(program, burst=np.maximum(burst, 0.0), tail=np.maximum(tail, 0.0))
 
 

@@ -175,11 +175,12 @@ def drawn(
     found = np.repeat(own[:, None], turns, axis=1)
     if description.quantiles:
         values = np.array(description.quantiles)
-        for rank in np.flatnonzero(count > 1):
+        for number in np.unique(count[count > 1]).tolist():
             # every value as often as its share, so that the sum stays what it is
-            where = np.flatnonzero(there[rank])
-            pool = values[(np.arange(len(where)) * len(values) // len(where))]
-            found[rank, where] *= rng.permutation(pool) / pool.mean()
+            pool = values[np.arange(number) * len(values) // number]
+            mine = there & (count == number)[:, None]
+            pools = np.tile(pool / pool.mean(), (int((count == number).sum()), 1))
+            found[mine] *= rng.permuted(pools, axis=1).ravel()
     return np.where(there, found, np.nan)
 
 

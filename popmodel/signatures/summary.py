@@ -375,14 +375,13 @@ class _Summaries:
         mean = np.divide(passed, count, out=np.full(len(count), np.inf), where=count > 0)
         order = np.argsort(mean, kind="stable")
         counts = [point.instructions for point in points if point.instructions is not None]
-        joined = np.concatenate(counts, axis=1)[:, order] if len(counts) == len(points) else None
         self.points.append(
             replace(
                 points[-1],
                 event=event[:, order],
                 seconds=np.concatenate([point.seconds for point in points], axis=1)[:, order],
                 along=tuple(place for one in points for place in (*one.along, one.place))[:-1],
-                instructions=joined,
+                instructions=sum(counts) if len(counts) == len(points) else None,
                 turns=times,
                 label=name,
                 name=points[0].name,

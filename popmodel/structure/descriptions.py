@@ -341,7 +341,7 @@ def _of_phase(
         "persistent": spread.persistent,
         "transient": spread.transient,
         "common": spread.common,
-        "by_process": [None if np.isnan(one) else one for one in spread.by_rank.tolist()],
+        "by_process": np.where(np.isnan(spread.by_rank), None, spread.by_rank).tolist(),
         "excess": excess,
         "load_balance": _balance(causes(useful, instructions, cycles)),
         "instructions": None if instructions is None else float(instructions.sum()),
@@ -375,12 +375,17 @@ def _iterations_inside(structure: Structure, found: Phases) -> float | None:
     """Iterations that lie in what is analysed, parts of them included; None without any."""
     if structure.loop is None or len(structure.iterations) < 2:
         return None
-    begins, turns = structure.iterations, np.arange(len(structure.iterations))
-    held = [
-        float(np.interp(last, begins[:, mine], turns) - np.interp(first, begins[:, mine], turns))
-        for mine, (first, last) in enumerate(zip(found.begin, found.end, strict=True))
-    ]
-    return sum(held) / len(held) or None
+    begins, most = structure.iterations, len(structure.iterations) - 2
+
+    def passed(time: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Iterations that each sequence has done, that which it is in by its part."""
+        turn = np.clip((begins <= time).sum(axis=0) - 1, 0, most)
+        since, until = begins[[turn, turn + 1], np.arange(len(time))]
+        part = np.divide(time - since, until - since, where=until > since,
+                         out=(time >= since).astype(np.float64))  # fmt: skip
+        return turn + np.clip(part, 0.0, 1.0)
+
+    return float((passed(found.end) - passed(found.begin)).mean()) or None
 
 
 # Communication.

@@ -269,18 +269,22 @@ def _cut_the_first(
     new |= np.diff(iteration, prepend=-1) != 0
     firsts = np.flatnonzero(new)
     event, sequence, iteration = inside[firsts], sequence[firsts], iteration[firsts]
-    bounds = np.searchsorted(sequence, np.arange(since.shape[1] + 1))
-    for mine in np.flatnonzero(iteration == 0).tolist():
-        first = event[mine]
-        own = slice(*bounds[sequence[mine] : sequence[mine] + 2])
-        alike = (iteration[own] > 0) & (common.place[event[own]] == common.place[first])
-        if not alike.any():
-            continue
-        usual = float(np.median(events.before[event[own][alike]]))
-        surplus = float(events.before[first]) - usual
-        if surplus > (_LONG - 1.0) * max(usual, 1.0):
-            since[0, sequence[mine]] = events.begin[first] - round(usual)
-            compute[0, sequence[mine]] -= surplus
+    head = np.full(since.shape[1], -1)  # what begins the first iteration of each sequence
+    head[sequence[iteration == 0]] = event[iteration == 0]
+    like = (iteration > 0) & (head[sequence] >= 0)
+    like &= common.place[event] == common.place[head[sequence]]
+    if not like.any():
+        return
+    event, sequence = event[like], sequence[like]
+    before = events.before[event][np.lexsort((events.before[event], sequence))]
+    count = np.bincount(sequence, minlength=since.shape[1])
+    mine = np.flatnonzero(count)
+    begin, count, head = (np.cumsum(count) - count)[mine], count[mine], head[mine]
+    usual = (before[begin + (count - 1) // 2] + before[begin + count // 2]) / 2  # medians
+    surplus = events.before[head] - usual
+    late = surplus > (_LONG - 1.0) * np.maximum(usual, 1.0)
+    since[0, mine[late]] = events.begin[head[late]] - np.rint(usual[late]).astype(np.int64)
+    compute[0, mine[late]] -= surplus[late]
 
 
 def iteration_of_events(common: Common, loop: FoundLoop) -> NDArray[np.int64]:

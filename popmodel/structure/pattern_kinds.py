@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,7 +51,7 @@ def joined(*parts: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def readings(
-    messages: NDArray[np.void], processes: int, grids: Sequence[Sequence[int]]
+    messages: NDArray[np.void], processes: int, grids: Sequence[tuple[int, ...]]
 ) -> list[PatternReading]:
     """All patterns that messages are, the most telling first; always ends with a list."""
     on_grids = (on_grid(messages, dims) for dims in grids)
@@ -87,8 +87,9 @@ def _strides(dims: Sequence[int]) -> list[int]:
     return [math.prod(dims[axis + 1 :]) for axis in range(len(dims))]
 
 
+@lru_cache(maxsize=64)
 def neighbours(
-    dims: Sequence[int], periodic: Sequence[bool], move: Sequence[int]
+    dims: tuple[int, ...], periodic: tuple[bool, ...], move: tuple[int, ...]
 ) -> NDArray[np.int64]:
     """Rank one step along a move from each rank; -1 where the grid ends: int64[P]."""
     rank = np.arange(math.prod(dims))
@@ -102,7 +103,7 @@ def neighbours(
     return np.where(inside, found, -1)
 
 
-def on_grid(messages: NDArray[np.void], dims: Sequence[int]) -> PatternReading | None:
+def on_grid(messages: NDArray[np.void], dims: tuple[int, ...]) -> PatternReading | None:
     """A halo, or a shift along one direction; None if messages go otherwise.
 
     Where every rank also sends as many messages to itself, the grid has a further, periodic
@@ -132,7 +133,7 @@ def on_grid(messages: NDArray[np.void], dims: Sequence[int]) -> PatternReading |
     all_pairs = len(messages) == processes * (processes - 1)
     if len(straight) < len(ways) and all_pairs and _even(messages["size"]):
         return None  # the corners of a halo are smaller than its faces
-    facts: dict[str, Any] = {"dims": tuple(dims), "periodic": periodic, "directions": []}
+    facts: dict[str, Any] = {"dims": dims, "periodic": periodic, "directions": []}
     if themselves:
         facts["with_itself"] = themselves
     if times > 1:
@@ -160,7 +161,7 @@ def _near(messages: NDArray[np.void], dims: Sequence[int]) -> bool:
 
 
 def _ways(
-    messages: NDArray[np.void], dims: Sequence[int]
+    messages: NDArray[np.void], dims: tuple[int, ...]
 ) -> tuple[tuple[bool, ...], dict[tuple[int, ...], NDArray[np.int64]] | None]:
     """Rows of messages by the direction they go in, and which dimensions they wrap around."""
     periodic = _periods(messages, dims)
@@ -171,7 +172,7 @@ def _ways(
     return periodic, ways
 
 
-def _periods(messages: NDArray[np.void], dims: Sequence[int]) -> tuple[bool, ...]:
+def _periods(messages: NDArray[np.void], dims: tuple[int, ...]) -> tuple[bool, ...]:
     """Along which dimensions messages go from the last to the first or back.
 
     With two ranks along a dimension both neighbours are the same: it is periodic if one sends the
@@ -180,9 +181,9 @@ def _periods(messages: NDArray[np.void], dims: Sequence[int]) -> tuple[bool, ...
     found = []
     pairs, often = np.unique(_pairs(messages, math.prod(dims)), return_counts=True)
     for axis, extent in enumerate(dims):
-        move = [int(other == axis) for other in range(len(dims))]
-        around = neighbours(dims, [True] * len(dims), move)
-        straight = neighbours(dims, [False] * len(dims), move)
+        move = tuple(int(other == axis) for other in range(len(dims)))
+        around = neighbours(dims, (True,) * len(dims), move)
+        straight = neighbours(dims, (False,) * len(dims), move)
         wrapping = np.flatnonzero(straight < 0)
         codes = np.concatenate(
             [wrapping * len(around) + around[wrapping], around[wrapping] * len(around) + wrapping]
@@ -195,7 +196,7 @@ def _periods(messages: NDArray[np.void], dims: Sequence[int]) -> tuple[bool, ...
 
 
 def _directions(
-    messages: NDArray[np.void], dims: Sequence[int], periodic: Sequence[bool]
+    messages: NDArray[np.void], dims: tuple[int, ...], periodic: tuple[bool, ...]
 ) -> dict[tuple[int, ...], NDArray[np.int64]] | None:
     """Rows of messages by the move from sender to receiver; None if they are not all of one.
 
@@ -222,7 +223,7 @@ def _directions(
     return None
 
 
-@cache
+@lru_cache
 def _moves(dimensions: int) -> list[tuple[int, ...]]:
     """All moves to neighbours, straight ones first."""
     every = [move for move in product((1, 0, -1), repeat=dimensions) if any(move)]
