@@ -15,7 +15,7 @@ import numpy as np
 from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.region_efficiencies import waiting_in
-from popmodel.structure.bursts import bursts, counted, regions, teams
+from popmodel.structure.bursts import counted, regions, teams
 from popmodel.traces.caveats import delays
 from popmodel.traces.intervals import Intervals, alone, spread
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from popmodel.signatures.scaling_lists import ScalingGrid
     from popmodel.simulator import Program
-    from popmodel.structure.bursts import Stretches
     from popmodel.structure.message_rows import PlaceTable
     from popmodel.structure.program_events import ProgramEvents
     from popmodel.structure.structure import Structure
@@ -181,7 +180,8 @@ class OutlineCalls:
     # How many are sent by all processes in one execution, and of how many bytes together.
     messages: float
     bytes: float
-    sent: NDArray[np.int64]  # Which messages of the program, in all executions
+    # int32[m]: Which messages of the program, in all executions; empty once it is laid out
+    sent: NDArray[np.int32]
     times: int  # Executions in the signature
     exact: bool  # Whether most executions do exactly this; else a summary of them
     places: tuple[int, ...]  # Where
@@ -326,40 +326,20 @@ def instructions(trace: Trace, structure: Structure) -> Timing | None:
     """Count the instructions at the events of a run, where hardware counters were traced."""
     if not trace.timed or not trace.records.counter_names():
         return None
-    events, useful = structure.events, useful_times(trace)
-    serial, parallel = bursts(structure, trace), regions(structure)
-    location = np.asarray(trace.process_offsets[:-1], np.int64)[serial.sequence]
-    outside = counted(trace, useful.running, location, serial.begin, serial.end)[0].get(_COUNTER)
+    events, useful, parallel = structure.events, useful_times(trace), regions(structure)
+    sequence, since, until = events.gaps(trace.begin, trace.ends()[structure.program.owner])
+    location = np.asarray(trace.process_offsets, np.int64)[sequence]
+    outside = counted(trace, useful.running, location, since, until)[0].get(_COUNTER)
     if outside is None:
         return None
-    before, inside = np.zeros(len(events)), np.zeros(len(events))
-    acting = serial.place >= 0
-    before[_events(structure, serial, acting)] = outside[acting]
+    before, after = np.split(outside, [len(events)])
+    inside = np.zeros(len(events))
     if len(parallel):
         counts = teams(trace, parallel, parallel.sequence.astype(np.int64), useful)[1]
         if _COUNTER not in counts:
             return None
-        every = np.ones(len(parallel), bool)
-        inside[_events(structure, parallel, every)] = counts[_COUNTER]
-    sequences = structure.program.sequences
-    after = np.bincount(serial.sequence[~acting], outside[~acting], sequences).astype(np.float64)
+        inside[events.is_region] = counts[_COUNTER]
     return Timing(before, inside, after)
-
-
-def _events(structure: Structure, rows: Stretches, which: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The events of some stretches, by sequence, place and execution, which no other one has."""
-    executions = int(structure.execution.max(initial=0)) + 1
-    places = len(structure.places)
-
-    def key(
-        sequence: NDArray[np.int64], place: NDArray[np.int32], execution: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        return (sequence.astype(np.int64) * places + place) * executions + execution
-
-    every = key(structure.events.sequence, structure.place, structure.execution.astype(np.int64))
-    order = np.argsort(every, kind="stable")
-    wanted = key(rows.sequence[which].astype(np.int64), rows.place[which], rows.execution[which])
-    return order[np.searchsorted(every[order], wanted)]
 
 
 def team(trace: Trace, structure: Structure, region: OutlinePoint) -> OutlineTeam:

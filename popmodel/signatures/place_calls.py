@@ -204,11 +204,11 @@ def _event_of(structure: Structure, *kinds: Op) -> NDArray[np.int64]:
     return found
 
 
-def messages_at(structure: Structure, events: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
+def messages_at(structure: Structure, events: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
     """Return the messages sent in events, which are given for each place, -1 for none."""
     operation = _operations_in(structure, np.concatenate([each.ravel() for each in events]))
     sends = np.isin(structure.program.kind[operation], _SENDS)
-    return structure.program.target[operation[sends]].astype(np.int64)
+    return structure.program.target[operation[sends]]
 
 
 def within_stretches(structure: Structure) -> tuple[Structure, NDArray[np.bool_]]:

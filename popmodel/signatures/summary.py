@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
 
     Whole = NDArray[np.int64]
+    Sent = NDArray[np.int32]
 
 LINES = 300  # of a signature at most, where summaries of what is small can do that
 _SHARES = (5e-4, 2e-3, 1e-2, 5e-2, 0.2)  # of all time: what is small, the first that will do
@@ -53,7 +54,7 @@ _PARTNERS = 6  # at most, of what stands for messages at another number of proce
 def exchange(
     program: Program,
     name: str,
-    sent: Whole,
+    sent: Sent,
     times: int,
     places: tuple[int, ...],
     every: str,
@@ -71,7 +72,7 @@ def exchange(
 
 
 def exchange_rows(
-    program: Program, sent: Whole, executions: int
+    program: Program, sent: Sent, executions: int
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return rows in which all messages go at once, and whether they say it by formulas.
 
@@ -111,7 +112,7 @@ def exchange_rows(
     return [*rows, {"do": "waitall"}], is_even
 
 
-def by_frequency(program: Program, sent: Whole, executions: int) -> Iterator[tuple[Whole, int]]:
+def by_frequency(program: Program, sent: Sent, executions: int) -> Iterator[tuple[Sent, int]]:
     """Divide messages into those of pairs that have one most times, and others; how often each."""
     if not len(sent):
         return
@@ -123,7 +124,7 @@ def by_frequency(program: Program, sent: Whole, executions: int) -> Iterator[tup
         yield sent[rare], int(count[rare].max())
 
 
-def _per_pair(program: Program, sent: Whole) -> Whole:
+def _per_pair(program: Program, sent: Sent) -> Whole:
     """How many of some messages the pair of processes of each has."""
     messages = program.messages
     pairs = messages.sender[sent].astype(np.int64) * program.processes + messages.receiver[sent]
@@ -131,7 +132,7 @@ def _per_pair(program: Program, sent: Whole) -> Whole:
     return np.asarray(count[which], dtype=np.int64)
 
 
-def _offsets(program: Program, sent: Whole) -> tuple[int, ...]:
+def _offsets(program: Program, sent: Sent) -> tuple[int, ...]:
     """How far messages go, modulo P, where most bytes do first."""
     messages, processes = program.messages, program.processes
     away = (messages.receiver[sent].astype(np.int64) - messages.sender[sent]) % processes
@@ -423,7 +424,7 @@ def _team_of(points: Sequence[OutlinePoint], times: int) -> OutlineTeam | None:
 def _renumbered(
     body: tuple[Node, ...], points: Sequence[OutlinePoint]
 ) -> tuple[tuple[Node, ...], list[OutlinePoint]]:
-    """Refer to points in order, without those that nothing refers to."""
+    """Refer to points in order, without those that nothing refers to, and let messages go."""
     number: dict[int, int] = {}
 
     def of(point: int) -> int:
@@ -441,7 +442,7 @@ def _renumbered(
             case OutlineWork():
                 return replace(node, point=of(node.point))
             case OutlineCalls():
-                return replace(node, rows=tuple(map(row_of, node.rows)))
+                return replace(node, rows=tuple(map(row_of, node.rows)), sent=node.sent[:0].copy())
             case OutlineMeeting():
                 return node
 

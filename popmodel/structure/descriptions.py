@@ -341,7 +341,7 @@ def _of_phase(
         "persistent": spread.persistent,
         "transient": spread.transient,
         "common": spread.common,
-        "by_process": np.where(np.isnan(spread.by_rank), None, spread.by_rank).tolist(),
+        "by_process": [None if one != one else one for one in spread.by_rank.tolist()],
         "excess": excess,
         "load_balance": _balance(causes(useful, instructions, cycles)),
         "instructions": None if instructions is None else float(instructions.sum()),
@@ -383,7 +383,8 @@ def _iterations_inside(structure: Structure, found: Phases) -> float | None:
         since, until = begins[[turn, turn + 1], np.arange(len(time))]
         part = np.divide(time - since, until - since, where=until > since,
                          out=(time >= since).astype(np.float64))  # fmt: skip
-        return turn + np.clip(part, 0.0, 1.0)
+        done: NDArray[np.float64] = turn + np.clip(part, 0.0, 1.0)
+        return done
 
     return float((passed(found.end) - passed(found.begin)).mean()) or None
 

@@ -7,12 +7,13 @@ their pages in memory as long as nobody else needs it, and writes them out where
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -27,6 +28,7 @@ BUDGET = 1 << 26
 """Bytes of long arrays that stay in memory."""
 _PER_BYTE = 4.0  # bytes in scratch for one of text
 _HINT = "name a folder with more space: --scratch DIR, or TMPDIR=DIR"
+_PREFIX = "popmodel-"
 _UNPACKED = 8  # bytes of text in one that is compressed, about
 
 
@@ -59,6 +61,7 @@ class Resources:
                 hint=_HINT,
             )
         if self._folder is None:
+            _clear(folder)
             self._folder = folder
             self._before = _kernel.use_scratch(os.fspath(folder), BUDGET)
 
@@ -94,6 +97,33 @@ def scratch_folder(path: Path) -> Path:
     """The scratch folder for a trace."""
     given = current()
     return (given and given.chosen) or default_folder(path)
+
+
+def worker_folder(path: Path, close: ExitStack) -> Path:
+    """Make a folder in the scratch folder for a trace, for files that other processes write.
+
+    It goes with `close`; where this process is killed, at the next start.
+    """
+    scratch = scratch_folder(path)
+    _clear(scratch)
+    number, name = tempfile.mkstemp(prefix=_PREFIX, suffix=files.LOCK, dir=scratch)
+    lock = close.enter_context(os.fdopen(number))
+    with suppress(OSError):  # a file system without locks: nobody clears there
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    close.callback(Path(name).unlink)
+    folder = Path(name).with_suffix("")
+    folder.mkdir(mode=0o700)
+    close.callback(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _clear(scratch: Path) -> None:
+    """Remove folders of killed processes: a lock is the kernel's and ends with its process."""
+    for known in scratch.glob(f"{_PREFIX}*{files.LOCK}"):
+        with suppress(OSError), known.open("r+b") as lock:  # in use, or of somebody else
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(known.with_suffix(""), ignore_errors=True)
+            known.unlink()
 
 
 def memory_error(path: str | os.PathLike[str]) -> FileError:

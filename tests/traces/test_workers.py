@@ -1,28 +1,38 @@
-"""Several traces at once: results do not depend on who works, nor on killed workers."""
+"""Several traces, or ranges of one: results do not depend on who works, nor on killed workers."""
 
 from __future__ import annotations
 
+import gzip
 import json
+import multiprocessing
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle import killed
+from oracle.compare import told
 from oracle.killed import doubled
 from real_mpi import Mpi, mpi
 
 import popmodel
 from popmodel.base.errors import PopmodelError, TraceError, UsageError
 from popmodel.traces import workers
+from popmodel.traces.paraver import text_scan
+from popmodel.traces.resources import worker_folder
 from popmodel.traces.workers import executor_named, map_traces
 
 __all__ = ["mpi"]
 
-DATA = Path(__file__).parents[1] / "data"
+TESTS = Path(__file__).parents[1]
+DATA = TESTS / "data"
 TRACES = [str(DATA / f"{name}.prv.gz") for name in ("cg.S.2", "ft.S.4", "mg.S.4")]
 
 
@@ -137,8 +147,9 @@ def test_a_scheduler_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatc
 
 
 def libraries(mpi: Mpi) -> dict[str, str]:
-    """Where mpi4py finds the library of an MPI that is no part of the system."""
-    return {"LD_LIBRARY_PATH": str(Path(mpi.mpirun).resolve().parent.parent / "lib")}
+    """Where mpi4py finds the library of an MPI that is no part of the system, and the tests."""
+    library = Path(mpi.mpirun).resolve().parent.parent / "lib"
+    return {"LD_LIBRARY_PATH": str(library), "PYTHONPATH": str(TESTS)}
 
 
 @pytest.mark.long
@@ -149,6 +160,113 @@ def test_ranks_of_mpi_work(mpi: Mpi, alone: dict[str, Any]) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert {key: found[key] for key in alone} == json.loads(json.dumps(alone))
+
+
+# Ranges of one trace.
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "ft.S.4.prv"
+    path.write_bytes(gzip.decompress((DATA / "ft.S.4.prv.gz").read_bytes()))
+    return path
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    return folder
+
+
+SCRIPT = """
+import sys
+import popmodel.cli
+from oracle import killed
+from popmodel.traces.paraver import text_scan
+if __name__ == "__main__":
+    text_scan.RANGE = 200
+    if "--kill" in sys.argv:
+        sys.argv.remove("--kill")
+        text_scan._scan_apart = killed.scan_apart
+    sys.exit(popmodel.cli.main())
+"""
+
+
+def by_ranks(mpi: Mpi, trace: Path, scratch: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """Scan ranges of a trace by two ranks of MPI; the third hands them out."""
+    pytest.importorskip("mpi4py")
+    script = trace.with_suffix(".py")
+    script.write_text(SCRIPT)
+    words = [script, "metrics", trace, "--executor", "mpi4py", "--scratch", scratch]
+    words += ["--format", "json", *more]
+    return mpi.start(3, sys.executable, "-m", "mpi4py.futures", *words, **libraries(mpi))
+
+
+@pytest.mark.long
+def test_ranks_of_mpi_scan_ranges_of_one_trace(mpi: Mpi, trace: Path, scratch: Path) -> None:
+    done = by_ranks(mpi, trace, scratch)
+    assert done.returncode == 0, done.stderr
+    found, wanted = json.loads(done.stdout), popmodel.metrics(trace).to_dict()
+    assert {key: found[key] for key in wanted} == json.loads(json.dumps(wanted))
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.long
+def test_a_killed_rank_of_mpi_ends_the_job_and_leaves_nothing(
+    mpi: Mpi, trace: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = by_ranks(mpi, trace, scratch, "--kill")
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    monkeypatch.setattr(text_scan, "RANGE", 200)  # where the launcher killed rank 0, too
+    with ThreadPoolExecutor(1) as pool:
+        assert told(trace, executor=pool, scratch=scratch) == told(trace)
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")  # those of distributed
+def test_a_cluster_of_dask_scans_ranges_again_whose_worker_was_killed(
+    dask_address: str, trace: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = told(trace)
+    monkeypatch.setattr(text_scan, "RANGE", 200)
+    assert told(trace, executor=dask_address, scratch=scratch) == wanted
+    monkeypatch.setattr(text_scan, "_scan_apart", killed.scan_apart)
+    assert told(trace, executor=dask_address, scratch=scratch) == wanted
+    assert trace.with_suffix(".killed").exists()
+    assert list(scratch.iterdir()) == []
+
+
+def killed_in_scratch(trace: Path, scratch: Path) -> None:
+    """Begin to scan ranges, and be killed."""
+    text_scan.RANGE = 200
+    with ThreadPoolExecutor(1) as pool:
+        text_scan._scan_apart = killed.scan_apart  # in a thread: this process is killed
+        told(trace, executor=pool, scratch=scratch)
+
+
+def test_what_a_killed_command_left_in_scratch_goes_at_the_next_start(
+    trace: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = multiprocessing.get_context("fork").Process(
+        target=killed_in_scratch, args=(trace, scratch)
+    )
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    assert any(scratch.glob("*/*"))
+    foreign = scratch / "popmodel-foreign"
+    foreign.mkdir()
+    monkeypatch.setattr(text_scan, "RANGE", 200)
+    with ThreadPoolExecutor(1) as pool, ExitStack() as close:
+        with popmodel.resources(scratch=scratch):
+            used = worker_folder(trace, close)
+        assert told(trace, executor=pool, scratch=scratch) == told(trace)
+        assert set(scratch.iterdir()) == {foreign, used, used.with_suffix(".lock")}
+    assert list(scratch.iterdir()) == [foreign]
 
 
 @pytest.mark.parametrize("text", ["slurm", "dask://", "dask://host", "nowhere.json"])

@@ -23,7 +23,7 @@ from popmodel.base.errors import TraceError
 from popmodel.kernel import _kernel
 from popmodel.traces import workers
 from popmodel.traces.paraver.columns import SCHEMA, Segment, Spill, temporary_files
-from popmodel.traces.resources import current, scratch_folder
+from popmodel.traces.resources import current, scratch_folder, worker_folder
 from popmodel.traces.source import CHUNK, TraceSource, open_source, text_ranges
 from popmodel.traces.tables import Int64
 
@@ -200,10 +200,8 @@ def _ranges(path: Path, layout: TextLayout, files: ExitStack) -> Iterator[_Range
         yield from workers.in_threads(_scan_range, units)
     else:
         with temporary_files(path):
-            folder = files.enter_context(
-                tempfile.TemporaryDirectory(prefix="popmodel-", dir=scratch_folder(path))
-            )
-        targets = [Path(folder, str(place)) for place in range(len(parts))]
+            folder = worker_folder(path, files)
+        targets = [folder / str(place) for place in range(len(parts))]
         jobs = [(path, layout, *both) for both in zip(parts, targets, strict=True)]
         results = workers.by_executor(_scan_apart, jobs, executor)
         for target, (found, segments) in zip(targets, results, strict=True):
