@@ -222,7 +222,7 @@ class Observables:
             "regions": [vars(region) for region in self.regions],
             "absent": dict(self.absent),
             **(self.devices.of_threads() if self.devices else {}),
-            **(self.io.to_dict() if self.io else {}),
+            **(self.io.to_dict(self.masters) if self.io else {}),
             **({"vector_counts": vars(self.vector_counts)} if self.vector_counts else {}),
         }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from popmodel.base.units import count, format_time, plural
+from popmodel.base.units import count, format_bandwidth, format_size, format_time, plural
 from popmodel.efficiency.evidence import site_name
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING, STRANGER
@@ -79,7 +79,7 @@ def _whole(document: Document) -> list[Section]:
             families, runs = [], [{**run, "family_notes": _own_notes(run)} for run in runs]
     for family in families:
         sections += [(tree,) for tree in _trees(family, runs, columns, reasons)]
-        sections[-1] += _legend(family)
+        sections[-1] += (*_legend(family), *_moved(family, runs, names))
     if several or not families:
         rows = _scaling_rows(runs, reasons)
         scaling = TableBlock(columns, rows, first="Scaling, ratios", group=_IN_LINE)
@@ -174,12 +174,14 @@ def _of_one_run(run: Run, name: str, advised: Sequence[str]) -> list[Section]:
     sections: list[Section] = [(NoteBlock(", ".join(facts)), *_reading([run]))]
     trees = [next(_trees(family, [run], heads(["%"]), reasons, views=False)) for family in families]
     if sum(len(tree.rows) + 2 for tree in trees) <= _ROOM:
-        return [*sections, *((tree,) for tree in trees), reasons.section()]
+        shown = zip(families, trees, strict=True)
+        told = [(tree, *_moved(family, [run], [name])) for family, tree in shown]
+        return [*sections, *told, reasons.section()]
     rest = ", ".join(family.id for family in families[1:])
     more = (NoteBlock(f"also, with --all: {rest}"),) if rest else ()
     reasons = Reasons()  # of this tree alone
     tree = next(_trees(families[0], [run], heads(["%"]), reasons, views=False))
-    return [*sections, (tree,), reasons.section(), more]
+    return [*sections, (tree, *_moved(families[0], [run], [name])), reasons.section(), more]
 
 
 def _few(document: Document, names: Sequence[str], number: int) -> tuple[int, ...]:
@@ -463,6 +465,18 @@ def _legend(family: Family) -> Section:
         return ()
     text = "in parentheses: other views of the same loss; they overlap and do not add up"
     return (NoteBlock(text, Role.REMARK),)
+
+
+def _moved(family: Family, runs: Sequence[Run], names: Sequence[str]) -> Section:
+    """Bytes to and from files below the family of I/O, and the bandwidth that they come to."""
+    lines = []
+    for run, name in zip(runs, names, strict=True):
+        if family.id == "io" and "io_bandwidth" in (told := run["observables"]):
+            read, written = (format_size(sum(told[f"bytes_{way}"])) for way in ("read", "written"))
+            rate = format_bandwidth(told["io_bandwidth"])
+            text = f"{read} read, {written} written: {rate} over the longest I/O of a process"
+            lines.append(text if len(runs) == 1 else f"{name}: {text}")
+    return notes(lines, Role.REMARK)
 
 
 def _scaling_words(document: Document) -> list[str]:

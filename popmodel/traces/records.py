@@ -79,6 +79,18 @@ class FunctionTimes(NamedTuple):
     own: NDArray[np.int64]  # int64[N]: Useful time in which it is the innermost function, ns
 
 
+class FileMoves(NamedTuple):
+    """Calls that move bytes to or from files, where the trace says how many: a row for each."""
+
+    location: NDArray[np.int64]  # int64[N], ascending
+    # int64[N]: When the call goes on, ns.
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    bytes: NDArray[np.int64]  # int64[N]
+    reads: NDArray[np.bool_]  # bool[N]: Whether it reads; else it writes
+    of_mpi: NDArray[np.bool_]  # bool[N]: Whether it is a call of MPI-IO
+
+
 class Others(NamedTuple):
     """Events of a run that tell nothing about its calls of MPI, with the numbers of their
     format.
@@ -162,6 +174,10 @@ class Records(ABC):
     def file_io(self) -> Intervals:
         """Calls of POSIX that open, read or write files, without those of the tracer itself."""
         return Intervals.none(self.locations)
+
+    def file_moves(self) -> FileMoves | None:
+        """Bytes that calls move to and from files, of a whole run; None where nothing says it."""
+        return None
 
     def lock_waits(self) -> Instants:
         """Time, ns, that a thread waited for locks in its running state since the row before."""

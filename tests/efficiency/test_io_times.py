@@ -14,7 +14,9 @@ import popmodel
 from popmodel.traces.codes import INPUT_OUTPUT, RUNNING, TOGETHER
 from popmodel.traces.paraver.writer import TraceWriter
 
-POSIX, FLUSH, MPI_IO, WRITE_ALL, BARRIER = 40000004, 40000003, 50000005, 128, 8
+POSIX, FLUSH, MPI_IO, WRITE_ALL, BARRIER = 40000004, 40000003, 50000005, 146, 8
+POSIX_BYTES, MPI_BYTES = 40000011, 50000110
+READ, WRITE = 1, 2  # calls of POSIX
 
 
 class Step(NamedTuple):
@@ -44,15 +46,16 @@ def trace_of(ranks: list[list[Step]], path: Path) -> Path:
             state = RUNNING if kind == "compute" else INPUT_OUTPUT
             writer.state(rank, 0, time, end, TOGETHER if kind == "barrier" else state)
             types = {
-                "posix": [(POSIX, 1)],
-                "flush": [(FLUSH, 1), (POSIX, 2)],
-                "mpi-io": [(MPI_IO, WRITE_ALL)],
-                "posix in mpi-io": [(MPI_IO, WRITE_ALL), (POSIX, 2)],
+                "posix": [(POSIX, READ), (POSIX_BYTES, 100 * lasts)],
+                "flush": [(FLUSH, 1), (POSIX, WRITE)],
+                "mpi-io": [(MPI_IO, WRITE_ALL), (MPI_BYTES, 10 * lasts)],
+                "posix in mpi-io": [(MPI_IO, WRITE_ALL), (POSIX, WRITE), (POSIX_BYTES, 9)],
                 "barrier": [(50000002, BARRIER), (50100004, 1)],
             }.get(kind, [])
             if types:
                 writer.event(rank, 0, time, types)
-                ends = [(type_, 0) for type_, _ in types if type_ != 50100004]
+                told = (50100004, POSIX_BYTES, MPI_BYTES)
+                ends = [(type_, 0) for type_, _ in types if type_ not in told]
                 writer.event(rank, 0, end, ends)
             time = end
     writer.write(path)
@@ -77,7 +80,15 @@ def test_random_runs_are_as_a_plain_loop_finds_them(
     useful += idle  # ranks compute to the end
     most = max(sum(list(times.values())[:2]) for times in by_rank)
     run = popmodel.metrics(str(trace_of(ranks, tmp_path_factory.mktemp("io") / "x.prv")))
-    evaluation = run.evaluations[0]["io"]
+    evaluation, io = run.evaluations[0]["io"], run.runs[0].observables.io
+    if io is not None and io.read is not None and io.written is not None:
+        steps = [step for own in ranks for step in own]
+        assert io.read.sum() == 100 * sum(step.lasts for step in steps if step.kind == "posix")
+        assert io.written.sum() == 10 * sum(step.lasts for step in steps if step.kind == "mpi-io")
+        moved = io.read.sum() + io.written.sum()
+        assert run.to_dict()["runs"][0]["observables"]["io_bandwidth"] == pytest.approx(
+            moved / (most / 1e9)
+        )
     expected: dict[str, float] = {}
     if posix or mpi:
         expected["io_efficiency"] = useful / (useful + posix + mpi)
@@ -97,6 +108,14 @@ def test_a_window_cuts_io(tmp_path: Path) -> None:
     assert run["io.posix_io_efficiency"] == pytest.approx(1 - 15 / 20)
     assert run["io.mpi_io_efficiency"] == pytest.approx(1 - 5 / 20)
     assert run["io.io_load_balance"] == 1
+    told = run.to_dict()["runs"][0]["observables"]
+    assert (told["bytes_read"], told["bytes_written"]) == ([0], [100])  # of calls that begin there
+
+
+def test_bytes_stand_below_the_family(tmp_path: Path) -> None:
+    path = trace_of([[Step("posix", 20), Step("mpi-io", 10)]], tmp_path / "x.prv")
+    shown = " ".join(str(popmodel.metrics(str(path), family="io")).split())
+    assert "1.953 KiB read, 100 B written: 70 GB/s over the longest I/O of a process" in shown
 
 
 def test_a_run_without_io_has_a_reason_and_no_such_family_by_default() -> None:

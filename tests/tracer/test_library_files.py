@@ -67,6 +67,12 @@ def test_calls_bytes_and_times_are_those_that_the_program_counts(traced: Trace, 
         assert {name: moved[name] for name in own} == {name: b for name, (_, b) in own.items()}
         # The program's clock is read around each call, and what lies between is not I/O.
         location = int(traced.process_offsets[rank])
+        assert io.read is not None
+        assert io.written is not None
+        ways = ((io.read, "read", 2000), (io.written, "write", 4000))  # and MPI-IO
+        for bytes_, way, of_mpi in ways:
+            wanted = of_mpi + sum(moved[name] for name in own if way in name)
+            assert bytes_[location] == wanted, way
         assert 0.9 <= io.posix[location] <= counted["seconds"] + 0.5
         assert 0 < io.mpi[location] <= counted["mpi_seconds"] + 0.5
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from popmodel.base.arrays import alike, among
 from popmodel.kernel import _kernel
-from popmodel.traces.codes import MARKS, Event
+from popmodel.traces.codes import FILE_CALLS, MARKS, Event
 from popmodel.traces.intervals import Instants, Intervals, Spans, alone
 from popmodel.traces.paraver.device_streams import call_types
 from popmodel.traces.paraver.events import (
@@ -43,6 +43,7 @@ from popmodel.traces.paraver.numbers import (
 )
 from popmodel.traces.records import (
     CallSites,
+    FileMoves,
     FunctionTimes,
     OpenMP,
     Others,
@@ -293,6 +294,46 @@ class ParaverRecords(Records):
         found = select(self._having(types[0]), types)
         calls, flushes = (where_nonzero(found, (type_,), self._end)[0] for type_ in types)
         return alone([calls], [flushes]) if len(flushes) else calls
+
+    def file_moves(self) -> FileMoves | None:
+        kinds = ((Event.FILE_CALL, Event.FILE_BYTES), (Event.IO, Event.MPI_FILE_BYTES))
+        types = [(NUMBERS[call], NUMBERS[size]) for call, size in kinds]
+        found = select(self._having(*(size for _, size in types)), [*itertools.chain(*types)])
+        if not len(found.row):
+            return None
+        location = location_of_row(found.offsets).astype(np.int64)
+        columns = []
+        for call, size in types:
+            changes = np.flatnonzero(found.type == call)
+            begins, moving = changes[found.value[changes] != 0], np.flatnonzero(found.type == size)
+            last = np.searchsorted(begins, moving) - 1  # the call that it is told of
+            row = np.append(begins, -1)[last]
+            known = (last >= 0) & (location[row] == location[moving])
+            row, moving = row[known], moving[known]
+            after = np.append(changes, -1)[np.searchsorted(changes, row, side="right")]
+            ends = np.where(location[after] == location[row], found.time[after], self._end)
+            values, kind = np.unique(found.value[row], return_inverse=True)
+            names = [self._file_call(call, value).lower() for value in values.tolist()]
+            reads, writes = (np.array([way in name for name in names]) for way in ("read", "write"))
+            some = np.flatnonzero((reads | writes)[kind]) if names else np.arange(0)
+            columns.append(
+                FileMoves(
+                    location[row][some],
+                    found.time[row][some],
+                    np.maximum(ends, found.time[row])[some],
+                    found.value[moving][some],
+                    reads[kind[some]] if names else np.zeros(0, bool),
+                    np.full(len(some), call == NUMBERS[Event.IO]),
+                )
+            )
+        joint = [np.concatenate(pair) for pair in zip(*columns, strict=True)]
+        order = np.argsort(joint[0], kind="stable")
+        return FileMoves(*(column[order] for column in joint))
+
+    def _file_call(self, type_: int, value: int) -> str:
+        if type_ == NUMBERS[Event.IO]:
+            return self.labels.mpi_name(type_, value)
+        return self.labels.label(type_, value) or FILE_CALLS.get(value, "")
 
     def devices(self) -> DeviceRows:
         """Streams of devices; what threads call of the device's runtime ends with the run."""
