@@ -315,8 +315,9 @@ class _Reader(CExpressions):
             return tuple(found for child in variables for found in self._locals(child))
         if kind == kinds.IF_STMT:
             condition, then, *otherwise = children[-3:] if len(children) > 2 else children
+            test, first = self._value(condition), self._statements(then)  # as pragmas follow
             rest = self._statements(otherwise[0]) if otherwise else ()
-            return (Branch(self._value(condition), self._statements(then), rest, place),)
+            return (Branch(test, first, rest, place),)
         if kind == kinds.FOR_STMT:
             return self._for(cursor, children, place)
         if kind == kinds.CXX_FOR_RANGE_STMT:

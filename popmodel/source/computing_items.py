@@ -10,7 +10,7 @@ import sympy
 from popmodel.signatures.document import Noted, TomlItem
 from popmodel.source.formula_text import expanded, parts_of, sum_over_turns
 from popmodel.source.item_folding import WorkAmounts
-from popmodel.source.loop_costs import LINE, LoopCost
+from popmodel.source.loop_costs import LINE, LoopCost, WorkingSet
 from popmodel.source.openmp_directives import PAID, OpenMPDirective, parsed_directive
 from popmodel.source.source_events import Access, Nest, Work
 from popmodel.source.symbolic_memory import RANK, THREADS
@@ -26,7 +26,9 @@ _BEFORE = {"L2": "L1", "L3": "L2", "MEM": "last"}
 
 
 def computing_items(
-    draft: Draft, work: Sequence[tuple[Work, tuple[sympy.Basic, ...]]], is_repeated: bool
+    draft: Draft,
+    work: Sequence[tuple[Work, tuple[sympy.Basic, ...]]],
+    between: WorkingSet | None,
 ) -> Iterator[TomlItem]:
     alike: dict[Any, Any] = {}  # Members of an item, or an item
     for one, conditions in work:
@@ -42,7 +44,7 @@ def computing_items(
                 continue
             unknown = (guard for guard in conditions if draft.neighbour(guard) is None)
             draft.note_conditions(one.nest.place, unknown)
-        for cost in draft.costs_of(one.nest, is_repeated):
+        for cost in draft.costs_of(one.nest, between):
             key = (
                 one.function,
                 one.directive,

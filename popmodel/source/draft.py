@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
+from popmodel.base.expressions.grammar import MAX_LENGTH
 from popmodel.signatures.document import Noted, TomlItem, TomlTable, text_of
 from popmodel.source.computing_items import computing_items
 from popmodel.source.formula_text import formula
 from popmodel.source.intermediate_form import SourcePlace
 from popmodel.source.interpreter import Interpreter
 from popmodel.source.item_folding import WorkAmounts, equal_once, guess, small_together
-from popmodel.source.loop_costs import LoopCost, WorkingSet, loop_costs
+from popmodel.source.loop_costs import (
+    ArraySizes,
+    LoopCost,
+    WorkingSet,
+    array_sizes,
+    loop_costs,
+    working_set,
+)
 from popmodel.source.message_items import (
     COLLECTIVES,
     RECEIVES,
@@ -99,6 +107,8 @@ class Draft:
         self.conditions: dict[str, list[SourcePlace]] = {}  # That nobody can decide
         self._plain: dict[sympy.Basic, sympy.Basic] = {}
         self._costs: dict[tuple[Any, ...], list[LoopCost]] = {}
+        self._begins: set[sympy.Symbol] = set()  # Elements at which a range of an array begins
+        self._arrays: dict[int, ArraySizes] = {}  # Of nests, by identity
         self._quotients = self._exact_quotients()
         self.program: list[TomlItem] = []
         self.given: dict[str, Any] = {}  # Parameters
@@ -157,7 +167,7 @@ class Draft:
             if not left:
                 break
             value = value.subs({one: (self.interpreter.turns[one] - 1) / 2 for one in left})
-        value = value.xreplace(self.by_variable(value))
+        value = self._by_variable_apart(value)
         if self._quotients and value.has(sympy.floor):
             value = value.subs(self._quotients)
         places = self.interpreter.mpi.places
@@ -178,6 +188,27 @@ class Draft:
             value = value.subs(part, sympy.Symbol(f"n{dim}", positive=True, integer=True) - whole)
             value = sympy.expand(value) if isinstance(value, sympy.Expr) else value
         return value
+
+    def _by_variable_apart(self, value: sympy.Basic) -> sympy.Basic:
+        """As `by_variable`; what two elements of an array differ by is a number of its own."""
+        names = self.by_variable(value)
+        image = value.xreplace(names)
+        for name in set(names.values()) - image.free_symbols:
+            elements = [one for one in names if names[one] == name]
+            if len(elements) < 2:
+                continue
+            if self._begins.isdisjoint(elements):
+                taken_off = (
+                    [one for one in elements if value.coeff(one).is_negative]
+                    if isinstance(value, sympy.Expr)
+                    else []
+                )
+                self._begins.add(min(taken_off or elements, key=str))
+            text, place = self.interpreter.unknown[name]
+            width = sympy.Symbol(f"{name}_range", integer=True, positive=True)
+            self.interpreter.unknown.setdefault(width, (f"a range in {text}", place))
+            names |= {one: sympy.Integer(0) if one in self._begins else width for one in elements}
+        return value.xreplace(names)
 
     def by_variable(self, value: sympy.Basic) -> dict[sympy.Symbol, sympy.Symbol]:
         """Unknown values of one variable, of its elements or of one place, by one symbol."""
@@ -208,16 +239,21 @@ class Draft:
 
     # Items
 
-    def costs_of(self, nest: Nest, is_repeated: bool) -> list[LoopCost]:
+    def costs_of(self, nest: Nest, between: WorkingSet | None) -> list[LoopCost]:
         """Costs of a nest that do something, its formulas as `plain`; of equal nests once."""
-        key = *self._likeness(nest, {}), is_repeated
+        key = *self._likeness(nest, {}), between
         if key not in self._costs:
             self._costs[key] = [
                 self._plain_cost(cost)
-                for cost in loop_costs(nest, is_repeated)
+                for cost in loop_costs(nest, between)
                 if not cost.flops == cost.loads == cost.stores == 0
             ]
         return self._costs[key]
+
+    def _arrays_of(self, nest: Nest) -> ArraySizes:
+        if id(nest) not in self._arrays:
+            self._arrays[id(nest)] = array_sizes(nest)
+        return self._arrays[id(nest)]
 
     def _likeness(self, nest: Nest, arrays: dict[str, int]) -> tuple[Any, ...]:
         """What costs of a nest depend on, whatever numbers its arrays and symbols have."""
@@ -257,9 +293,13 @@ class Draft:
         work: list[tuple[Work, tuple[sympy.Basic, ...]]] = []
 
         every = sympy.Integer(1)  # Of what waits to be written
+        between = None
+        if loops:
+            nests = (event.nest for event in _all(events) if isinstance(event, Work))
+            between = WorkingSet(*map(self.plain, working_set(map(self._arrays_of, nests))))
 
         def flush() -> None:
-            items = (*computing_items(self, work, bool(loops)), *message_items(self, calls))
+            items = (*computing_items(self, work, between), *message_items(self, calls))
             made.extend(self._repeated(item, every) for item in items)
             work.clear()
             calls.clear()
@@ -314,6 +354,10 @@ class Draft:
                 if turn.free_symbols & variables and not period.free_symbols & variables:
                     every *= period
                     continue
+            own = [loop for loop in loops if loop.variable in condition.free_symbols]
+            if own and isinstance(condition, (sympy.Eq, sympy.Ne)):  # in one turn, or in all others
+                every *= own[-1].count if isinstance(condition, sympy.Eq) else 1
+                continue
             rest.append(condition)
         return every, tuple(rest)
 
@@ -351,6 +395,11 @@ class Draft:
         value = self.plain(value)
         self.used |= value.free_symbols
         text = self.formula(value)
+        if len(str(text)) > MAX_LENGTH:
+            symbol = self.interpreter.symbol("long formula", place or self.interpreter.place)
+            self._plain[value] = symbol = next(iter(self.by_variable(symbol).values()))
+            self.used.add(symbol)
+            text = symbol.name
         return Noted(text, str(place)) if place else text
 
     def named_set(self, name: str, size: sympy.Expr) -> str:

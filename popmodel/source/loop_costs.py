@@ -8,8 +8,8 @@ elements is a small multiple of what the index moves by in a turn of such a loop
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 import sympy
 
@@ -85,15 +85,16 @@ class LoopCost(NamedTuple):
     layers: tuple[tuple[WorkingSet | None, sympy.Expr, sympy.Expr], ...]
 
 
-def loop_costs(nest: Nest, is_repeated: bool) -> Iterator[LoopCost]:
+def loop_costs(nest: Nest, between: WorkingSet | None) -> Iterator[LoopCost]:
     """Costs of a nest, for each of its innermost loops.
 
     Parameters
     ----------
     nest : Nest
         The outermost loop.
-    is_repeated : bool
-        Whether it is carried out again and again, so that a cache that holds all loads nothing.
+    between : WorkingSet, optional
+        What is touched until it is carried out again: a cache that holds that loads nothing. None
+        of what is carried out once.
 
     Yields
     ------
@@ -101,11 +102,7 @@ def loop_costs(nest: Nest, is_repeated: bool) -> Iterator[LoopCost]:
         Per iteration of an innermost loop.
     """
     for levels in _paths(nest, ()):
-        accesses = [access for level in levels for access in level.tally.accesses]
         inner = levels[-1]
-        own = [
-            access for access in accesses if any(_moves(access, level.variable) for level in levels)
-        ]
         moved = [
             access
             for access in inner.tally.accesses
@@ -117,8 +114,36 @@ def loop_costs(nest: Nest, is_repeated: bool) -> Iterator[LoopCost]:
             sympy.nsimplify(flops),
             _amount(moved, is_store=False),
             _amount(moved, is_store=True),
-            tuple(_layers(levels, own, is_repeated)),
+            tuple(_layers(levels, between)),
         )
+
+
+ArraySizes: TypeAlias = dict[str, tuple[sympy.Expr, bool]]
+"""Bytes of arrays that a nest touches, and whether all threads touch all of them."""
+
+
+def array_sizes(nest: Nest) -> ArraySizes:
+    """Bytes of each array of a nest."""
+    return _largest(_array_sizes(levels, _streams(levels)) for levels in _paths(nest, ()))
+
+
+def working_set(nests: Iterable[ArraySizes]) -> WorkingSet:
+    """Bytes of all arrays of some nests, each array once."""
+    sizes = _largest(nests).values()
+    divided, shared = (
+        sympy.Add(*(amount for amount, is_shared in sizes if is_shared == wanted))
+        for wanted in (False, True)
+    )
+    return WorkingSet(divided, sympy.Integer(0), shared)
+
+
+def _largest(parts: Iterable[ArraySizes]) -> ArraySizes:
+    largest: ArraySizes = {}
+    for part in parts:
+        for array, size in part.items():
+            if array not in largest or size[0].count_ops() > largest[array][0].count_ops():
+                largest[array] = size
+    return largest
 
 
 def _paths(nest: Nest, outer: tuple[Nest, ...]) -> Iterator[tuple[Nest, ...]]:
@@ -138,10 +163,39 @@ def _amount(accesses: Sequence[Access], is_store: bool) -> sympy.Expr:
     return sympy.nsimplify(sum(size / 8 for size in places.values()))
 
 
-def _index(access: Access) -> sympy.Expr:
-    """Which element an access is to; of several indexes, the last one that is a formula."""
-    parts = [part for part in access.path if isinstance(part, sympy.Basic)]
-    return expanded(parts[-1]) if parts else sympy.Integer(0)
+def _places(
+    levels: Sequence[Nest], accesses: Sequence[Access]
+) -> Iterator[tuple[Access, sympy.Expr]]:
+    """Accesses with the number of their element; of several indexes the last one moves fastest."""
+    spans: dict[tuple[str, int], sympy.Expr] = {}  # Elements of an array along an index
+    lengths: dict[sympy.Basic, sympy.Expr] = {}  # By index
+    indexes = [[part for part in one.path if isinstance(part, sympy.Basic)] for one in accesses]
+    for access, parts in zip(accesses, indexes, strict=True):
+        for number, part in enumerate(reversed(parts[1:])):
+            if part not in lengths:
+                steps = [
+                    (expanded(part.xreplace({one.variable: one.variable + 1}) - part), one.trip)
+                    for one in levels
+                    if one.variable in part.free_symbols
+                ]
+                lengths[part] = sympy.Add(*(abs(step) * trip for step, trip in steps))
+            span = lengths[part]
+            if span == 0 and part.is_Integer:
+                span = part + 1
+            old = spans.setdefault((access.array, number), sympy.Integer(1))
+            is_longer = (
+                span > old
+                if span.is_number and old.is_number
+                else ((not span.is_number, span.count_ops()) > (not old.is_number, old.count_ops()))
+            )
+            if is_longer:
+                spans[access.array, number] = span
+    for access, parts in zip(accesses, indexes, strict=True):
+        index, elements = sympy.Integer(0), sympy.Integer(1)
+        for number, part in enumerate(reversed(parts)):
+            index += part * elements
+            elements *= spans.get((access.array, number), 1)
+        yield access, expanded(index)
 
 
 def _moves(access: Access, variable: sympy.Symbol) -> bool:
@@ -158,44 +212,49 @@ class _AccessStream(NamedTuple):
     is_written: bool
 
 
-def _streams(levels: Sequence[Nest], accesses: Sequence[Access]) -> list[_AccessStream]:
+def _streams(levels: Sequence[Nest]) -> list[_AccessStream]:
     variables = [level.variable for level in levels]
-    found: dict[tuple[str, tuple[sympy.Expr, ...]], list[Access]] = {}
-    for access in accesses:
-        index = _index(access)
-        steps = tuple(expanded(index.subs(one, one + 1) - index) for one in variables)
+    accesses = [
+        access
+        for level in levels
+        for access in level.tally.accesses
+        if any(_moves(access, variable) for variable in variables)
+    ]
+    found: dict[tuple[str, tuple[sympy.Expr, ...]], list[tuple[Access, sympy.Expr]]] = {}
+    for access, index in _places(levels, accesses):
+        steps = tuple(expanded(index.xreplace({one: one + 1}) - index) for one in variables)
         if any(step.free_symbols & set(variables) for step in steps):
             steps = tuple(
                 sympy.Integer(LINE) if _moves(access, one) else sympy.Integer(0)
                 for one in variables
             )
-        found.setdefault((access.array, steps), []).append(access)
+        found.setdefault((access.array, steps), []).append((access, index))
     made = []
-    zero = dict.fromkeys(variables, 0)
+    zero = dict.fromkeys(variables, sympy.Integer(0))
     for (array, steps), members in found.items():
-        offsets = dict.fromkeys(expanded(_index(one).subs(zero)) for one in members)
+        offsets = dict.fromkeys(expanded(index.xreplace(zero)) for _, index in members)
         made.append(
             _AccessStream(
                 array,
-                members[0].size,
+                members[0][0].size,
                 steps,
                 tuple(offsets),
-                any(one.is_store for one in members),
+                any(access.is_store for access, _ in members),
             )
         )
     return made
 
 
 def _layers(
-    levels: Sequence[Nest], accesses: Sequence[Access], is_repeated: bool
+    levels: Sequence[Nest], between: WorkingSet | None
 ) -> Iterator[tuple[WorkingSet | None, sympy.Expr, sympy.Expr]]:
     """Working sets, the largest first, with what passes the cache that holds them."""
-    streams = _streams(levels, accesses)
+    streams = _streams(levels)
     if not streams:
         yield None, sympy.Integer(0), sympy.Integer(0)
         return
-    if is_repeated:
-        yield _everything(levels, streams), sympy.Integer(0), sympy.Integer(0)
+    if between is not None:
+        yield between, sympy.Integer(0), sympy.Integer(0)
     depth = len(levels)
     last = None
     for level in range(depth):  # a turn of this loop stays, and so of all inside
@@ -294,10 +353,8 @@ def _length(levels: Sequence[Nest], stream: _AccessStream, begin: int) -> sympy.
     return amount
 
 
-def _everything(levels: Sequence[Nest], streams: Sequence[_AccessStream]) -> WorkingSet:
-    """Bytes of all arrays of a nest."""
-    sizes: dict[str, sympy.Expr] = {}
-    divided = shared = sympy.Integer(0)
+def _array_sizes(levels: Sequence[Nest], streams: Sequence[_AccessStream]) -> ArraySizes:
+    sizes: ArraySizes = {}
     for stream in streams:
         outer = next((number for number, step in enumerate(stream.steps) if step != 0), None)
         if outer is None:
@@ -309,13 +366,6 @@ def _everything(levels: Sequence[Nest], streams: Sequence[_AccessStream]) -> Wor
             spread = max(abs(_multiple(expanded(a - b), step)) for a, b in pairs)
             amount = step * (levels[outer].trip + spread)
         amount = expanded(amount * stream.size)
-        if amount.count_ops() > sizes.get(stream.array, sympy.Integer(0)).count_ops():
-            sizes[stream.array] = amount
-        sizes.setdefault(stream.array, amount)
-    for stream in streams:
-        amount = sizes.pop(stream.array, sympy.Integer(0))
-        if stream.steps[0] == 0:
-            shared += amount
-        else:
-            divided += amount
-    return WorkingSet(divided, sympy.Integer(0), shared)
+        if stream.array not in sizes or amount.count_ops() > sizes[stream.array][0].count_ops():
+            sizes[stream.array] = amount, stream.steps[0] == 0
+    return sizes

@@ -547,10 +547,9 @@ class SymbolicEvaluation(LibraryCalls, ABC):
                     same = one == other
                     return sympy.true if same == (operator == "==") else sympy.false
                 if Pointer in (type(one), type(other)) and operator in ("==", "!="):
-                    # what was allocated is there
-                    is_null = sympy.Integer(0) in (one, other)
-                    if is_null:
-                        return sympy.false if operator == "==" else sympy.true
+                    same = self._is_same_place(one, other)
+                    if same is not None:
+                        return sympy.true if same == (operator == "==") else sympy.false
                 if expression.operands[0].type.kind == "real" and operator not in ("==", "!="):
                     self._count("compare", self.dependence(one) | self.dependence(other))
                 return self._undecided(self.dependence(one) | self.dependence(other))
@@ -560,6 +559,18 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         if isinstance(value, (Pointer, LiteralText)):
             return sympy.true
         return self._undecided(self.dependence(value))
+
+    def _is_same_place(self, one: Any, other: Any) -> bool | None:
+        """Whether two pointers are equal, if that is known: what was allocated is there, once."""
+        if sympy.Integer(0) in (one, other):
+            return False
+        if not (isinstance(one, Pointer) and isinstance(other, Pointer)):
+            return None
+        if one.memory != other.memory:
+            is_assumed = any(self.memories[part.memory].is_assumed for part in (one, other))
+            return None if is_assumed else False
+        apart = sympy.expand((one.offset or 0) - (other.offset or 0))
+        return bool(apart == 0) if one.path == other.path and apart.is_number else None
 
     def _undecided(self, depends: frozenset[sympy.Symbol]) -> sympy.Symbol:
         self.number += 1

@@ -51,6 +51,7 @@ class MemoryBlock:
     name: str
     type: SourceType
     is_argument_list: bool = False
+    is_assumed: bool = False  # Behind a pointer that the program was not seen to set
 
 
 @dataclass
@@ -83,6 +84,7 @@ class SymbolicMemory:
         self.order: dict[sympy.Symbol, int] = {}  # Of symbols for what is not known
         self.depends: dict[sympy.Symbol, frozenset[sympy.Symbol]] = {}
         self.turns: dict[sympy.Symbol, sympy.Expr] = {}  # Of loops, by their variables
+        self.pointed: dict[tuple[int, tuple[str, ...]], int] = {}  # Blocks by where pointers lie
         self.names: Counter[str] = Counter()  # How many symbols have a name
         self.tally: Tally | None = None
         self.nest: Nest | None = None
@@ -151,9 +153,14 @@ class SymbolicMemory:
         elif type_.kind == "int":
             value = self.symbol(name, place, depends)
         elif type_.kind == "pointer":
-            value = Pointer(self.allocate(name, type_.element or type_), (), sympy.Integer(0))
-        elif type_.kind == "record":
-            value = UnfollowedReal(depends)
+            # of an array of pointers, all that they point to is one array with one more index
+            indexes = tuple(part for part in path if isinstance(part, sympy.Basic))
+            indexes = () if is_known(indexes) else indexes
+            shape = tuple("" if part in indexes else str(part) for part in path)
+            if not indexes or (memory, shape) not in self.pointed:
+                self.pointed[memory, shape] = self.allocate(name, type_.element or type_)
+            value = Pointer(self.pointed[memory, shape], indexes, sympy.Integer(0))
+            self.memories[value.memory].is_assumed = True
         else:
             value = UnfollowedReal(depends)
         contents = self.state[memory] = dict(contents)

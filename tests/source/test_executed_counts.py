@@ -106,7 +106,7 @@ def drafted_turns(path: Path, count: int) -> list[float]:
     for event in made.events:
         assert isinstance(event, Work)
         name = event.function if event.function in found else next(runs)  # methods come in order
-        for cost in loop_costs(event.nest, is_repeated=False):
+        for cost in loop_costs(event.nest, None):
             found[name] += float(sympy.Mul(*mean_trips(cost)).subs(size, SIZE).doit())
     return list(found.values())
 

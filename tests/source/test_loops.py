@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +13,7 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
+import popmodel
 from popmodel.source import c_family
 from popmodel.source.computing_items import mean_trips
 from popmodel.source.interpreter import Interpreter
@@ -40,7 +42,7 @@ def turns(made: Interpreter) -> float:
     (symbol,) = made.parameters
     for event in made.events:
         assert isinstance(event, Work)
-        for cost in loop_costs(event.nest, is_repeated=False):
+        for cost in loop_costs(event.nest, None):
             product = sympy.Integer(1)
             for trip in mean_trips(cost):
                 product *= trip
@@ -90,7 +92,7 @@ def cost(folder: Path, body: str, before: str = "") -> Any:
     """The only loop of a program."""
     (event,) = interpreted(folder, body, before).events
     assert isinstance(event, Work)
-    (found,) = loop_costs(event.nest, is_repeated=False)
+    (found,) = loop_costs(event.nest, None)
     return found
 
 
@@ -128,3 +130,84 @@ def test_traffic_of_a_stencil_by_what_a_cache_holds(tmp_path: Path) -> None:
     (size,) = rows.own.free_symbols
     assert (rows.own, stays, written, end, passes) == (32 * size, 24, 8, None, 40)
     assert Fraction(found.flops.p, found.flops.q) == 3
+
+
+def test_rows_of_an_array_and_of_pointers_are_different_data(tmp_path: Path) -> None:
+    """Of all rows nothing stays: 8 B of one array are read, 8 of the other, read and written."""
+    for rows in ("double c[900][900];", "double **c;"):
+        found = cost(
+            tmp_path,
+            "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[i][j] += a[i*n + j];",
+            rows,
+        )
+        _, moved, written = found.layers[-1]
+        pointers = sum(8 / size for size in moved.free_symbols)  # One of a row
+        assert (moved - pointers, written) == (24, 8), rows
+        assert bool(pointers) == ("**" in rows)
+
+
+def test_ends_of_rows_in_an_array_are_turns_that_are_not_known(tmp_path: Path) -> None:
+    found = draft(
+        tmp_path,
+        "int *row = malloc(4 * n);\n"
+        "for (int i = 0; i < n; i++) for (int k = row[i]; k < row[i + 1]; k++) s += a[k];",
+    )
+    (item,) = found["program"]
+    assert item["serial"]["trip"].startswith("a_range_in_row") and "*n" in item["serial"]["trip"]
+    assert list(found["constants"].values()) == ["?"]
+
+
+def draft(folder: Path, body: str, before: str = "") -> dict[str, Any]:
+    """The signature of a program."""
+    interpreted(folder, body, before)
+    return tomllib.loads(popmodel.signature(folder / "program.c").text)
+
+
+def test_a_cache_that_loads_nothing_holds_all_that_is_touched_in_between(tmp_path: Path) -> None:
+    found = draft(
+        tmp_path,
+        "double *c = malloc(8 * n);\nfor (int t = 0; t < 99; t++) {\n"
+        "for (int i = 0; i < n; i++) a[i] += b[i];\nMPI_Barrier(MPI_COMM_WORLD);\n"
+        "for (int i = 0; i < n; i++) b[i] += c[i]; }",
+        "#include <mpi.h>",
+    )
+    assert list(found["let"].values()) == ["24*n"]
+
+
+def test_loops_of_a_branch_keep_their_directives(tmp_path: Path) -> None:
+    found = draft(
+        tmp_path,
+        "if (n > 9)\n#pragma omp parallel for\nfor (int i = 0; i < n; i++) a[i] += 1.0;\nelse\n"
+        "#pragma omp parallel for reduction(+:s)\nfor (int i = 0; i < n; i++) s += a[i];",
+    )
+    constructs = [item["parallel"]["constructs"] for item in found["program"]]
+    assert constructs == [{"parallel_for": 1}, {"for": 1, "reduction": 1}]
+
+
+@pytest.mark.parametrize(
+    ("call", "loads"),
+    [("dot(a, a, n)", [1]), ("dot(a, b, n)", [2]), ("dot(a, argv, n)", [2])],
+)
+def test_pointers_are_compared_where_both_are_known(
+    call: str, loads: list[int], tmp_path: Path
+) -> None:
+    found = draft(
+        tmp_path,
+        f"s = {call};",
+        "static double dot(double *x, double *y, int n) { double s = 0;\n"
+        "if (x == y) for (int i = 0; i < n; i++) s += x[i] * x[i];\n"
+        "else for (int i = 0; i < n; i++) s += x[i] * y[i];\nreturn s; }",
+    )
+    assert [item["serial"]["loads"] for item in found["program"]] == loads
+
+
+def test_what_only_the_first_turn_does_is_done_once(tmp_path: Path) -> None:
+    found = draft(
+        tmp_path,
+        "for (int k = 1; k < 150; k++) { if (k == 1) for (int i = 0; i < n; i++) a[i] = b[i];\n"
+        "else for (int i = 0; i < n; i++) a[i] += 2.0 * b[i];\nMPI_Barrier(MPI_COMM_WORLD); }",
+        "#include <mpi.h>",
+    )
+    (item,) = found["program"]
+    rare = [table.get("every") for inner in item["body"] for table in inner.values()]
+    assert rare == [149, None, None]
