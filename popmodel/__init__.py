@@ -11,7 +11,7 @@ Examples
 --------
 >>> import popmodel
 >>> popmodel.metrics("examples/traces/stencil3d.2x2.prv.gz")  # doctest: +ELLIPSIS
-<Metrics of 1 run: stencil3d.2x2 2 x 2, runtime ..., parallel efficiency ...>
+<Metrics: Doubtful: in each instance of stencil3d+0x2670 (stencil3d.c:180) even ...>
 """
 
 from __future__ import annotations

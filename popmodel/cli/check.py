@@ -21,7 +21,6 @@ from popmodel.cli.streams import remark, write_out
 from popmodel.reports.result import ResultValue
 
 if TYPE_CHECKING:
-    from popmodel.reports.views import Views
     from popmodel.studies.launch_check import LaunchCheck
     from popmodel.studies.launch_line import Line
     from popmodel.tracer.commands import TracedCommand
@@ -58,17 +57,6 @@ VERB = CheckCommand
 
 class Checked(OfCommand):
     """What is wrong with a launch, as returned by `check`."""
-
-    def __repr__(self) -> str:
-        wrong = ", ".join(finding["id"] for finding in self.found["findings"]) or "nothing wrong"
-        return f"<Checked launch: {self.found['processes']} processes, {wrong}>"
-
-    @property
-    def views(self) -> Views:
-        """How the document is shown."""
-        from popmodel.reports.check_tables import VIEWS
-
-        return VIEWS
 
     def values(self) -> list[ResultValue]:
         """The runtime, efficiencies, and what the findings cost together."""

@@ -17,7 +17,6 @@ from popmodel.reports.result import Result
 if TYPE_CHECKING:
     from popmodel.cli.glossary import Word
     from popmodel.efficiency.family import Family
-    from popmodel.reports.views import Views
 
 EXAMPLES = (
     "popmodel docs",
@@ -90,19 +89,9 @@ class Documentation(Result):
     found: Mapping[str, Any]  # The document
     files: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
-        return f"<Documentation of {self.name or 'all names'}>"
-
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/docs/1``, without provenance."""
         return dict(self.found)
-
-    @property
-    def views(self) -> Views:
-        """How the document is shown."""
-        from popmodel.reports.explanations import MANUAL, VIEWS
-
-        return MANUAL if "page" in self.found else VIEWS
 
 
 def _name(name: str, words: Sequence[str]) -> str:  # noqa: ARG001 (a reader's signature)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import PartError, PopmodelError, UsageError
-from popmodel.base.units import format_time, plural
-from popmodel.base.values import cut, dataclass, document
-from popmodel.cli.command import option
+from popmodel.base.values import dataclass, document
+from popmodel.cli.command import option, verb
 from popmodel.cli.options import (
     APPLICATION,
     FLOP_RATE,
@@ -23,7 +22,6 @@ from popmodel.reports.result import OfTrace, ResultValue
 
 if TYPE_CHECKING:
     from popmodel.cli.inputs import TraceLike
-    from popmodel.reports.views import Views
     from popmodel.traces import Trace
     from popmodel.traces.selection import Foa, TracePart, Window
 
@@ -47,29 +45,9 @@ class Inspection(OfTrace):
     trace: str  # Path of the trace
     document: dict[str, Any]  # Schema ``popmodel/inspect/1``, without provenance
 
-    def __repr__(self) -> str:
-        values = {value.id: value.value for value in self.values()}
-        told = []
-        if "processes" in values:
-            told.append(plural(int(values["processes"] or 0), "process", "processes"))
-        if values.get("iterations"):
-            period = format_time(values["period"] or 0.0, digits=3)
-            told.append(f"{plural(int(values['iterations'] or 0), 'iteration')} of {period}")
-        for id, noun in (("phases", "phase"), ("messages", "message"), ("patterns", "pattern")):
-            if id in values:
-                told.append(plural(int(values[id] or 0), noun))
-        return cut(f"<Inspection of {self.trace}: {', '.join(told)}>")
-
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/inspect/1``, without provenance."""
         return self.document
-
-    @property
-    def views(self) -> Views:
-        """How the document is shown."""
-        from popmodel.reports.run_tables import VIEWS
-
-        return VIEWS
 
     def values(self) -> list[ResultValue]:
         """The numbers that have a name."""
@@ -90,6 +68,7 @@ class Inspection(OfTrace):
         return [ResultValue(id, value) for id, value in found.items()]
 
 
+@verb
 def inspect(
     trace: Annotated[TraceLike, TRACE],
     *,
@@ -157,8 +136,6 @@ def inspect(
     from popmodel.traces.selection import TracePart
 
     asked = TracePart.of(window, region, from_start, foa)
-    if show is not None and show not in PARTS:
-        raise UsageError(f"show: unknown part {show!r}", f"one of {', '.join(PARTS)}")
     if show == "structure":
         _refuse_part(window, region)
     rated = show in _RATED

@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
-from popmodel.base.units import format_time, plural, team
-from popmodel.base.values import cut, dataclass, document
-from popmodel.cli.command import argument, option
+from popmodel.base.values import dataclass, document
+from popmodel.cli.command import argument, option, verb
 from popmodel.cli.completion import TRACES, family_names
 from popmodel.cli.options import (
     APPLICATION,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from popmodel.efficiency.measure import MeasuredRun, Processes, RegionRun
     from popmodel.efficiency.observables import OutsideMPI
     from popmodel.efficiency.scaling import Scaling
-    from popmodel.reports.views import Views
     from popmodel.runs.regression import RunHistory, ValueChange
     from popmodel.traces import Trace
     from popmodel.traces.selection import Foa, TracePart, Window
@@ -56,14 +54,6 @@ ABOUT_MPI = ("mpi", "mpi-additive")
 """Families whose advice would mislead where there is no MPI: all loss reads as communication."""
 
 
-class RuntimeBreakdown(NamedTuple):
-    """The requested breakdown of a run."""
-
-    processes: Processes | None = None
-    # Each region with all families except scaling; empty where nothing could be measured.
-    regions: tuple[tuple[RegionRun, Mapping[str, FamilyEvaluation]], ...] = ()
-
-
 @dataclass(frozen=True)
 class Metrics(Result):
     """Efficiencies of one or several runs, as returned by `metrics`."""
@@ -75,30 +65,17 @@ class Metrics(Result):
     scaling: Scaling  # The runs against their reference run
     warnings: tuple[list[dict[str, Any]], ...]  # For each run, the problems of its trace
     outside_mpi: OutsideMPI  # What counts as time outside MPI
-    # For each run, its processes or regions, if requested with `by`.
-    breakdowns: tuple[RuntimeBreakdown, ...]
+    # For each run, its processes or regions, if requested with `by`, as the document has them.
+    breakdowns: tuple[Mapping[str, Any], ...]
     # The requested families; None: those that suit the runs.
-    families: tuple[str, ...] | None = None
+    asked: tuple[str, ...] | None = None
     by: By | None = None  # The requested breakdown
     history: RunHistory | None = None  # The earlier runs, where they were asked for
-
-    def __repr__(self) -> str:
-        families = [self.families[0]] * len(self.runs) if self.families else self._own
-        shown = [
-            f"{name} {team(run.observables.threads)}, "
-            f"runtime {format_time(run.observables.runtime)}, {_top(evaluations[family])}"
-            for name, run, evaluations, family in zip(
-                self.names, self.runs, self.evaluations, families, strict=True
-            )
-        ]
-        if len(shown) > _SHOWN:
-            shown[_SHOWN:] = ["..."]
-        return cut(f"<Metrics of {plural(len(self.runs), 'run')}: {'; '.join(shown)}>")
 
     @property
     def shown(self) -> tuple[str, ...]:
         """The families on the screen: the requested ones, else those that suit the runs."""
-        return self.families or self.fitting
+        return self.asked or self.fitting
 
     @property
     def fitting(self) -> tuple[str, ...]:
@@ -117,28 +94,13 @@ class Metrics(Result):
 
     def to_dict(self, families: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the document, schema ``popmodel/metrics/1``, without provenance."""
-        given = families or self.families or _telling(self.evaluations)
+        given = families or self.asked or _telling(self.evaluations)
         chosen = dict.fromkeys([*given, "scaling"])
         shown = [{name: run[name] for name in chosen} for run in self.evaluations]
         found = metrics_document(
             self.runs, shown, self.scaling, self.warnings, self.outside_mpi, self.breakdowns
         )
         return found if self.history is None else {**found, "history": self.history.to_dict()}
-
-    @property
-    def views(self) -> Views:
-        """How the document is shown: with processes, regions or earlier runs if requested."""
-        if self.history is not None:
-            from popmodel.reports.history_tables import VIEWS as HISTORY
-
-            return HISTORY
-        if self.by is None:
-            from popmodel.reports.efficiency_tables import VIEWS
-
-            return VIEWS
-        from popmodel.reports.breakdown_tables import BY_PROCESS, BY_REGION
-
-        return BY_PROCESS if self.by == "process" else BY_REGION
 
     def shown_document(self) -> dict[str, Any]:
         """The document with the families that the screen shows."""
@@ -160,7 +122,7 @@ class Metrics(Result):
         """Efficiencies, those of the shown families first, and runtimes."""
         found = []
         # Where runs have families of their own, those of all threads have the ids of both.
-        first = self.families or reversed(self.fitting)
+        first = self.asked or reversed(self.fitting)
         order = dict.fromkeys([*first, *self.evaluations[0]])
         for name, run, evaluations in zip(self.names, self.runs, self.evaluations, strict=True):
             where = name if len(self.runs) > 1 else ""
@@ -190,17 +152,7 @@ def _telling(evaluations: Sequence[Mapping[str, FamilyEvaluation]]) -> tuple[str
     )
 
 
-_SHOWN = 3
-
-
-def _top(evaluation: FamilyEvaluation) -> str:
-    """The highest metric of a family in words: ``parallel efficiency 78.3 %``."""
-    family = evaluation.family
-    value = evaluation.values.get(family.top)
-    name = family.metrics[family.top].name.lower()
-    return f"no {name}" if value is None else f"{name} {100 * value:.1f} %"
-
-
+@verb
 def metrics(
     traces: Annotated[
         TraceLike | Iterable[TraceLike],
@@ -381,8 +333,6 @@ def metrics(
         raise UsageError("no trace given", "name at least one")
     names = run_names(paths)
     compared_with = None if reference is None else run_index(str(reference), paths, names)
-    if by not in (None, "process", "region"):
-        raise UsageError(f"by: unknown value {by!r}", "one of process, region")
     if by == "region" and region is not None:
         raise UsageError("one region cannot be broken down by region", "leave one of them out")
     units = [(each, application, asked, by, outside_mpi, keep is not None) for each in given]
@@ -445,7 +395,7 @@ def _measure(
     by: By | None,
     outside_mpi: OutsideMPI,
     marks: bool,
-) -> tuple[MeasuredRun, RuntimeBreakdown, list[dict[str, Any]], Mapping[str, Mapping[str, Any]]]:
+) -> tuple[MeasuredRun, dict[str, Any], list[dict[str, Any]], Mapping[str, Mapping[str, Any]]]:
     """A run, broken down, with the problems of its trace and, if asked for, its marked regions."""
     from popmodel.cli.inputs import path_of, trace_of
     from popmodel.efficiency.measure import analyse
@@ -464,7 +414,7 @@ def _measure(
                 "record a trace: popmodel trace",
             )
         read_sums = read_checked_run if summed_up else read_cube_profile
-        return read_sums(path), RuntimeBreakdown(), [], {}
+        return read_sums(path), {}, [], {}
     trace = trace_of(given, application=application)
     with _named(path):
         part = part_of_run(asked, trace)
@@ -476,25 +426,25 @@ def _measure(
 
 def _broken_down(
     by: By | None, trace: Trace, run: MeasuredRun, part: TracePart, outside_mpi: OutsideMPI
-) -> RuntimeBreakdown:
+) -> dict[str, Any]:
     """The processes of a run, or its regions analysed each as a run that has no other."""
     from popmodel.efficiency.measure import by_process, by_region
     from popmodel.efficiency.scaling import Comparable, evaluate_all, scale
 
     if by is None:
-        return RuntimeBreakdown()
+        return {}
     if by == "process":
-        return RuntimeBreakdown(by_process(run.observables))
-    regions = []
+        return {"by_process": process_rows(by_process(run.observables))}
+    rows = []
     for region in by_region(trace, part):
-        evaluated = {}
+        evaluated: dict[str, FamilyEvaluation] = {}
         if region.run is not None:
             observed = region.run.observables
             own = Comparable(region.name, observed.aggregates(outside_mpi), observed.absent)
             evaluated = evaluate_all(own, scale([own]), 0)
             del evaluated["scaling"]
-        regions.append((region, evaluated))
-    return RuntimeBreakdown(None, tuple(regions))
+        rows.append(_region_row(region, evaluated, run))
+    return {"by_region": rows}
 
 
 @contextmanager
@@ -529,7 +479,7 @@ def metrics_document(
     scaling: Scaling,
     warnings: Sequence[Sequence[Mapping[str, Any]]],
     outside_mpi: OutsideMPI = "everywhere",
-    breakdowns: Sequence[RuntimeBreakdown] = (),
+    breakdowns: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Put measured runs into a document."""
     from popmodel.efficiency.verdict import advice_data, advise, families_of
@@ -546,13 +496,12 @@ def metrics_document(
         }
         for index, (run, families, told) in enumerate(zip(runs, evaluations, warnings, strict=True))
     ]
-    for entry, run, families, parts in zip(entries, runs, evaluations, breakdowns, strict=False):
-        if parts.processes is not None:
-            entry["by_process"] = process_rows(parts.processes)
-        elif parts.regions:
+    for entry, families, parts in zip(entries, evaluations, breakdowns, strict=False):
+        entry |= parts
+        if "by_region" in parts:
             entry["by_region"] = [
-                _region_row(region, {name: found[name] for name in families if name in found}, run)
-                for region, found in parts.regions
+                {**row, **{key: _some(row[key], families) for key in ("metrics", "absent")}}
+                for row in parts["by_region"]
             ]
     return document(
         "popmodel/metrics/1",
@@ -565,6 +514,10 @@ def metrics_document(
         },
         advice=advice_data(advise(runs, evaluations, scaling, names), runs, names),
     )
+
+
+def _some(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: given[name] for name in names if name in given}
 
 
 def process_rows(processes: Processes) -> list[dict[str, Any]]:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.errors import UsageError
-from popmodel.base.units import plural
-from popmodel.base.values import cut, dataclass, document
+from popmodel.base.values import dataclass, document
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING, Comparable, Mode, Scaling, scale
 from popmodel.efficiency.verdict import GOOD
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from popmodel.cli.inputs import TraceLike
     from popmodel.cli.metrics import Metrics
     from popmodel.efficiency.family import FamilyEvaluation
-    from popmodel.reports.views import Views
     from popmodel.runs.regression import RunHistory, ValueChange
 
 _NO_REPLAY = "a report of TALP has no course of time to replay"
@@ -46,19 +44,15 @@ class ReportedMetrics(Result):
     reports: tuple[TalpReport, ...]
     measured: Metrics | None = None  # The traces beside them
     region: str | None = None  # The region that is asked for; None: the program
-    families: tuple[str, ...] | None = None  # Those that are asked for
+    asked: tuple[str, ...] | None = None  # Families
     by_region: bool = False
     # Of reports alone: against one of them.
     scaling: Scaling | None = None
     history: RunHistory | None = None  # The earlier reports, where they were asked for
 
-    def __repr__(self) -> str:
-        beside = "" if self.measured is None else f" beside {self.measured!r}"
-        return cut(f"<{plural(len(self.reports), 'report')} of TALP{beside}>")
-
     def to_dict(self, families: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the document, schema ``popmodel/metrics/1``, without provenance."""
-        given = families or self.families
+        given = families or self.asked
         if self.measured is not None:
             found = self.measured.to_dict(given)
             given = tuple(found["runs"][0]["metrics"])
@@ -86,24 +80,9 @@ class ReportedMetrics(Result):
             },
         )
 
-    @property
-    def views(self) -> Views:
-        """How the document is shown."""
-        if self.history is not None:
-            from popmodel.reports.history_tables import VIEWS as HISTORY
-
-            return HISTORY
-        if self.by_region:
-            from popmodel.reports.breakdown_tables import BY_REGION
-
-            return BY_REGION
-        from popmodel.reports.efficiency_tables import VIEWS
-
-        return VIEWS
-
     def shown_document(self) -> dict[str, Any]:
         """The document with the families that the screen shows: those of TALP."""
-        return self.to_dict(self.families or self._families())
+        return self.to_dict(self.asked or self._families())
 
     def changes(self, id: str) -> Sequence[tuple[str, ValueChange]]:
         """Changes of a value against earlier reports, with the configuration."""
@@ -124,7 +103,7 @@ class ReportedMetrics(Result):
         for name, run in zip(names, runs, strict=True):
             where = name if len(runs) > 1 else ""
             found.append(ResultValue("runtime", run["runtime"], where))
-            for family in dict.fromkeys([*(self.families or (TALP,)), *run["metrics"]]):
+            for family in dict.fromkeys([*(self.asked or (TALP,)), *run["metrics"]]):
                 for metric in load_families()[family].metrics:
                     value = run["metrics"][family].get(metric)
                     why = run["absent"][family].get(metric, "")

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
-from popmodel.base.units import plural
 from popmodel.base.values import document
 from popmodel.cli.app import Verb
-from popmodel.cli.command import OfCommand, argument, flag, option
+from popmodel.cli.command import OfCommand, argument, flag, option, verb
 from popmodel.cli.options import choice, one_of, size, whole_number
 from popmodel.cli.streams import remark, warn_of_packaged, write_out
 from popmodel.reports.result import ResultValue
 
 if TYPE_CHECKING:
-    from popmodel.reports.views import Views
     from popmodel.tracer.commands import Settings, TracedCommand
     from popmodel.tracer.conversion import Merged
     from popmodel.tracer.library import Library
@@ -67,17 +65,6 @@ VERB = TraceCommand
 class Recording(OfCommand):
     """What was recorded, as returned by `trace`."""
 
-    def __repr__(self) -> str:
-        processes = plural(self.found["processes"], "process", "processes")
-        return f"<Recording {self.found['trace']}: {processes}, {self.found['records']:,} records>"
-
-    @property
-    def views(self) -> Views:
-        """How the document is shown."""
-        from popmodel.reports.recording_tables import VIEWS
-
-        return VIEWS
-
     def values(self) -> list[ResultValue]:
         """What tracing cost, and how much was recorded."""
         numbers = {name: self.found[name] for name in ("records", "size", "duration")}
@@ -119,6 +106,7 @@ def _kinds(name: str, text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(choice(name, each, LEAVE_OUT) for each in given))
 
 
+@verb
 def trace(
     command: Annotated[
         Sequence[str] | str,
@@ -299,9 +287,9 @@ def trace(
 
     settings = Settings(
         counters=counters,
-        openmp=OPENMP[choice("--openmp", openmp, tuple(OPENMP))],
+        openmp=OPENMP[openmp],
         call_sites=not no_call_sites,
-        locks=LOCKS[choice("--locks", locks, tuple(LOCKS))],
+        locks=LOCKS[locks],
         window=window,
         max_size=max_size,
         max_rate=max_rate,

@@ -72,6 +72,7 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "metrics": _metrics,
     "predict": _predicted,
     "splits": _splits,
+    "trace": "recording_tables.VIEWS",
     "signature-check": _checked_signature,
     "signature-from": "signature_tables.VIEWS",
     "validate": "validation_tables.VIEWS",

@@ -172,7 +172,7 @@ def test_one_thing_is_a_list_of_one() -> None:
         (
             lambda: popmodel.metrics(CG, outside_mpi="not-in-omp"),  # type: ignore[arg-type]
             "outside_mpi: unknown value 'not-in-omp'",
-            "choose everywhere or not-in-mpi",
+            "did you mean not-in-mpi?",
         ),
         (
             lambda: popmodel.metrics(CG, window=5),  # type: ignore[arg-type]

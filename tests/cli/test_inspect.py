@@ -137,13 +137,12 @@ def test_screens_have_room(
 
 def test_in_python(jacobi: str) -> None:
     found = package.inspect(jacobi)
-    assert repr(found).startswith("<Inspection of jacobi.prv: 4 processes, 30 iterations of ")
     assert (found["iterations"], found["processes"]) == (30, 4)
     table = found.to_dataframe()
     assert {name.partition(".")[0] for name in table.table} == set(PARTS)
     assert (table.table == "structure.iterations").sum() == 31
     assert table[table.table == "phases.phases"].share.sum() == pytest.approx(1)
-    with pytest.raises(package.PopmodelError, match="show: unknown part 'all'"):
+    with pytest.raises(package.PopmodelError, match="show: unknown value 'all'"):
         package.inspect(jacobi, show="all")
 
 

@@ -278,4 +278,4 @@ def test_processes_and_regions_in_python(steps: str) -> None:
     with pytest.raises(UsageError) as caught:
         api.metrics(steps, by="rank")  # type: ignore[arg-type]
     assert caught.value.message == "by: unknown value 'rank'"
-    assert caught.value.hint == "one of process, region"
+    assert caught.value.hint == "choose one of process, region"
