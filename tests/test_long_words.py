@@ -25,7 +25,7 @@ from popmodel.base.expressions import parse
 from popmodel.base.units import parse_size, parse_time
 from popmodel.machines.host.launcher import explain
 from popmodel.network import dimemas_cfg
-from popmodel.network.collectives import read_fans
+from popmodel.network.fan_costs import read_fans
 from popmodel.traces import read
 from popmodel.traces.regions import full_name, function_of, readable
 

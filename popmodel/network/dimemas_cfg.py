@@ -21,7 +21,7 @@ from pathlib import Path
 
 from popmodel.base.errors import FileError
 from popmodel.base.values import dataclass
-from popmodel.network.collectives import Fans, read_fans
+from popmodel.network.fan_costs import Fans, read_fans
 from popmodel.network.network import COST_FACTORS, PRESETS, Network
 from popmodel.network.placement import RankMapping, Speeds
 from popmodel.network.point_to_point import SizeClass, Tier, Tiers

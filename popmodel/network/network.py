@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from popmodel.network.collectives import Fans, Selection
+    from popmodel.network.collectives import Selection
+    from popmodel.network.fan_costs import Fans
     from popmodel.network.placement import RankMapping, Speeds
     from popmodel.network.point_to_point import Tiers
     from popmodel.network.topology import Topology

@@ -18,7 +18,8 @@ import numpy as np
 from popmodel.base.arrays import alike, distinct
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
-from popmodel.network.collectives import ROOTED, collective_time
+from popmodel.network.collectives import ROOTED
+from popmodel.network.fan_costs import collective_time
 from popmodel.network.point_to_point import HEADER, TO_ITSELF, transfer_time, waits_for_receiver
 from popmodel.simulator.program import COLLECTIVES, Program
 

@@ -34,6 +34,7 @@ from popmodel.simulator.program import (
     ProgramMessages,
     UnevenBytes,
 )
+from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -418,9 +419,8 @@ def lay_out(
     target = np.repeat(program.target, count)
     for number, template in enumerate(templates):
         mine = which[about] == number
-        source, goal = _spread(
-            template.offsets[rank[mine]], begins[place[mine]], count[place[mine]]
-        )
+        _, source = spread(template.offsets[rank[mine]], count[place[mine]])
+        _, goal = spread(begins[place[mine]], count[place[mine]])
         kind[goal] = template.kind[source]
         base = np.repeat(first[about[mine]], count[place[mine]])
         target[goal] = base + template.target[source]
@@ -513,14 +513,6 @@ def _carried_here(program: Program, process: NDArray[np.int64]) -> NDArray[np.bo
     arrives = program.kind == Op.ARRIVE
     here: NDArray[np.bool_] = (program.kind == Op.COLLECTIVE) | waits | (arrives & ~waited)
     return here
-
-
-def _spread(
-    first: NDArray[np.int64], goal: NDArray[np.int64], count: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Runs of rows from some first ones, and where they go."""
-    turn = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    return np.repeat(first, count) + turn, np.repeat(goal, count) + turn
 
 
 def _bursts(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.base.errors import FileError
-from popmodel.network.collectives import FACTORS, SIZES, Fan, collective_time, factor, read_fans
+from popmodel.network.fan_costs import FACTORS, SIZES, Fan, collective_time, factor, read_fans
 
 LATENCY, PER_BYTE = 1e-5, 1e-8
 NUMBERS = {0: "barrier", 1: "bcast", 2: "gather", 4: "scatter", 6: "allgather", 8: "alltoall"}

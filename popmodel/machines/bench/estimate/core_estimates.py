@@ -47,8 +47,7 @@ def calibrate(measured: MeasuredResults, absent: dict[str, str]) -> dict[str, An
     per_cycle = _per_cycle(measured)
     if "smt_factor" not in per_cycle and (reason := measured.reason("smt", shared=1)):
         absent["core.smt_factor"] = reason
-    # all share the clock, so their spreads are not independent
-    section = {"freq": frequencies, **quantities(per_cycle, alike=False)}
+    section = {"freq": frequencies, **quantities(per_cycle)}
     return section | _ends_of_loops(measured)
 
 

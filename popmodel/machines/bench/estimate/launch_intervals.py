@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -118,113 +117,31 @@ def spread(series: Series) -> float:
     return float(np.std(series.coordinates, ddof=1))
 
 
-# How far launches are apart: variances that inform each other, and what moves a whole launch.
-#
-# A few launches say little about a spread, so the variances of similar quantities inform each other
-# (G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3: moderated t statistics). Not so what slows
-# a whole launch: that is one observation per launch however many quantities show it, told apart by
-# an analysis of variance and joined with the degrees of freedom of F. E. Satterthwaite, Biometrics
-# Bull. 2 (1946) 110.
+# How far launches are apart.
 
 
-_FEWEST = 4  # quantities that can tell what they have in common
 _ROUNDING = 1e-6  # relative: of the clock and of the file
 
 
-def deviations(series: Sequence[Series]) -> tuple[list[float], list[float]]:
-    """Return the standard deviation between launches of every series, and its freedom."""
-    variances, degrees, common, common_freedom = variances_of(series)
-    spreads, freedom = [], []
-    for variance, dof in zip(variances, degrees, strict=True):
-        whole = variance + common
-        spreads.append(math.sqrt(whole))
-        unsure = (variance / whole) ** 2 / dof + (common / whole) ** 2 / common_freedom
-        freedom.append(1 / unsure if unsure else math.inf)
-    return spreads, freedom
+def deviations(series: Sequence[Series]) -> list[tuple[float, float]]:
+    """Return the standard deviation between launches of every series, and its degrees of freedom.
 
-
-def variances_of(series: Sequence[Series]) -> tuple[list[float], list[float], float, float]:
-    """Return variances of the series on their own, their degrees of freedom, and both of all."""
-    several = [one for one in series if len(one.values) > 1]
-    common, common_freedom, own = _launch_effect(several)
-    prior, prior_freedom = _prior(
-        np.array(own), np.array([len(one.values) - 1 for one in several], dtype=np.float64)
-    )
-    by_series = dict(zip(map(id, several), own, strict=True))
-    pooled_freedom = float(sum(len(one.values) - 1 for one in several))
-    variances, freedom = [], []
-    for one in series:
-        degrees = float(len(one.values) - 1)
-        if degrees == 0:  # a single launch of this one: others tell how far launches are apart
-            variance, dof = one.sampling**2 + prior, math.inf
-        elif math.isinf(prior_freedom):
-            variance, dof = prior, pooled_freedom
-        else:
-            dof = degrees + prior_freedom
-            variance = (degrees * by_series[id(one)] + prior_freedom * prior) / dof
-        variances.append(max(variance, _ROUNDING**2))
-        freedom.append(dof)
-    return variances, freedom, common, common_freedom
-
-
-def _launch_effect(series: Sequence[Series]) -> tuple[float, float, list[float]]:
-    """Tell what moves all series of a launch together from what each does on its own."""
-    own = [float(np.var(one.coordinates, ddof=1)) for one in series]
-    if not series:
-        return 0.0, 1.0, own
-    # of the same launches in the same order: where a job is missing, positions tell no launch
-    ((launches, _),) = Counter(one.of for one in series).most_common(1)
-    usual = len(launches)
-    together = np.flatnonzero([one.of == launches for one in series])
-    if together.size < _FEWEST:
-        return 0.0, 1.0, own
-    table = np.array([series[int(index)].coordinates for index in together])
-    table = table - table.mean(axis=1, keepdims=True)
-    # the median over the series: a few far noisier than the rest are not an effect of the launch
-    effect = np.median(table, axis=0)
-    effect = effect - effect.mean()
-    without = ((table - effect) ** 2).sum(axis=1) / (usual - 1)
-    without = without * together.size / (together.size - 1)  # the effect was taken from these
-    # the median of n normal values varies pi/2 times as much as their mean
-    chance = math.pi / 2 * float(np.median(without)) / together.size
-    common = float(effect @ effect) / (usual - 1) - chance
-    if common <= 0:
-        return 0.0, usual - 1.0, own
-    for index, variance in zip(together, without, strict=True):
-        own[int(index)] = float(variance)
-    return common, usual - 1.0, own
-
-
-def _prior(variances: Array, freedom: Array) -> tuple[float, float]:
-    """Common variance and its degrees of freedom, from many variances (Smyth 2004, section 6.2).
-
-    Where their logarithms scatter as chance alone would have it, all share one variance.
+    That of a series with one launch is the error of its batches, and how far the others are apart.
     """
-    kept = variances > 0
-    if kept.sum() < _FEWEST:
-        return (float(variances.mean()) if variances.size else 0.0), 0.0
-    from scipy.special import digamma, polygamma
-
-    half = freedom[kept] / 2
-    logs = np.log(variances[kept]) - digamma(half) + np.log(half)
-    excess = float(np.var(logs, ddof=1) - np.mean(polygamma(1, half)))
-    if excess <= 0:
-        return float(np.exp(logs.mean())), math.inf
-    strength = _inverse_trigamma(excess)
-    return float(np.exp(logs.mean() + digamma(strength) - np.log(strength))), 2 * strength
-
-
-def _inverse_trigamma(value: float) -> float:
-    """Solve ``trigamma(x) = value``; 1/x < trigamma(x) < 1/x + 1/x**2 bounds the solution."""
-    from scipy.optimize import brentq
-    from scipy.special import polygamma
-
-    least = 1 / value
-    return float(
-        brentq(
-            lambda x: polygamma(1, x) - value, least, least + math.sqrt(least), xtol=1e-13 * least
+    freedom = [len(one.values) - 1 for one in series]
+    variances = [
+        float(np.var(one.coordinates, ddof=1)) if own else 0.0
+        for one, own in zip(series, freedom, strict=True)
+    ]
+    whole = sum(freedom)
+    pooled = float(np.dot(variances, freedom)) / whole if whole else 0.0
+    return [
+        (
+            math.sqrt(max(variance if own else one.sampling**2 + pooled, _ROUNDING**2)),
+            float(own or whole or math.inf),
         )
-    )
+        for one, variance, own in zip(series, variances, freedom, strict=True)
+    ]
 
 
 # Fits to points that were each measured in several launches.
@@ -240,9 +157,7 @@ class EstimatePoints(NamedTuple):
     values: Array  # Estimates
     launches: tuple[Hashable, ...]  # One for every row of ``values``
     batches: int  # Batches behind all of them
-    # Independent errors of the points of one launch, one standard deviation each: what slows all of
-    # them together, then each on its own.
-    errors: Array
+    errors: Array  # Of the points of one launch, one standard deviation each
 
 
 def aligned(series: Sequence[Series], least: int) -> EstimatePoints | None:
@@ -266,11 +181,9 @@ def aligned(series: Sequence[Series], least: int) -> EstimatePoints | None:
         return None
     kept, found = chosen
     values = np.array([[rows[i][launch] for i in kept] for launch in found])
-    variances, _, common, _ = variances_of(series)
     units = np.array([abs(one.scale or float(np.mean(one.values))) for one in series])[list(kept)]
-    own = np.sqrt(np.array(variances)[list(kept)]) * units
-    errors = np.vstack([math.sqrt(common) * units, np.diag(own)])
-    return EstimatePoints(kept, values, found, sum(series[i].batches for i in kept), errors)
+    own = np.array([deviation for deviation, _ in deviations(series)])[list(kept)]
+    return EstimatePoints(kept, values, found, sum(series[i].batches for i in kept), own * units)
 
 
 def fitted(points: EstimatePoints, fit: Callable[[Array], Array]) -> tuple[Array, Array]:
@@ -279,7 +192,7 @@ def fitted(points: EstimatePoints, fit: Callable[[Array], Array]) -> tuple[Array
     if len(fits) > 1:
         return fits, np.zeros(fits.shape[1])
     # up and down: a parameter may be at the end of its range and move one way only
-    moved = [fit(points.values[0] + way * one) for one in points.errors for way in (1, -1)]
+    moved = [fit(points.values[0] + way * one) for one in np.diag(points.errors) for way in (1, -1)]
     return fits, np.sqrt(((np.array(moved) - fits[0]) ** 2).sum(axis=0) / 2)
 
 
@@ -317,17 +230,14 @@ def measured_as(limits: Iterable[float], n: int, source: str) -> dict[str, Any]:
 
 
 def quantities(
-    series: Mapping[str, Series], *, zero: frozenset[str] = frozenset(), alike: bool = True
+    series: Mapping[str, Series], *, zero: frozenset[str] = frozenset()
 ) -> dict[str, dict[str, Any]]:
     """Return quantities of a profile with their 90 % intervals."""
     from scipy.special import ndtri, stdtrit
 
-    groups = [list(series.values())] if alike else [[one] for one in series.values()]
-    parts = [deviations(group) for group in groups]
-    spreads = [spread for part, _ in parts for spread in part]
-    freedom = [dof for _, part in parts for dof in part]
     found = {}
-    for (name, one), spread, dof in zip(series.items(), spreads, freedom, strict=True):
+    apart = deviations(list(series.values()))
+    for (name, one), (spread, dof) in zip(series.items(), apart, strict=True):
         centre = float(np.mean(one.coordinates))
         student = ndtri(_UPPER) if math.isinf(dof) else stdtrit(dof, _UPPER)
         half = float(student) * spread / math.sqrt(len(one.values))

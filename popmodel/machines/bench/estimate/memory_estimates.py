@@ -89,11 +89,7 @@ def calibrate(
         )
     levels = _levels(measured, topology, absent)
     back = _write_back(measured, topology)
-    found = (
-        quantities(single | levels)
-        | quantities(law, alike=False)
-        | quantities(back, zero=frozenset(back))
-    )
+    found = quantities(single | levels | law | back, zero=frozenset(back))
     for name, entry in found.items():
         table, _, key = name.partition(".")
         if key:

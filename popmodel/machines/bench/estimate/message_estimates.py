@@ -113,7 +113,7 @@ def cut_into_classes(
             )
     # a time per byte may be nothing, a latency not
     zero = frozenset(name for name, one in series.items() if one.scale and name.endswith("beta"))
-    found = quantities(series, zero=zero, alike=False)
+    found = quantities(series, zero=zero)
     classes = []
     for index, (_, last) in enumerate(cut.parts):
         upto = sizes[last] if index + 1 < len(cut.parts) else None

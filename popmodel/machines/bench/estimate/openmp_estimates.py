@@ -140,7 +140,7 @@ def _laws(
                 float(errors[column]) / scale,
                 points.launches,
             )
-    found = quantities(fits, zero=frozenset(fits), alike=False)
+    found = quantities(fits, zero=frozenset(fits))
     for name, entry in found.items():
         key, _, term = name.rpartition(":")
         section[key].setdefault("fit", {})[term] = entry
