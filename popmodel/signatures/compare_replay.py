@@ -186,7 +186,8 @@ def _made(
         machine = replace(machine, topology=replace(machine.topology, cores_per_node=cores))
     per_node = max(machine.topology.cores_per_node // threads, 1)
     room = Allocation(nodes=-(-processes // per_node))
-    return Study(signature, machine, settings, 0, 0, allocation=room).whole(processes, threads)
+    study = Study(signature, machine, settings or {}, 0, 0, allocation=room)
+    return study.whole(processes, threads)
 
 
 # -- what they do
