@@ -9,10 +9,11 @@ is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from enum import Enum, auto
 from itertools import chain
 from textwrap import wrap
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
@@ -302,6 +303,12 @@ def texts(cells: Iterable[str]) -> tuple[TableCell, ...]:
     return tuple(TableCell(text) for text in cells)
 
 
+def row(label: str, *cells: str | TableCell | BarBlock, depth: int = 0) -> TableRow:
+    """A line of a table, of texts or of cells."""
+    made = (TableCell(cell) if isinstance(cell, str) else cell for cell in cells)
+    return TableRow(label, tuple(made), depth)
+
+
 def heads(names: Iterable[str]) -> tuple[tuple[str], ...]:
     """Heads of one line."""
     return tuple((name,) for name in names)
@@ -326,6 +333,33 @@ def titled(title: str, lines: Sequence[str], role: Role = Role.BULLET) -> Sectio
 def folded(sections: tuple[Section, ...]) -> Brief:
     """What a screen shows only if everything is asked for; files always do."""
     return Brief(sections, ())
+
+
+def narrowed(table: TableBlock, *forms: Sequence[str], remarks: Sequence[str] = ()) -> FitBlock:
+    """A table; where a screen is too narrow for it, without some columns, which are named below."""
+    made = []
+    for left_out in ((), *forms):
+        kept = [number for number, head in enumerate(table.heads) if head[-1] not in left_out]
+        rows = tuple(
+            replace(row, cells=tuple(row.cells[number] for number in kept)) if row.cells else row
+            for row in table.rows
+        )
+        told = [f"not shown (terminal too narrow): {', '.join(left_out)}"] if left_out else []
+        form = replace(table, heads=tuple(table.heads[number] for number in kept), rows=rows)
+        made.append(((form, *notes([*remarks, *told], Role.REMARK)),))
+    return FitBlock(tuple(made))
+
+
+Rows = TypeVar("Rows", TableBlock, Listing)
+
+
+def first_rows(table: Rows, most: int) -> Section:
+    """A table, of which a screen shows the first rows and how many there are more."""
+    more = len(table.rows) - most
+    if more <= 0:
+        return (table,)
+    remark = NoteBlock(f"and {more} more (--all)", Role.REMARK)
+    return (Brief(((table,),), ((replace(table, rows=table.rows[:most]), remark),)),)
 
 
 def flat(sections: Iterable[Section], *, brief: bool = False) -> Iterator[Block]:

@@ -17,7 +17,6 @@ from popmodel.reports.blocks import (
     Brief,
     CommandBlock,
     Facts,
-    FitBlock,
     Heading,
     NoteBlock,
     Role,
@@ -26,8 +25,9 @@ from popmodel.reports.blocks import (
     TableRow,
     folded,
     heads,
+    narrowed,
     notes,
-    texts,
+    row,
     titled,
 )
 from popmodel.reports.views import Document, Views
@@ -75,12 +75,10 @@ def _blocks(profile: Profile) -> list[Section]:
         CommandBlock((f"popmodel machine check {name}",), depth=1),
     )
     rows = tuple(_essentials(profile))
-    table = TableBlock(_HEADS, rows)
-    values = TableBlock(_HEADS[:1], tuple(replace(row, cells=row.cells[:1]) for row in rows))
     brief: tuple[Section, ...] = (
         (Facts(_in_brief(facts)),),
         notes(weighty, Role.WARNING),
-        (FitBlock((((table,),), ((values,),))),) if rows else (),
+        (narrowed(TableBlock(_HEADS, rows), ("90 %",)),) if rows else (),
         doubts if found else (),
     )
     return [(Brief(whole, brief),)]
@@ -89,7 +87,7 @@ def _blocks(profile: Profile) -> list[Section]:
 def _in_brief(facts: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """The machine, its processor and its node; other software in one line."""
     software = ", ".join(text for name, text in facts if name in _SOFTWARE)
-    shown = [row for row in facts if row[0] not in (*_SOFTWARE, "note", "caches")]
+    shown = [fact for fact in facts if fact[0] not in (*_SOFTWARE, "note", "caches")]
     return (*shown, *([("software", software)] if software else []))
 
 
@@ -118,7 +116,7 @@ def _essentials(profile: Profile) -> Iterator[TableRow]:
         if quantity is not None and unit == "s/B":  # people know bandwidths
             quantity, unit = inverse(quantity), "B/s"
         if quantity is not None:
-            yield _row(label, quantity, unit, depth=0)
+            yield _quantity_row(label, quantity, unit, depth=0)
 
 
 def _ends(profile: Profile, table: str) -> list[int]:
@@ -128,9 +126,8 @@ def _ends(profile: Profile, table: str) -> list[int]:
     return counts if len(counts) < 3 else [counts[0], counts[-1]]
 
 
-def _row(label: str, quantity: Quantity, unit: str, depth: int = 1) -> TableRow:
-    cells = texts([value_text(quantity, unit), interval_text(quantity, unit)])
-    return TableRow(label, cells, depth)
+def _quantity_row(label: str, quantity: Quantity, unit: str, depth: int = 1) -> TableRow:
+    return row(label, value_text(quantity, unit), interval_text(quantity, unit), depth=depth)
 
 
 def _sections(profile: Profile) -> Iterator[Section]:
@@ -138,7 +135,7 @@ def _sections(profile: Profile) -> Iterator[Section]:
     rows: dict[str, list[TableRow]] = {}
     for path, quantity in named_quantities(profile).items():
         section = path.partition(".")[0]
-        rows.setdefault(section, []).append(_row(path, quantity, unit_of(path)))
+        rows.setdefault(section, []).append(_quantity_row(path, quantity, unit_of(path)))
     for section, lines in rows.items():
         yield (TableBlock(_HEADS, tuple(lines), first=section),)
     if noise := tuple(_noise(profile)):
@@ -152,7 +149,7 @@ def _noise(profile: Profile) -> Iterator[TableRow]:
         if isinstance(number, int | float):
             label = _NOISE.get(name)
             text = figure(number) if label is None else percent_text(number)
-            yield TableRow(label or str(name), texts([text]), depth=1)
+            yield row(label or str(name), text, depth=1)
 
 
 def _data(profile: Profile) -> Document:
@@ -337,59 +334,57 @@ _HOSTS_SHOWN = 3
 
 def _differences(document: Document) -> list[Section]:
     """What differs: hardware and software, what lies beyond intervals, what one does not have."""
-    one, other = document["machines"]
+    first, second = document["machines"]
     summary = document["summary"]
     equal = f"{summary['within']} of {summary['compared']}"
     facts = (
-        ("a", f"{one['machine']} ({one['path']})"),
-        ("b", f"{other['machine']} ({other['path']})"),
+        ("a", f"{first['machine']} ({first['path']})"),
+        ("b", f"{second['machine']} ({second['path']})"),
         ("equal within intervals", equal if summary["compared"] else "no common parameters"),
     )
     hosts = [
         # What only one states says nothing about the machines.
-        f"{row['key'].replace('_', ' ')}: {row['a']} (a), {row['b']} (b)"
-        for row in document["host"]
-        if row["a"] is not None and row["b"] is not None
+        f"{one['key'].replace('_', ' ')}: {one['a']} (a), {one['b']} (b)"
+        for one in document["host"]
+        if one["a"] is not None and one["b"] is not None
     ]
-    rows = tuple(_outside(document))
+    rows, title = tuple(_outside(document)), "different hardware or software"
     only = (
         titled(f"only in {name}", _listed(document[f"only_{name}"]), Role.REMARK) for name in "ab"
     )
     return [
         (Facts(facts),),
-        (_hosts(hosts),),
-        (Brief((_table(rows),), (_table(rows[:_ROWS_SHOWN], len(rows)),)),) if rows else (),
+        (Brief((titled(title, hosts),), (titled(title, hosts[:_HOSTS_SHOWN]),)),),
+        (Heading("differ beyond the intervals"), *_compared(rows)) if rows else (),
         (folded(tuple(only)),),
     ]
 
 
-def _hosts(lines: Sequence[str]) -> Brief:
-    title = "different hardware or software"
-    return Brief((titled(title, lines),), (titled(title, lines[:_HOSTS_SHOWN]),))
-
-
-def _table(rows: Sequence[TableRow], of: int = 0) -> Section:
-    title = "differ beyond the intervals" + (f": {len(rows)} of {of}" if of > len(rows) else "")
-    ratios = tuple(replace(row, cells=row.cells[-1:]) for row in rows)
-    whole = TableBlock(heads(["a", "b", "b / a"]), tuple(rows))
-    return Heading(title), FitBlock((((whole,),), ((TableBlock(heads(["b / a"]), ratios),),)))
+def _compared(rows: Sequence[TableRow]) -> Section:
+    """A table; on a screen its first rows, where that is narrow only how much they differ."""
+    table = TableBlock(heads(["a", "b", "b / a"]), tuple(rows))
+    left = len(rows) - _ROWS_SHOWN
+    few = narrowed(replace(table, rows=table.rows[:_ROWS_SHOWN]), ("a", "b"))
+    more = notes([f"and {left} more (--all)"] if left > 0 else [], Role.REMARK)
+    return (Brief(((narrowed(table, ("a", "b")),),), ((few, *more),)),)
 
 
 def _outside(document: Document) -> Iterator[TableRow]:
-    for row in document["rows"]:
-        if not row["within"]:
-            ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
-            yield TableRow(row["path"], texts([*_told_apart(row), ratio]), depth=1)
+    for entry in document["rows"]:
+        if not entry["within"]:
+            ratio = "-" if entry["ratio"] is None else f"{entry['ratio']:.3f}"
+            yield row(entry["path"], *_told_apart(entry), ratio, depth=1)
 
 
-def _told_apart(row: Mapping[str, Any]) -> list[str]:
+def _told_apart(entry: Mapping[str, Any]) -> list[str]:
     """Both values, with more digits than three where those are the same."""
     both = [
-        Quantity(row[name]["value"], row[name].get("low"), row[name].get("high")) for name in "ab"
+        Quantity(entry[name]["value"], entry[name].get("low"), entry[name].get("high"))
+        for name in "ab"
     ]
+    tries = ([value_text(one, entry["unit"], digits) for one in both] for digits in _DIGITS)
     values: list[str] = []
-    for digits in _DIGITS:
-        values = [value_text(one, row["unit"], digits) for one in both]
+    for values in tries:
         if values[0] != values[1]:
             break
     return values

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -23,11 +22,11 @@ from popmodel.reports.blocks import (
     Section,
     TableBlock,
     TableCell,
-    TableRow,
+    first_rows,
     folded,
     heads,
     notes,
-    texts,
+    row,
     titled,
 )
 from popmodel.reports.figures import efficiency, lifted, tree_rows
@@ -133,24 +132,15 @@ def _results(document: Document, reasons: Reasons) -> list[Section]:
         else:
             outcome = [reasons.mark(run["error"])] * len(results)
         network = [written(run["network"], name) for name in varied]
-        rows.append(TableRow(str(number), texts([*network, *outcome])))
+        rows.append(row(str(number), *network, *outcome))
     columns = (*map(_head, varied), *(column.head for column in results))
     most = _ROWS_WITH_TREE if any("metrics" in run for run in runs) else _most(document)
-    return [_cut(TableBlock(columns, tuple(rows), first="run"), most)]
+    return [first_rows(TableBlock(columns, tuple(rows), first="run"), most)]
 
 
 def _most(document: Document) -> int:
     """Rows of a table on a screen."""
     return _ROWS - 4 if document["doubts"] else _ROWS
-
-
-def _cut(table: TableBlock, most: int, *above: NoteBlock) -> Section:
-    """A table; on a screen its first rows."""
-    whole: Section = (*above, table)
-    brief: Section = (*above, replace(table, rows=table.rows[:most]))
-    if len(table.rows) > most:
-        brief += (NoteBlock(f"and {len(table.rows) - most} more (--all)", Role.REMARK),)
-    return (Brief((whole,), (brief,)),)
 
 
 def _grid(document: Document, names: Sequence[str], reasons: Reasons) -> Section:
@@ -167,12 +157,12 @@ def _grid(document: Document, names: Sequence[str], reasons: Reasons) -> Section
         time.removesuffix(f" {unit}") if time else reasons.mark(run["error"])
         for time, run in zip(times, runs, strict=True)
     )
-    rows = tuple(TableRow(name, texts([next(cells) for _ in across])) for name in down)
+    rows = tuple(row(name, *(next(cells) for _ in across)) for name in down)
     said = f"runtime, {unit}," if unit else "runtime"
     first, second = map(words, names)
     table = TableBlock(tuple(map(_two_lines, across)), rows, first=first)
     above = NoteBlock(f"{said} by {first} (down) and {second} (across)")
-    return _cut(table, _most(document), above)
+    return (above, *first_rows(table, _most(document)))
 
 
 def _two_lines(value: str) -> tuple[str, str]:

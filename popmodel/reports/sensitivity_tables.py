@@ -31,9 +31,8 @@ from popmodel.reports.blocks import (
     Role,
     Section,
     TableBlock,
-    TableRow,
     notes,
-    texts,
+    row,
     titled,
 )
 from popmodel.reports.figures import percent
@@ -149,16 +148,16 @@ def _parts(run: Document, *, tiers: bool) -> Section:
                 _parameter(run, name),
                 *(_limit(one, name) for one in tolerated),
             ]
-        rows.append(TableRow(name, texts(figures)))
+        rows.append(row(name, *figures))
         distances = run["tiers"] if tiers and len(run["tiers"]) > 1 else ()
         rows += [
-            TableRow(_DISTANCES[one["name"]], texts(_time_and_share(one[name], runtime)), depth=1)
+            row(_DISTANCES[one["name"]], *_time_and_share(one[name], runtime), depth=1)
             for one in distances
             if name in one
         ]
     limits = ((_slowdown(one), "slower at") for one in tolerated)
     heads = (("", "time"), ("", "%"), ("runtime", "without"), ("", "now"), *limits)
-    width = max(len(row.cells) for row in rows)
+    width = max(len(line.cells) for line in rows)
     table = TableBlock(heads[:width], tuple(rows), first="critical path")
     reasons = {why for one in tolerated for why in one["why"].values()} if width > 2 else set()
     told = []
@@ -209,10 +208,7 @@ def _helping(run: Document, most: int | None = None) -> Section:
     ]
     if not gains:
         return (NoteBlock("nothing helps: less than 0.1 % of the runtime in every scenario"),)
-    rows = (
-        TableRow(text, texts([percent(gain), format_time((1 - gain) * runtime)]))
-        for gain, text in gains
-    )
+    rows = (row(text, percent(gain), format_time((1 - gain) * runtime)) for gain, text in gains)
     listing = Listing("what would help", ("gain %", "runtime"), tuple(rows))
     longer = "below 0: ranks that were early for others get more to do"
     negative = any(gain < 0 for gain, _ in gains)
@@ -226,7 +222,7 @@ def _regions(run: Document) -> Section:
         return ()
     told = [one for one in found if max(one["share"], one["critical"] / runtime) >= SMALL]
     shown = told[:_ROWS]
-    rows = tuple(TableRow(one["name"], texts(_figures(one, runtime))) for one in shown)
+    rows = tuple(row(one["name"], *_figures(one, runtime)) for one in shown)
     heads = ("self %", "path %", *(f"-{100 * one:.0f} %" for one in _FASTER), "slowest", "even")
     legend = (
         "self %: computing in it, mean over ranks; path %: its part of the critical path; -10 %, "
@@ -319,11 +315,10 @@ def _table(
     if not shown:
         return ()
     rows = tuple(
-        TableRow(
+        row(
             entry["name"],
-            texts(
-                [percent(entry["share"]), *(write(entry, runtime) for write in columns.values())]
-            ),
+            percent(entry["share"]),
+            *(write(entry, runtime) for write in columns.values()),
         )
         for entry in shown
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from popmodel.base.shell import join
@@ -18,12 +17,13 @@ from popmodel.reports.blocks import (
     Role,
     Section,
     TableBlock,
-    TableRow,
     Title,
+    first_notes,
+    first_rows,
     folded,
     heads,
     notes,
-    texts,
+    row,
     titled,
 )
 from popmodel.reports.figures import percent
@@ -41,7 +41,7 @@ _ITEMS = {
     "collective": "collective operation",
 }
 _SHOWN = 3
-"""Rows of a table on the screen, files and values that are named there."""
+"""Rows of a table on the screen; files, values and remarks that are named there."""
 _DOUBTFUL = 0.1
 """How far a signature may be from its runs."""
 
@@ -81,15 +81,13 @@ def _of_traces(document: Document) -> list[Section]:
     runs = [_run(run) for run in known["runs"]]
     given = runs[0] if len(runs) == 1 else plural(len(runs), "trace")
     # of several runs a screen shows how near the signature is to each
-    phases: Section = (_phases(known["phases"]),)
-    whole = ((_replays(fidelity),), phases) if len(fidelity) > 1 else (phases,)
-    worst = sorted(fidelity, key=lambda one: -abs(_off(one)))[:_SHOWN]
-    most = sorted(known["phases"], key=lambda one: -one["total"])[:_SHOWN]
-    brief = _replays(worst) if len(fidelity) > 1 else _phases(most, known["phases"])
+    phases = _phases(known["phases"])
+    replays = first_rows(_replays(fidelity), _SHOWN) if len(fidelity) > 1 else ()
     return [
         (NoteBlock(_verdict(document), Role.VERDICT),),
         (Facts((("from", given), ("program", program))),),
-        (Brief(whole, ((brief,),)),),
+        replays,
+        (folded(((phases,),)),) if replays else first_rows(phases, _SHOWN),
         (folded((titled("laws", [_law(one) for one in known["laws"]]),)),),
     ]
 
@@ -119,40 +117,30 @@ def _verdict(document: Document) -> str:
     return f"{doubt}{name} takes {times[0]} where {which} takes {times[1]} ({off}, ideal network)"
 
 
-def _replays(rows: Sequence[dict[str, Any]]) -> Listing:
-    """Runs replayed on the ideal network, and the signature there."""
-    lines = [
-        TableRow(
-            _run(one),
-            texts(
-                (
-                    format_time(one["measured"]),
-                    format_time(one["replayed"]),
-                    f"{100 * _off(one):+.1f}",
-                )
-            ),
-        )
-        for one in rows
-    ]
-    return Listing("replayed on the ideal network", ("trace", "signature", "off %"), tuple(lines))
-
-
-def _phases(
-    phases: Sequence[dict[str, Any]], every: Sequence[dict[str, Any]] | None = None
-) -> Listing:
-    total = sum(one["total"] for one in every or phases) or 1.0
+def _replays(fidelity: Sequence[dict[str, Any]]) -> Listing:
+    """Runs replayed on the ideal network, and the signature there; the worst first."""
     rows = [
-        TableRow(
+        row(
+            _run(one),
+            format_time(one["measured"]),
+            format_time(one["replayed"]),
+            f"{100 * _off(one):+.1f}",
+        )
+        for one in sorted(fidelity, key=lambda one: -abs(_off(one)))
+    ]
+    return Listing("replayed on the ideal network", ("trace", "signature", "off %"), tuple(rows))
+
+
+def _phases(phases: Sequence[dict[str, Any]]) -> Listing:
+    total = sum(one["total"] for one in phases) or 1.0
+    rows = [
+        row(
             one["label"],
-            texts(
-                (
-                    f"{100 * one['total'] / total:.1f}",
-                    format_time(one["seconds"]),
-                    count(one["executions"]),
-                    f"{100 * one['persistent_cv']:.1f}",
-                    f"{100 * one['transient_cv']:.1f}",
-                )
-            ),
+            f"{100 * one['total'] / total:.1f}",
+            format_time(one["seconds"]),
+            count(one["executions"]),
+            f"{100 * one['persistent_cv']:.1f}",
+            f"{100 * one['transient_cv']:.1f}",
         )
         for one in sorted(phases, key=lambda one: -one["total"])
     ]
@@ -205,8 +193,6 @@ def _next(document: Document) -> Section:
 VIEWS = Views(blocks, ("values[]", "calibration.inputs[]"), ("application",))
 
 
-_SHOWN_INPUTS = 3
-"""Rows of a table on the screen."""
 _SEEN = 0.1
 _KINDS = ("machine", "law")
 
@@ -216,54 +202,26 @@ Entry = Mapping[str, Any]
 def calibration_blocks(document: Document) -> list[Section]:
     """The verdict, constants, configurations left out, what to run next, and how to go on."""
     fit = document["calibration"]
-    verdict = notes(document["notes"])
+    verdict, doubts = notes(document["notes"]), document["caveats"]
+    constants = sorted(document["values"], key=lambda one: -one["learnt"])
     about = (("machine", machine(fit)), ("run to run", f"{percent(fit['noise'])} %"))
     return [
         omitted(fit),
-        _warned(document["caveats"]),
-        (Title(application(fit), (plural(fit["runs"], "run"),)), *verdict[:_SHOWN_INPUTS]),
-        (folded((verdict[_SHOWN_INPUTS:], (Facts(about),))),),
-        _brief(_constants(document["values"])),
+        (Brief(*((notes(some, Role.WARNING),) for some in (doubts, first_notes(doubts, 2)))),),
+        (Title(application(fit), (plural(fit["runs"], "run"),)), *verdict[:_SHOWN]),
+        (folded((verdict[_SHOWN:], (Facts(about),))),),
+        _compared("constants", [{**one, "after": one} for one in constants]),
         (folded((_inputs(fit["inputs"]), _terms(fit["terms"]))),),
-        _brief(_left_out(fit["left_out"])),
+        first_rows(_left_out(fit["left_out"]), _SHOWN),
         _next_runs(fit),
         _go_on(fit, document["path"]),
     ]
 
 
-def _warned(warnings: Sequence[str]) -> Section:
-    """What is doubtful about the runs; of several warnings the first on the screen."""
-    whole = notes(warnings, Role.WARNING)
-    if len(whole) < 2:
-        return whole
-    more = NoteBlock(f"and {plural(len(whole) - 1, 'other warning')}", Role.REMARK)
-    return (Brief((whole,), ((whole[0], more),)),)
-
-
-def _brief(table: TableBlock | None) -> Section:
-    """A table, of which a screen shows the first rows."""
-    if table is None:
-        return ()
-    if len(table.rows) <= _SHOWN_INPUTS:
-        return (table,)
-    shown = f"{_SHOWN_INPUTS} of {len(table.rows)}"
-    title = f"{table.title}: the worst {shown}" if table.title else ""
-    first = table.first if title else f"{table.first}, {shown}"
-    brief = replace(table, rows=table.rows[:_SHOWN_INPUTS], title=title, first=first)
-    return (Brief(((table,),), ((brief,),)),)
-
-
-def _constants(values: Sequence[Entry]) -> TableBlock | None:
-    """Numbers of the signature, what was learnt most first; some the runs do not tell."""
-    by_learnt = sorted(values, key=lambda one: -one["learnt"])
-    return _compared("constants", [{**one, "after": one} for one in by_learnt])
-
-
 def _inputs(inputs: Sequence[Entry]) -> Section:
     """What the runs taught of the machine and of the laws: what moved or narrowed most."""
     some = [one for one in inputs if one["kind"] in _KINDS and _told(one) > _SEEN]
-    table = _compared("machine and laws", sorted(some, key=lambda one: -_told(one)))
-    return () if table is None else (table,)
+    return _compared("machine and laws", sorted(some, key=lambda one: -_told(one)))
 
 
 def _told(one: Entry) -> float:
@@ -274,21 +232,21 @@ def _told(one: Entry) -> float:
     return float(max(one["learnt"] or 0.0, moved))
 
 
-def _compared(title: str, inputs: Sequence[Entry]) -> TableBlock | None:
-    """Numbers before and after."""
+def _compared(title: str, inputs: Sequence[Entry]) -> Section:
+    """Numbers before and after, what was learnt most first; some the runs do not tell."""
     rows = []
     for one in inputs:
         after, unit, learnt = one["after"], one["unit"], one["learnt"]
+        label = one["name"] if unit in (None, "", "1") else f"{one['name']}, {unit}"
         cells = (
             "?" if one["before"]["value"] is None else f"{one['before']['value']:.4g}",
             "not told" if after["value"] is None else f"{after['value']:.4g}",
             "" if after["low"] is None else f"{after['low']:.3g}..{after['high']:.3g}",
             "-" if learnt is None else f"{percent(learnt, 0)} %",
         )
-        label = one["name"] if unit in (None, "", "1") else f"{one['name']}, {unit}"
-        rows.append(TableRow(label, texts(cells), depth=1))
+        rows.append(row(label, *cells, depth=1))
     columns = heads(("before", "fitted", "90 %", "learnt"))
-    return TableBlock(columns, tuple(rows), title) if rows else None
+    return first_rows(TableBlock(columns, tuple(rows), title), _SHOWN) if rows else ()
 
 
 def _left_out(left_out: Sequence[Entry]) -> TableBlock:
@@ -305,12 +263,12 @@ def _left_out(left_out: Sequence[Entry]) -> TableBlock:
             f"{100 * one['error']:+.1f} %",
             f"{100 * one['error_before']:+.1f} %",
         ]
-        rows.append(TableRow(name(one), texts(cells)))
+        rows.append(row(name(one), *cells))
     return TableBlock(
         heads((*differing, "measured", "predicted", "90 %", "error", "before")),
         tuple(rows),
         "P x T",
-        title="each configuration, predicted from the others",
+        title="each configuration, predicted from the others, the worst first",
         keys=len(differing),
     )
 
@@ -332,23 +290,17 @@ def _terms(terms: Sequence[Entry]) -> Section:
 def _next_runs(fit: Entry) -> Section:
     """Runs that would narrow the answer, and what they cost."""
     runs, targets = fit["measure_next"], fit["targets"]
-    asked = ", ".join(map(name, targets[:_SHOWN_INPUTS])) + (
-        " ..." if len(targets) > _SHOWN_INPUTS else ""
-    )
+    asked = ", ".join(map(name, targets[:_SHOWN])) + (" ..." if len(targets) > _SHOWN else "")
     if not runs:
         return (NoteBlock(f"no run that is worth its time would narrow the runtime of {asked}"),)
     differing = varied([*runs, *fit["left_out"]])
     rows = [
-        TableRow(
+        row(
             described(one, differing),
-            texts(
-                (
-                    f"-{percent(one['narrows'], 0)} %",
-                    str(one["nodes"]),
-                    format_time(one["runtime"], digits=3),
-                    f"{one['core_seconds']:.3g}",
-                )
-            ),
+            f"-{percent(one['narrows'], 0)} %",
+            str(one["nodes"]),
+            format_time(one["runtime"], digits=3),
+            f"{one['core_seconds']:.3g}",
         )
         for one in runs
     ]

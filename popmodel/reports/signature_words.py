@@ -17,11 +17,10 @@ from popmodel.reports.blocks import (
     Role,
     Section,
     TableBlock,
-    TableRow,
     folded,
     heads,
     notes,
-    texts,
+    row,
     titled,
 )
 from popmodel.reports.views import Document, Views
@@ -351,7 +350,7 @@ def _table(
     title: str, pairs: Sequence[dict[str, Any]], shown: Callable[[float], str]
 ) -> TableBlock:
     rows = tuple(
-        TableRow(one["name"], texts((shown(one["signature"]), shown(one["trace"]), _beside(one))))
+        row(one["name"], shown(one["signature"]), shown(one["trace"]), _beside(one))
         for one in pairs
     )
     return TableBlock(heads(("signature", "trace", "beside")), rows, title=title)
@@ -369,15 +368,11 @@ def _beside(one: dict[str, Any]) -> str:
 def _efficiencies(family: str, pairs: Sequence[dict[str, Any]]) -> Section:
     metrics = load_families()[family].metrics
     rows = tuple(
-        TableRow(
+        row(
             metrics[one["name"]].name,
-            texts(
-                (
-                    f"{100 * one['signature']:.1f}",
-                    f"{100 * one['trace']:.1f}",
-                    f"{100 * (one['signature'] - one['trace']):+.2f}",
-                )
-            ),
+            f"{100 * one['signature']:.1f}",
+            f"{100 * one['trace']:.1f}",
+            f"{100 * (one['signature'] - one['trace']):+.2f}",
         )
         for one in pairs
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from popmodel.base.units import plural
@@ -16,8 +15,6 @@ from popmodel.reports.blocks import (
     SCREEN,
     Brief,
     Facts,
-    FitBlock,
-    NoteBlock,
     Role,
     Section,
     TableBlock,
@@ -28,7 +25,9 @@ from popmodel.reports.blocks import (
     folded,
     heads,
     lines_of,
+    narrowed,
     notes,
+    row,
     texts,
 )
 from popmodel.reports.figures import lifted, loses, percent, run_names, tree_rows
@@ -148,7 +147,7 @@ def _largest(document: Document, room: int) -> Section:
             text += f"; median of all tests {100 * middle:.1f} %"
         remark = notes([text], Role.REMARK)
     table = _runtimes(document, splits, brief=True)
-    return (_narrowed(table, (("90 %", "inside"),)), *remark)
+    return (narrowed(table, ("90 %", "inside")), *remark)
 
 
 def _runtimes(
@@ -174,7 +173,7 @@ def _runtimes(
         ]
         beyond = ("nodes" if name == BOUNDARY else name for name in split["beyond"])
         cells += [" ".join(beyond) or _PLACES[split["region"]]] if fitted else []
-        rows.append(TableRow(split_name(split), texts(cells)))
+        rows.append(row(split_name(split), *cells))
     names = [f"measured, {unit}", f"predicted, {unit}", "90 %", "error", "inside"]
     columns = heads((*differing, *names, *(["fit"] if fitted else [])))
     return TableBlock(columns, tuple(rows), first="P x T", keys=len(differing))
@@ -196,18 +195,6 @@ def _figure(value: float, digits: int = 4) -> str:
     return f"{value:.{max(decimals, 0)}f}"
 
 
-def _narrowed(table: TableBlock, forms: Sequence[Sequence[str]]) -> FitBlock:
-    """A table, with fewer columns where a screen is too narrow for all."""
-    made: list[tuple[Section, ...]] = [((table,),)]
-    for left_out in forms:
-        kept = [n for n, head in enumerate(table.heads) if head[-1] not in left_out]
-        rows = tuple(replace(row, cells=tuple(row.cells[n] for n in kept)) for row in table.rows)
-        narrow = replace(table, heads=tuple(table.heads[n] for n in kept), rows=rows)
-        remark = f"not shown (terminal too narrow): {', '.join(left_out)}"
-        made.append(((narrow, NoteBlock(remark, Role.REMARK)),))
-    return FitBlock(tuple(made))
-
-
 # -- errors
 
 
@@ -221,8 +208,7 @@ def _region_errors(document: Document) -> Section:
         label, beyond = REGIONS.get(part["region"], "machine not measured"), part["beyond"]
         if beyond is not None:
             label = f"across a {beyond}" if beyond == BOUNDARY else f"in {beyond}"
-        cells = texts(_errors(part["runtime"], 100.0))
-        rows.append(TableRow(label, cells, int(beyond is not None)))
+        rows.append(row(label, *_errors(part["runtime"], 100.0), depth=int(beyond is not None)))
     return (TableBlock(heads(_ERROR_HEADS), tuple(rows), first="runtime, %"),)
 
 
@@ -251,7 +237,7 @@ def _extrapolations(document: Document) -> Section:
     for one in found["errors"]:
         cells = [_number(one[name]) for name in ("median_error", "largest_error")]
         cells += [f"{100 * one['bias']:+.1f}", "-" if one["mase"] is None else f"{one['mase']:.2f}"]
-        rows.append(TableRow(_EXTRAPOLATIONS[one["name"]], texts(cells)))
+        rows.append(row(_EXTRAPOLATIONS[one["name"]], *cells))
     seen = "from the runs of the fit" if found["declared"] else "each test from all others"
     columns = heads(("median", "largest", "bias", "MASE"))
     return (TableBlock(columns, tuple(rows), title=f"extrapolated, %: {seen}"),)
@@ -303,7 +289,7 @@ def _choices(document: Document) -> Section:
             + ("" if one["best"] in one["tied"] else _OUTSIDE),
             *(_number(losses.get(name)) for name in usual),
         ]
-        rows.append(TableRow(" ".join([str(one["cores"]), *told]), texts(cells)))
+        rows.append(row(" ".join([str(one["cores"]), *told]), *cells))
     names = ("take", "fastest", "loss, %", "expected", "tied")
     columns = heads((*names, *(_DEFAULTS[name] for name in usual)))
     return (TableBlock(columns, tuple(rows), first="cores"),)
@@ -317,21 +303,14 @@ def _terms(document: Document) -> Section:
     labels = {term.name: term.label for term in TERMS}
     if len(document["terms"]) == 1:
         (split,) = document["terms"]
-        rows = [
-            TableRow(labels[one["term"]], texts(_figures(one, "{:.3g}".format)))
-            for one in split["terms"]
-        ]
+        rows = [row(labels[one["term"]], *_figures(one, "{:.3g}".format)) for one in split["terms"]]
         return (TableBlock(heads(_COLUMNS), tuple(rows), first="time, s"),)
     rows = [
-        TableRow(
+        row(
             labels[one["term"]],
-            texts(
-                [
-                    str(one["splits"]),
-                    *(_number(one[key]) for key in ("median_error", "largest_error")),
-                    f"{100 * one['bias']:+.1f}",
-                ]
-            ),
+            str(one["splits"]),
+            *(_number(one[key]) for key in ("median_error", "largest_error")),
+            f"{100 * one['bias']:+.1f}",
         )
         for one in document["by_term"]
     ]
@@ -351,7 +330,7 @@ def _efficiencies(document: Document, family: str) -> Section:
     having = [split["metrics"][family] for split in splits if split["metrics"].get(family)]
     if len(splits) > 1 or not having:
         rows = [
-            TableRow(known.metrics[one["metric"]].name, texts(_errors(one, 1.0)))
+            row(known.metrics[one["metric"]].name, *_errors(one, 1.0))
             for one in document["by_metric"]
             if one["family"] == family
         ]
@@ -392,7 +371,7 @@ def _by_size(splits: Sequence[MeasuredSplit], families: Sequence[str]) -> list[T
     ]
     return [
         TableRow(f"{name}, {described(split, differing)}" if several else name, _share(one))
-        for _, split, name, one in sorted(found, key=lambda row: -row[0])
+        for _, split, name, one in sorted(found, key=lambda entry: -entry[0])
     ]
 
 
@@ -402,7 +381,7 @@ def _worst(rows: Sequence[TableRow], families: Sequence[str]) -> Section:
         return ()
     title = f"{load_families()[families[0]].title}, largest errors in points"
     whole = TableBlock(heads(_COLUMNS), tuple(rows), title=title)
-    return (_narrowed(whole, (("90 %",), ("90 %", "predicted", "measured"))),)
+    return (narrowed(whole, ("90 %",), ("90 %", "predicted", "measured")),)
 
 
 # -- remarks
