@@ -341,12 +341,12 @@ def narrowed(table: TableBlock, *forms: Sequence[str], remarks: Sequence[str] = 
     for left_out in ((), *forms):
         kept = [number for number, head in enumerate(table.heads) if head[-1] not in left_out]
         rows = tuple(
-            replace(row, cells=tuple(row.cells[number] for number in kept)) if row.cells else row
+            replace(row, cells=tuple(cell for at, cell in enumerate(row.cells) if at in kept))
             for row in table.rows
         )
         told = [f"not shown (terminal too narrow): {', '.join(left_out)}"] if left_out else []
         form = replace(table, heads=tuple(table.heads[number] for number in kept), rows=rows)
-        made.append(((form, *notes([*remarks, *told], Role.REMARK)),))
+        made.append(((form, *notes(remarks), *notes(told, Role.REMARK)),))
     return FitBlock(tuple(made))
 
 
@@ -356,7 +356,7 @@ Rows = TypeVar("Rows", TableBlock, Listing)
 def first_rows(table: Rows, most: int) -> Section:
     """A table, of which a screen shows the first rows and how many there are more."""
     more = len(table.rows) - most
-    if more <= 0:
+    if more <= 1:  # a line in its place would be as long
         return (table,)
     remark = NoteBlock(f"and {more} more (--all)", Role.REMARK)
     return (Brief(((table,),), ((replace(table, rows=table.rows[:most]), remark),)),)

@@ -19,8 +19,7 @@ from popmodel.efficiency.scaling import SCALING
 from popmodel.network.network import describe
 from popmodel.reports.figures import describe_team, label, percent, run_names
 from popmodel.reports.palette import KIND_COLOURS, LEVELS, shade
-from popmodel.reports.prediction_words import application, described, varied
-from popmodel.reports.prediction_words import name as split_name
+from popmodel.reports.prediction_words import application, described, split_name, varied
 from popmodel.reports.views import Document
 from popmodel.timeline.lanes import KINDS
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
 from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.efficiency.family import Family, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.model.symbols import OF_MODEL, not_modelled
+from popmodel.model.symbols import LAWS, OF_MODEL, not_modelled
 from popmodel.model.uncertainty import group
 from popmodel.prediction.prediction import DEFAULT_REFERENCE, MAIN_FAMILY, OUTSIDE, Validity
 from popmodel.reports.blocks import (
@@ -19,18 +18,17 @@ from popmodel.reports.blocks import (
     Brief,
     CommandBlock,
     Facts,
-    FitBlock,
     NoteBlock,
     Role,
     Section,
     TableBlock,
     TableCell,
-    TableRow,
     Title,
     folded,
     heads,
+    narrowed,
     notes,
-    texts,
+    row,
     titled,
 )
 from popmodel.reports.figures import efficiency, loses, percent, time_range, tree_rows
@@ -38,7 +36,7 @@ from popmodel.reports.notes import Reasons
 from popmodel.reports.prediction_words import (
     BOUND,
     INCLUDED,
-    about,
+    TO_COMPARE,
     application,
     assumed,
     calibrated,
@@ -49,6 +47,8 @@ from popmodel.reports.prediction_words import (
     measuring,
     named,
     omitted,
+    run_takes,
+    sizes,
 )
 from popmodel.reports.views import Document, Views
 
@@ -68,16 +68,16 @@ def blocks(document: Document, families: Sequence[str] | None = None) -> list[Se
     """
     reasons, fitting = Reasons(), families is None
     families = families or (MAIN_FAMILY,)
-    facts = setting(document)
+    facts = _setting(document)
     whole: list[Section] = [
         *trees(document, families, reasons, fitting=fitting),
         (Facts((("reference", _reference(document)),)),),
         reasons.section(),
         (_time(document),),
         learnt_runs(document),
-        _remedies(document),
+        (_remedies(document),) if document["remedies"] else (),
         _uncertainty(document),
-        titled("notes", remarks(document)),
+        titled("notes", _remarks(document)),
         (CommandBlock((document["launch"], document["launch_mpirun"])),),
     ]
     return [
@@ -90,8 +90,8 @@ def blocks(document: Document, families: Sequence[str] | None = None) -> list[Se
         (
             _title(document),
             Brief(((Facts(facts),),), ((Facts(facts[:2]),),)),
-            answer(document),
-            folded(((Facts(basis(document)),),)),
+            _answer(document),
+            folded(((Facts(_basis(document)),),)),
         ),
         (Brief(tuple(whole), tuple(_in_brief(document, families))),),
     ]
@@ -121,16 +121,12 @@ def _outside(document: Document) -> Section:
     return notes([f"too far outside the measured range: {reasons}"], Role.WARNING)
 
 
-def answer(document: Document) -> NoteBlock:
+def _answer(document: Document) -> NoteBlock:
     """How long the run takes, how sure that is, and how efficient it is."""
-    runtime, efficiencies = document["runtime"], document["metrics"][MAIN_FAMILY]
-    text = f"{sizes(document)[-1]} takes {format_time(runtime['value'])}"
-    if runtime["low"] is not None:
-        text += f" (90 %: {time_range(runtime['low'], runtime['high'])})"
-    elif document["validity"]["status"] != OUTSIDE:
-        text += f" (no interval: {runtime.get('why', 'not known')})"
-    top = efficiencies[load_families()[MAIN_FAMILY].top]["value"]
-    return NoteBlock(f"{text}, parallel efficiency {percent(top)} %", Role.VERDICT)
+    runtime, text = document["runtime"], run_takes(document)
+    if runtime["low"] is None and document["validity"]["status"] != OUTSIDE:
+        text += f"; no interval: {runtime.get('why', 'not known')}"
+    return NoteBlock(text, Role.VERDICT)
 
 
 def _advice(document: Document) -> Section:
@@ -150,17 +146,7 @@ def _advice(document: Document) -> Section:
     return notes(lines, Role.HANGING)
 
 
-def sizes(document: Document) -> tuple[str, ...]:
-    """P and T in words, the longest first."""
-    processes, threads = document["processes"], document["threads"]
-    return (
-        f"{plural(processes, 'process', 'processes')} x {plural(threads, 'thread')}",
-        f"{plural(processes, 'proc')} x {plural(threads, 'thread')}",
-        f"{processes} x {threads}",
-    )
-
-
-def setting(document: Document) -> tuple[tuple[str, str], ...]:
+def _setting(document: Document) -> tuple[tuple[str, str], ...]:
     """What it rests on, the machine, and how the run lies on it."""
     placement = document["placement"]
     place = (
@@ -180,28 +166,21 @@ def setting(document: Document) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def basis(document: Document) -> tuple[tuple[str, str], ...]:
+def _basis(document: Document) -> tuple[tuple[str, str], ...]:
     """What the runtime comes from, and how far it reaches."""
     validity, form = document["validity"], document["model_form"]
-    full, none = (format_time(form[name], digits=3) for name in ("full_overlap", "no_overlap"))
-    bracket = f"{full} if computation and memory traffic overlap fully, {none} if not at all"
+    new_run = document["runtime"].get("new_run") or {"low": None}
+    facts = []
+    if new_run["low"] is not None:
+        interval = time_range(new_run["low"], new_run["high"])
+        facts.append(("new run", f"90 %: {interval}, with noise from run to run"))
     reach = Validity(validity["status"], validity["factor"], tuple(validity["reasons"])).text
-    return (
-        *_new_run(document["runtime"]),
-        ("validity", reach),
-        *([("overlap", bracket)] if full != none else []),
-        ("method", _method(document["replay"], document["processes"])),
-    )
-
-
-def _new_run(runtime: Estimate) -> tuple[tuple[str, str], ...]:
-    """The interval of one more run, where it is known how much runs vary."""
-    one = runtime.get("new_run") or {"low": None}
-    if one["low"] is None:
-        return ()
-    return (
-        ("new run", f"90 %: {time_range(one['low'], one['high'])}, with noise from run to run"),
-    )
+    facts.append(("validity", reach))
+    full, none = (format_time(form[name], digits=3) for name in ("full_overlap", "no_overlap"))
+    if full != none:
+        bracket = f"{full} if computation and memory traffic overlap fully, {none} if not at all"
+        facts.append(("overlap", bracket))
+    return (*facts, ("method", _method(document["replay"], document["processes"])))
 
 
 def _method(found: Mapping[str, Any], processes: int) -> str:
@@ -234,25 +213,16 @@ def _reference(document: Document) -> str:
 def _time(document: Document) -> TableBlock:
     """Parts of the runtime with their share, the largest first."""
     runtime = document["runtime"]["value"]
-    largest = sorted(document["time"].items(), key=lambda part: -part[1]["value"])
-    rows = tuple(
-        TableRow(
-            name,
-            (TableCell(format_time(part["value"])), TableCell(percent(share)), BarBlock(share)),
-            depth=1,
-        )
-        for name, part in largest
-        for share in [part["value"] / runtime]
-    )
-    return TableBlock(heads(("time", "%", "")), rows, first="where the time goes")
+    rows = []
+    for name, part in sorted(document["time"].items(), key=lambda part: -part[1]["value"]):
+        share = part["value"] / runtime
+        rows.append(row(name, format_time(part["value"]), percent(share), BarBlock(share), depth=1))
+    return TableBlock(heads(("time", "%", "")), tuple(rows), first="where the time goes")
 
 
-def _remedies(document: Document) -> Section:
-    rows = tuple(
-        TableRow(label, texts([change(one)]), depth=1)
-        for label, one in document["remedies"].items()
-    )
-    return (TableBlock(heads(("runtime",)), rows, first="what would help"),) if rows else ()
+def _remedies(document: Document) -> TableBlock:
+    rows = (row(name, change(one), depth=1) for name, one in document["remedies"].items())
+    return TableBlock(heads(("runtime",)), tuple(rows), first="what would help")
 
 
 def change(fraction: float) -> str:
@@ -273,7 +243,7 @@ def _uncertainty(document: Document) -> Section:
     first, measured = main_inputs(shares)
     return (
         told("main uncertainty", first),
-        *notes(about(first), Role.REMARK),
+        *notes([TO_COMPARE] if first in LAWS else [], Role.REMARK),
         *([told("largest that a benchmark measures", measured)] if measured else []),
         *measuring(document["measure"], document["machine"]),
     )
@@ -285,16 +255,14 @@ def _origins(document: Document, name: str) -> set[str]:
     return {value["origin"] for path, value in inputs if group(path) == name} - {OF_MODEL}
 
 
-def remarks(document: Document) -> list[str]:
+def _remarks(document: Document) -> list[str]:
     """Remarks, the two ratios of the classical model, and what the prediction leaves out."""
     cores = document["processes"] * document["threads"]
-    hybrid = document["threads"] > 1  # else both compare the run with itself
-    notes = [
-        *(_multithreading(document["e_mt"]) if hybrid else []),
-        *(_message_passing(document["e_mp"], cores) if hybrid else []),
-        *_speedup(document, cores),
-        *(text for text in document["notes"] if not text.startswith(_LACKING)),
-    ]
+    notes = []
+    if document["threads"] > 1:  # else both compare the run with itself
+        notes += [_multithreading(document["e_mt"]), _message_passing(document["e_mp"], cores)]
+    notes += _speedup(document, cores)
+    notes += (text for text in document["notes"] if not text.startswith(_LACKING))
     if document["left_out"]:
         notes.append(not_modelled(document["left_out"]))
     if document["runtime"]["low"] is not None:
@@ -318,24 +286,22 @@ def _speedup(document: Document, cores: int) -> list[str]:
     ]
 
 
-def _multithreading(estimate: Estimate) -> list[str]:
+def _multithreading(estimate: Estimate) -> str:
     """How much of the ideal speed-up of parallel loops the threads reach."""
     if estimate["value"] is None:
-        return [f"no e_mt: {estimate.get('why', 'not known')}"]
+        return f"no e_mt: {estimate.get('why', 'not known')}"
     share = percent(estimate["value"], 0)
-    return [f"e_mt {_with_interval(estimate)}: threads reach {share} % of the ideal loop speed-up"]
+    return f"e_mt {_with_interval(estimate)}: threads reach {share} % of the ideal loop speed-up"
 
 
-def _message_passing(estimate: Estimate, cores: int) -> list[str]:
+def _message_passing(estimate: Estimate, cores: int) -> str:
     """How the time of messages compares with that of one process per core."""
     value = estimate["value"]
     if value is None:
-        return [f"no e_mp: {estimate.get('why', 'not known')}"]
+        return f"no e_mp: {estimate.get('why', 'not known')}"
     # One process sends nothing, whatever others send: the ratio is 0 and has no inverse.
     inverse = f"; 1/e_mp {1 / value:.3f}" if value > 0 else ""
-    return [
-        f"e_mp {_with_interval(estimate)}: time of messages relative to {cores} x 1{inverse}",
-    ]
+    return f"e_mp {_with_interval(estimate)}: time of messages relative to {cores} x 1{inverse}"
 
 
 def _with_interval(estimate: Estimate) -> str:
@@ -393,19 +359,11 @@ def _of_family(
     for walk in family.tree():
         rows = tree_rows(family, walk.rows, cells, marked)
         causes = _causes(document, marked) if marked in {line.metric for line in walk.rows} else []
-        tree = _tree(walk.heading or family.title, "" if ratio else "%", rows, brief=brief)
-        yield (tree, *notes((f"<- {one}" for one in causes[: 1 if brief else None]), Role.HANGING))
-
-
-def _tree(title: str, unit: str, rows: Sequence[TableRow], *, brief: bool) -> FitBlock:
-    """Values and intervals side by side; where there is no room, intervals below or not at all."""
-    wide = TableBlock(heads((unit, "90 %")), tuple(rows), title=title)
-    if brief:
-        short = tuple(replace(row, cells=row.cells[:1]) for row in rows)
-        more = NoteBlock("not shown (terminal too narrow): 90 %", Role.REMARK)
-        return FitBlock((((wide,),), ((TableBlock(heads((unit,)), short, title=title), more),)))
-    narrow = TableBlock(heads((unit,)), tuple(_below(rows)), title=title)
-    return FitBlock((((wide,),), ((narrow,),)))
+        columns = heads(("" if ratio else "%", "90 %"))
+        tree = TableBlock(columns, rows, title=walk.heading or family.title)
+        block = narrowed(tree, ("90 %",)) if brief else tree
+        told = (f"<- {one}" for one in causes[: 1 if brief else None])
+        yield (block, *notes(told, Role.HANGING))
 
 
 def _causes(document: Document, metric: str) -> list[str]:
@@ -430,12 +388,3 @@ def _interval(estimate: Estimate, reasons: Reasons, *, ratio: bool) -> str:
     if ratio:
         return f"{low:.3f} .. {high:.3f}"
     return f"{math.floor(100 * low + _FUZZ):.0f} .. {math.ceil(100 * high - _FUZZ):.0f}"
-
-
-def _below(rows: Sequence[TableRow]) -> Iterator[TableRow]:
-    """The rows with their second figure, the interval, on a line of its own."""
-    for row in rows:
-        yield replace(row, cells=row.cells[:1])
-        for interval in row.cells[1:]:
-            if isinstance(interval, TableCell):
-                yield TableRow(f"90 %: {interval.text}", depth=row.depth + 2)

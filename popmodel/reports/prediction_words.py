@@ -11,7 +11,8 @@ from popmodel.machines.profile import measured_file
 from popmodel.machines.quantity import Quantity
 from popmodel.machines.register import part_of
 from popmodel.model.model_error import RESIDUALS
-from popmodel.model.symbols import LAWS, label
+from popmodel.model.symbols import label
+from popmodel.prediction.prediction import MAIN_FAMILY
 from popmodel.reports.blocks import (
     Brief,
     CommandBlock,
@@ -27,10 +28,10 @@ from popmodel.reports.blocks import (
     folded,
     heads,
     notes,
-    texts,
+    row,
     titled,
 )
-from popmodel.reports.figures import percent
+from popmodel.reports.figures import percent, time_range
 from popmodel.reports.machine_tables import interval_text, value_text
 from popmodel.reports.views import Document, Views
 from popmodel.simulator.program import unmodelled_calls
@@ -91,18 +92,14 @@ def learnt_runs(document: Document) -> Section:
         known = [1 + run[key] for run in runs if run[key] is not None]
         return f"{100 * (geometric_mean(known) - 1):+.1f}" if known else "-"
 
-    def row(name: str, runs: Sequence[Mapping[str, Any]]) -> TableRow:
+    def repeated(name: str, runs: Sequence[Mapping[str, Any]]) -> TableRow:
         times = [run["measured"] for run in runs if run["measured"] is not None]
-        cells = (
-            format_time(geometric_mean(times)) if times else "-",
-            format_time(runs[0]["predicted"]),
-            off(runs, "error"),
-            off(runs, "left_out_error"),
-        )
-        return TableRow(name, texts(cells), depth=1)
+        measured = format_time(geometric_mean(times)) if times else "-"
+        errors = (off(runs, key) for key in ("error", "left_out_error"))
+        return row(name, measured, format_time(runs[0]["predicted"]), *errors, depth=1)
 
     heading = heads(("measured", "predicted", "off %", "left out %"))
-    rows = tuple(row(*pair) for pair in repeats.items())
+    rows = tuple(repeated(*pair) for pair in repeats.items())
     table = TableBlock(heading, rows, first="learnt runs")
     shares = ", ".join(
         f"{one['name']} {100 * one['weight']:.0f} %" for one in learnt.get("candidates", ())
@@ -136,14 +133,26 @@ def machine(document: Document) -> str:
     return f"{one['name']} ({origin}{noisy})"
 
 
+def run_takes(document: Document) -> str:
+    """How long a run takes, how sure that is, and how efficient it is."""
+    runtime = document["runtime"]
+    if runtime["value"] is None:
+        return f"{split_name(document)} has no runtime: {runtime['why']}"
+    text = f"{split_name(document)} takes {format_time(runtime['value'])}"
+    if runtime["low"] is not None:
+        text += f" (90 %: {time_range(runtime['low'], runtime['high'])})"
+    for family in sorted(document["metrics"], key=lambda family: family != MAIN_FAMILY):
+        if (found := document["metrics"][family].get("parallel_efficiency")) is not None:
+            return f"{text}, parallel efficiency {percent(found['value'])} %"
+    return text
+
+
 INCLUDED = "intervals include the uncertainty of parameters and of the model's laws"
 TO_COMPARE = "no benchmark measures a law: compare with measured runs (popmodel validate)"
 
 
 def named(path: str, share: float, origins: Iterable[str] = ()) -> str:
-    """An uncertain input and its part: ``saturated memory bandwidth (memory.bsat, preset), 82
-    %``.
-    """
+    """An uncertain input and its part, ``saturated memory bandwidth (memory.bsat), 82 %``."""
     inside = ", ".join([path, *sorted(set(origins))])
     name = f"{RESIDUALS[path].meaning} ({path})" if path in RESIDUALS else label(path)
     text = f"{name} ({inside})" if name == path else name.replace(f"({path})", f"({inside})")
@@ -151,33 +160,18 @@ def named(path: str, share: float, origins: Iterable[str] = ()) -> str:
 
 
 def main_inputs(shares: Mapping[str, float]) -> tuple[str, str | None]:
-    """The input with the largest share, and the largest that a benchmark measures if that
-    differs.
-    """
+    """The input with the largest share, and the largest other one that a benchmark measures."""
     first = next(iter(shares))
     measured = next((path for path in shares if part_of(path)), first)
     return first, measured if measured != first else None
 
 
-def about(path: str) -> list[str]:
-    """What can be done about a law; nothing for other inputs."""
-    return [TO_COMPARE] if path in LAWS else []
-
-
-def how_to(command: str, machine: Mapping[str, Any]) -> str:
-    """What stands above the command that measures an input of a machine."""
-    return (
-        f"measure, then add --machine {measured_file(command)}:"
-        if machine["preset"]
-        else "measure:"
-    )
-
-
 def measuring(command: str | None, machine: Mapping[str, Any]) -> Section:
-    """The command with what stands above it, or nothing without one."""
+    """The command that measures an input of a machine, or nothing without one."""
     if command is None:
         return ()
-    return (NoteBlock(how_to(command, machine), Role.REMARK), CommandBlock((command,), depth=1))
+    add = f", then add --machine {measured_file(command)}" if machine["preset"] else ""
+    return (NoteBlock(f"measure{add}:", Role.REMARK), CommandBlock((command,), depth=1))
 
 
 LONG_RUN = 3  # so many splits refused for one reason are told together
@@ -185,7 +179,7 @@ LONG_RUN = 3  # so many splits refused for one reason are told together
 Entry = Mapping[str, Any]
 
 
-def name(split: Entry | Sequence[int]) -> str:
+def split_name(split: Entry | Sequence[int]) -> str:
     """Processes and threads: ``16 x 4``."""
     if isinstance(split, Mapping):
         return f"{split['processes']} x {split['threads']}"
@@ -201,10 +195,12 @@ def varied(splits: Sequence[Entry]) -> list[str]:
 
 def described(split: Entry, differing: Sequence[str]) -> str:
     """A split with the parameters that tell it apart: ``16 x 4 N=512``."""
-    return " ".join([name(split), *(f"{key}={split['parameters'][key]:g}" for key in differing)])
+    return " ".join(
+        [split_name(split), *(f"{key}={split['parameters'][key]:g}" for key in differing)]
+    )
 
 
-def cores(one: Entry) -> int:
+def split_cores(one: Entry) -> int:
     """Cores of a split."""
     return int(one["processes"] * one["threads"])
 
@@ -213,7 +209,7 @@ def ordered(document: Document) -> list[Entry]:
     """Possible and refused splits, by cores and threads."""
     return sorted(
         [*document["candidates"], *document["refused"]],
-        key=lambda one: (cores(one), one["threads"]),
+        key=lambda one: (split_cores(one), one["threads"]),
     )
 
 
@@ -258,15 +254,15 @@ _HEADINGS: Mapping[str, str] = {
 
 def blocks(document: Document) -> list[Section]:
     """The equations from the result down to the symbols, then the elasticities."""
-    sizes = (_size(document), f"{document['processes']} x {document['threads']}")
     symbols = tuple(
         EquationBlock(one["name"], "", one["latex"], _given(one)) for one in document["symbols"]
     )
     first, *others = _equations(document)
     further: list[Section] = [*others, (Heading("symbols"), *symbols) if symbols else ()]
+    facts = (("machine", machine(document)), ("formula", document["metric"]))
     return [
         omitted(document),
-        (Title(application(document), sizes), Facts(_setting(document))),
+        (Title(application(document), sizes(document)), Facts(facts)),
         first,
         (folded(tuple(further)),),
         _elasticities(document),
@@ -274,14 +270,13 @@ def blocks(document: Document) -> list[Section]:
     ]
 
 
-def _setting(document: Document) -> tuple[tuple[str, str], ...]:
-    return (("machine", machine(document)), ("formula", document["metric"]))
-
-
-def _size(document: Document) -> str:
+def sizes(document: Document) -> tuple[str, ...]:
+    """P and T in words, the longest first."""
+    processes, threads = document["processes"], plural(document["threads"], "thread")
     return (
-        f"{plural(document['processes'], 'process', 'processes')} x "
-        f"{plural(document['threads'], 'thread')}"
+        f"{plural(processes, 'process', 'processes')} x {threads}",
+        f"{plural(processes, 'proc')} x {threads}",
+        split_name(document),
     )
 
 
@@ -313,12 +308,10 @@ def _quantity(one: Mapping[str, Any]) -> Quantity:
     return Quantity(one["value"], one.get("low"), one.get("high"))
 
 
-def _interval(one: Mapping[str, Any]) -> str:
-    return interval_text(_quantity(one), one["unit"] or "1")
-
-
 def _given(one: Mapping[str, Any]) -> str:
-    interval = "" if one["low"] is None else f"{_interval(one)}, "
+    interval = ""
+    if one["low"] is not None:
+        interval = f"{interval_text(_quantity(one), one['unit'] or '1')}, "
     return f"= {_quantity_text(one)} ({interval}{one['origin']}): {one['meaning']}"
 
 
@@ -334,27 +327,19 @@ def _elasticities(document: Document) -> Section:
     rows = []
     for one in shown:
         mark = f" [{kinks.index(one) + 1}]" if one in kinks else ""
-        rows.append(TableRow(_more(one) + mark, texts([_percent(one["value"])]), depth=1))
-    name = "runtime" if document["metric"] == "runtime" else "metric"
+        rows.append(row(f"1 % more {one['label']}{mark}", f"{one['value']:+.2f} %", depth=1))
+    remarks = [
+        f"[{number}] not smooth: {-one['falling']:+.2f} % for 1 % less, {one['rising']:+.2f} % for "
+        "1 % more"
+        for number, one in enumerate(kinks, 1)
+    ]
+    head = "runtime" if document["metric"] == "runtime" else "metric"
     others = f"{plural(left, 'other input')}: below {NEGLIGIBLE:g} %"
     return (
-        TableBlock(heads((name,)), tuple(rows), first="elasticities"),
-        *(NoteBlock(_footnote(n, one), Role.HANGING, 1) for n, one in enumerate(kinks, 1)),
+        TableBlock(heads((head,)), tuple(rows), first="elasticities"),
+        *(NoteBlock(text, Role.HANGING, 1) for text in remarks),
         *([NoteBlock(others, Role.REMARK)] if left else []),
     )
-
-
-def _footnote(number: int, one: Mapping[str, Any]) -> str:
-    less, more = _percent(-one["falling"]), _percent(one["rising"])
-    return f"[{number}] not smooth: {less} for 1 % less, {more} for 1 % more"
-
-
-def _more(one: Mapping[str, Any]) -> str:
-    return f"1 % more {one['label']}"
-
-
-def _percent(change: float) -> str:
-    return f"{change:+.2f} %"
 
 
 VIEWS = Views(

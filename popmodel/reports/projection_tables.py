@@ -21,14 +21,16 @@ from popmodel.reports.blocks import (
     TableCell,
     TableRow,
     Title,
+    first_notes,
     folded,
     heads,
     notes,
-    texts,
+    row,
     titled,
 )
-from popmodel.reports.figures import efficiency, loses, percent, run_names, time_range, tree_rows
+from popmodel.reports.figures import efficiency, loses, run_names, time_range, tree_rows
 from popmodel.reports.notes import Reasons, joint_caveats
+from popmodel.reports.prediction_words import run_takes, split_name
 from popmodel.reports.views import Document, Views
 
 _BASELINES = {
@@ -43,13 +45,13 @@ _BASELINES = {
 def blocks(document: Document, families: Sequence[str] | None = None) -> list[Section]:
     """The projected run, from what it rests on to the laws and other extrapolations."""
     inner = document["projection"]
-    shown = families or [name for name in document["metrics"] if name != SCALING][:1]
+    shown = families or [family for family in document["metrics"] if family != SCALING][:1]
     reasons = Reasons()
-    trees = [_tree(document, name, reasons) for name in dict.fromkeys((*shown, SCALING))]
-    brief = [_tree(document, name) for name in shown[:1]]
+    trees = [_tree(document, family, reasons) for family in dict.fromkeys((*shown, SCALING))]
+    brief = [_tree(document, family) for family in shown[:1]]
     return [
-        doubted(document),
-        (*_head(inner, _size(document)), NoteBlock(answer(document), Role.VERDICT)),
+        *doubted(document),
+        (*_head(inner, split_name(document)), NoteBlock(_answer(document), Role.VERDICT)),
         (
             Brief(
                 (*trees, reasons.section(), *further(inner)), (*brief, _costliest(document, shown))
@@ -61,7 +63,7 @@ def blocks(document: Document, families: Sequence[str] | None = None) -> list[Se
 def _head(inner: Document, size: str) -> Section:
     """The runs that are carried on, and to which size."""
     names = [run["source"].rpartition("/")[2].partition(":")[0] for run in inner["runs"]]
-    measured = dict.fromkeys(map(_size, inner["runs"]))
+    measured = dict.fromkeys(map(split_name, inner["runs"]))
     law = inner["law"]
     facts = (
         (
@@ -79,51 +81,44 @@ def further(inner: Document) -> tuple[Section, ...]:
     """What a projection assumes, its laws, other extrapolations, and how runs scale."""
     names = run_names([run["source"] for run in inner["runs"]])
     return (
-        notes([*inner["warnings"], *joint_caveats(inner["runs"], names)]),
+        notes(joint_caveats(inner["runs"], names)),
         *(laws(line, several=len(inner["lines"]) > 1) for line in inner["lines"]),
         plain(inner),
         notes([inner["scaling"]["why"], *inner["scaling"]["notes"]], Role.REMARK),
     )
 
 
-def doubted(document: Document) -> Section:
-    """That a result is not to be trusted, and why."""
-    if document["trust"]["ok"]:
-        return ()
-    return notes([f"not to be trusted yet: {document['trust']['why']}"], Role.WARNING)
+def doubted(document: Document) -> list[Section]:
+    """Why a result is not to be trusted, and what is doubtful in its runs."""
+    trust = document["trust"]
+    why = [] if trust["ok"] else [f"not to be trusted yet: {trust['why']}"]
+    warnings = [text for text in document["projection"]["warnings"] if text not in str(why)]
+    whole, brief = (notes(told) for told in (warnings, first_notes(warnings, 2)))
+    return [notes(why, Role.WARNING), (Brief((whole,), (brief,)),) if warnings else ()]
 
 
-def answer(document: Document) -> str:
+def _answer(document: Document) -> str:
     """How long the run takes, how efficient it is, and how much faster than the reference."""
-    runtime = document["runtime"]
-    if runtime["value"] is None:
-        return f"{_size(document)} has no runtime: {runtime['why']}"
-    text = f"{_size(document)} takes {format_time(runtime['value'])}"
-    if runtime["low"] is not None:
-        text += f" (90 %: {time_range(runtime['low'], runtime['high'])})"
-    for family in document["metrics"].values():
-        if "parallel_efficiency" in family:
-            text += f", parallel efficiency {percent(family['parallel_efficiency']['value'])} %"
-            break
+    text = run_takes(document)
     speedup = document["metrics"].get(SCALING, {}).get("speedup")
-    if speedup is not None:
+    if speedup is not None and document["runtime"]["value"] is not None:
         inner = document["projection"]
-        sizes = {run["source"]: _size(run) for run in inner["runs"]}
+        sizes = {run["source"]: split_name(run) for run in inner["runs"]}
         text += f", speed-up {speedup['value']:.3g} over {sizes[inner['scaling']['reference']]}"
     return text
 
 
-def _tree(document: Document, name: str, reasons: Reasons | None = None) -> Section:
+def _tree(document: Document, family_id: str, reasons: Reasons | None = None) -> Section:
     """The tree of a family beside that of the largest run; whole with the reasons of gaps."""
-    family, inner = load_families()[name], document["projection"]
+    family, inner = load_families()[family_id], document["projection"]
     largest = max(inner["runs"], key=lambda run: run["processes"] * run["threads"])
-    projected = {row["metric"]: row for row in inner["rows"] if row["family"] == name}
+    projected = {row["metric"]: row for row in inner["rows"] if row["family"] == family_id}
     has_interval = reasons is not None or any(row["low"] is not None for row in projected.values())
 
     def figure(value: float | None, why: str = "") -> TableCell:
         if value is None:
             return TableCell(reasons.mark(why) if reasons and why else "-")
-        return efficiency(value, ratio=name == SCALING)
+        return efficiency(value, ratio=family_id == SCALING)
 
     def cells(line: FamilyLine) -> list[TableCell] | None:
         if line.metric not in projected:
@@ -135,13 +130,13 @@ def _tree(document: Document, name: str, reasons: Reasons | None = None) -> Sect
         return [
             figure(row["value"], row["why"]),
             *([TableCell(interval)] if has_interval else []),
-            figure(largest["metrics"][name].get(line.metric)),
+            figure(largest["metrics"][family_id].get(line.metric)),
             *([TableCell(law)] if reasons else []),
         ]
 
-    rows = tree_rows(family, family.tree()[0].rows, cells, _worst(document, name))
-    columns = [_size(document), *(["90 %"] if has_interval else []), _size(largest)]
-    unit = "" if name == SCALING else ", %"
+    rows = tree_rows(family, family.tree()[0].rows, cells, _worst(document, family_id))
+    columns = [split_name(document), *(["90 %"] if has_interval else []), split_name(largest)]
+    unit = "" if family_id == SCALING else ", %"
     return (
         TableBlock(
             heads([*columns, *(["by law"] if reasons else [])]), rows, title=f"{family.title}{unit}"
@@ -149,12 +144,12 @@ def _tree(document: Document, name: str, reasons: Reasons | None = None) -> Sect
     )
 
 
-def _worst(document: Document, name: str) -> str | None:
+def _worst(document: Document, family: str) -> str | None:
     """The metric of a family that loses most."""
-    if name == SCALING:
+    if family == SCALING:
         return None
-    values = {id: one["value"] for id, one in document["metrics"][name].items()}
-    losing = [id for id in load_families()[name].leaves(values) if loses(values[id])]
+    values = {id: one["value"] for id, one in document["metrics"][family].items()}
+    losing = [id for id in load_families()[family].leaves(values) if loses(values[id])]
     return min(losing, key=values.__getitem__, default=None)
 
 
@@ -164,12 +159,8 @@ def _costliest(document: Document, families: Sequence[str]) -> Section:
     if worst is None or not document["trust"]["ok"]:
         return ()
     law = next(row["law"] for row in document["projection"]["rows"] if row["metric"] == worst)
-    name = load_families()[families[0]].metrics[worst].name
-    return notes([f"{name} costs most" + (f"; by the law {law}" if law != "derived" else "")])
-
-
-def _size(run: Mapping[str, Any]) -> str:
-    return f"{run['processes']} x {run['threads']}"
+    title = load_families()[families[0]].metrics[worst].name
+    return notes([f"{title} costs most" + (f"; by the law {law}" if law != "derived" else "")])
 
 
 def _reach(line: Mapping[str, Any]) -> str:
@@ -190,8 +181,7 @@ def laws(line: Mapping[str, Any], *, several: bool) -> Section:
     rows = []
     for law in line["laws"]:
         errors = {one["law"]: one["error"] for one in law["tried"]}
-        cells = [_off(errors.get(name)) for name in LAWS]
-        rows.append(TableRow(law["name"], texts((law["law"], *cells))))
+        rows.append(row(law["name"], law["law"], *(_off(errors.get(tried)) for tried in LAWS)))
     table = TableBlock(
         heads(("by law", *LAWS)), tuple(rows), title=f"{title}, error at runs left out"
     )
@@ -206,7 +196,7 @@ def _off(error: float | None) -> str:
 
 
 def _constants(constants: Mapping[str, float]) -> str:
-    shown = ", ".join(f"{name} = {value:.4g}" for name, value in constants.items())
+    shown = ", ".join(f"{constant} = {value:.4g}" for constant, value in constants.items())
     return f", {shown}" if shown else ""
 
 
@@ -214,10 +204,10 @@ def plain(inner: Document) -> Section:
     """Runtimes by extrapolations that know nothing of the factors."""
     times: dict[str, dict[str, str]] = {}  # by size and name
     for one in inner["baselines"]:
-        times.setdefault(_size(one), {})[one["name"]] = format_time(one["runtime"])
+        times.setdefault(split_name(one), {})[one["name"]] = format_time(one["runtime"])
     rows = [
-        TableRow(words, texts(found[name] for found in times.values()))
-        for name, words in _BASELINES.items()
+        row(words, *(found[baseline] for found in times.values()))
+        for baseline, words in _BASELINES.items()
     ]
     return (TableBlock(heads(times), tuple(rows), first="runtime alone"),)
 
@@ -234,10 +224,10 @@ def split_blocks(document: Document) -> list[Section]:
     several = len(document["candidates"]) > len(counts)
     rows = tuple(_split_row(one, document, several=several) for one in document["candidates"])
     columns = ("runtime", "90 %", "PE %", *(["best"] if several else []))
-    whole = notes(f"{_size(one)}: not projected, {one['why']}" for one in refused)
+    whole = notes(f"{split_name(one)}: not projected, {one['why']}" for one in refused)
     brief = f"{plural(len(refused), 'other split')}: not projected, no run has as many threads"
     return [
-        doubted(document),
+        *doubted(document),
         (
             *_head(inner, f"{', '.join(map(str, counts))} cores"),
             *notes(_answers(document, counts), Role.VERDICT),
@@ -254,16 +244,16 @@ def _split_row(one: Mapping[str, Any], document: Document, *, several: bool) -> 
     runtime, low, chance = one["runtime"], one["runtime"]["low"], one["probability_best"]
     known = one["parallel_efficiency"]["value"]
     taken = [one["processes"], one["threads"]] in document["best"]
-    label = f"{'*' if taken else ' '} {_size(one)}"
+    label = f"{'*' if taken else ' '} {split_name(one)}"
     if runtime["value"] is None:
         return TableRow(label, instead=runtime["why"])
-    cells = (
-        TableCell(format_time(runtime["value"])),
-        TableCell("-" if low is None else time_range(low, runtime["high"])),
-        TableCell("-") if known is None else efficiency(known),
-        *([TableCell("-" if chance is None else f"{100 * chance:.0f} %")] if several else []),
+    return row(
+        label,
+        format_time(runtime["value"]),
+        "-" if low is None else time_range(low, runtime["high"]),
+        "-" if known is None else efficiency(known),
+        *(["-" if chance is None else f"{100 * chance:.0f} %"] if several else []),
     )
-    return TableRow(label, cells)
 
 
 def _answers(document: Document, counts: Sequence[int]) -> Iterator[str]:

@@ -27,7 +27,14 @@ from popmodel.reports.blocks import (
     titled,
 )
 from popmodel.reports.figures import percent
-from popmodel.reports.prediction_words import application, described, machine, name, omitted, varied
+from popmodel.reports.prediction_words import (
+    application,
+    described,
+    machine,
+    omitted,
+    split_name,
+    varied,
+)
 from popmodel.reports.views import Document, Views
 
 _ITEMS = {
@@ -212,7 +219,7 @@ def calibration_blocks(document: Document) -> list[Section]:
         (folded((verdict[_SHOWN:], (Facts(about),))),),
         _compared("constants", [{**one, "after": one} for one in constants]),
         (folded((_inputs(fit["inputs"]), _terms(fit["terms"]))),),
-        first_rows(_left_out(fit["left_out"]), _SHOWN),
+        first_rows(_left_out(fit["left_out"]), _SHOWN - 1),
         _next_runs(fit),
         _go_on(fit, document["path"]),
     ]
@@ -263,7 +270,7 @@ def _left_out(left_out: Sequence[Entry]) -> TableBlock:
             f"{100 * one['error']:+.1f} %",
             f"{100 * one['error_before']:+.1f} %",
         ]
-        rows.append(row(name(one), *cells))
+        rows.append(row(split_name(one), *cells))
     return TableBlock(
         heads((*differing, "measured", "predicted", "90 %", "error", "before")),
         tuple(rows),
@@ -290,7 +297,7 @@ def _terms(terms: Sequence[Entry]) -> Section:
 def _next_runs(fit: Entry) -> Section:
     """Runs that would narrow the answer, and what they cost."""
     runs, targets = fit["measure_next"], fit["targets"]
-    asked = ", ".join(map(name, targets[:_SHOWN])) + (" ..." if len(targets) > _SHOWN else "")
+    asked = ", ".join(map(split_name, targets[:_SHOWN])) + (" ..." if len(targets) > _SHOWN else "")
     if not runs:
         return (NoteBlock(f"no run that is worth its time would narrow the runtime of {asked}"),)
     differing = varied([*runs, *fit["left_out"]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from itertools import groupby
 
 from popmodel.base.units import count, format_size, plural
@@ -22,7 +22,9 @@ from popmodel.reports.blocks import (
     TableRow,
     Title,
     heads,
+    narrowed,
     notes,
+    row,
 )
 from popmodel.reports.figures import percent
 from popmodel.reports.prediction_words import (
@@ -41,9 +43,9 @@ from popmodel.reports.prediction_words import (
     omitted,
     ordered,
     runs,
+    split_cores,
+    split_name,
 )
-from popmodel.reports.prediction_words import cores as split_cores
-from popmodel.reports.prediction_words import name as split_name
 from popmodel.reports.views import Document, Views
 
 _MARKS = {EXTRAPOLATED: "~", OUTSIDE: "!"}
@@ -75,12 +77,19 @@ def further(document: Document) -> list[Section]:
         *(
             (
                 Facts(tuple(advice(choice, document))),
-                *measuring(command(choice), document["machine"]),
+                *measuring((choice["doubt"] or {}).get("command"), document["machine"]),
             )
             for choice in document["choices"]
         ),
         *((NoteBlock(growth(one)),) for one in document["growth"]),
-        *((_launch(choice, document),) for choice in document["choices"]),
+        *(
+            (
+                CommandBlock(
+                    (choice["launch"], choice["launch_mpirun"]), _of_cores(choice, document)
+                ),
+            )
+            for choice in document["choices"]
+        ),
     ]
 
 
@@ -119,42 +128,34 @@ def _in_brief(document: Document) -> list[Section]:
 
 def short_launch(document: Document) -> CommandBlock:
     """How to launch the last choice, in the way that suits its nodes."""
-    choices, last = document["choices"], document["choices"][-1]
-    launch = last["launch"], last["launch_mpirun"]
+    last = document["choices"][-1]
     by_split = {(one["processes"], one["threads"]): one for one in document["candidates"]}
     one_node = by_split[tuple(last["take"])]["nodes"] == 1
-    comment = plural(last["cores"], "core") if len(choices) > 1 else ""
-    return CommandBlock((launch[one_node],), comment)
+    launch = last["launch_mpirun" if one_node else "launch"]
+    return CommandBlock((launch,), _of_cores(last, document))
+
+
+def _of_cores(choice: Entry, document: Document) -> str:
+    """What a command is for, where there are several."""
+    return plural(choice["cores"], "core") if len(document["choices"]) > 1 else ""
 
 
 def facts(document: Document) -> tuple[tuple[str, str], ...]:
     """The machine, what was changed of it, and what the largest number of cores is."""
-    found = [*calibrated(document), ("machine", _machine(document))]
-    found += [("what if", _what_if(document))] if document["what_if"] else []
+    per_node = plural(document["machine"]["cores_per_node"], "core")
+    about = f"{machine(document)}, {per_node} per node{BOUND[document['bind']]}"
+    found = [*calibrated(document), ("machine", about)]
+    if document["what_if"]:
+        changes = (f"{name} {factor:g}x" for name, factor in document["what_if"].items())
+        found.append(("what if", ", ".join(changes)))
     found += [("largest", largest(document))] if document["largest"] else []
     return tuple(found)
-
-
-def _launch(choice: Entry, document: Document) -> CommandBlock:
-    several = len(document["choices"]) > 1
-    comment = plural(choice["cores"], "core") if several else ""
-    return CommandBlock((choice["launch"], choice["launch_mpirun"]), comment)
 
 
 def cores(document: Document) -> str:
     """The numbers of cores in words: ``16, 64 cores``."""
     counts = [str(choice["cores"]) for choice in document["choices"]]
     return f"{', '.join(counts)} {'core' if counts == ['1'] else 'cores'}"
-
-
-def _machine(document: Document) -> str:
-    cores = document["machine"]["cores_per_node"]
-    bound = BOUND[document["bind"]]
-    return f"{machine(document)}, {plural(cores, 'core')} per node{bound}"
-
-
-def _what_if(document: Document) -> str:
-    return ", ".join(f"{name} {factor:g}x" for name, factor in document["what_if"].items())
 
 
 # -- the table
@@ -164,70 +165,42 @@ _ROWS = 9  # of a table on a screen
 
 
 def split_table(document: Document, *, brief: bool = False, most: int = _ROWS) -> FitBlock:
-    """The table; a narrow screen leaves columns out, which are named below."""
-    known = [
-        name
-        for name in COLUMNS
-        if name != "mem/proc" or any(one["memory_per_process"] for one in document["candidates"])
-    ]
-    least_needed = [name for name in _LEAST_NEEDED if name in known]
-    forms = []
-    for number in range(len(least_needed) + 1):
-        left_out = least_needed[:number]
-        columns = [name for name in known if name not in left_out]
-        table, more = _splits(document, columns, _shown(document, most) if brief else None)
-        remarks = [*more, *_remarks(document, brief=brief)]
-        if left_out:
-            remarks.append(f"not shown (terminal too narrow): {', '.join(left_out)}")
-        forms.append(((table, *notes(remarks)),))
-    return FitBlock(tuple(forms))
-
-
-def _splits(
-    document: Document, columns: Sequence[str], brief: Sequence[Entry] | None
-) -> tuple[TableBlock, list[str]]:
     """A line for each split; refused ones say why in place of figures; and what is left out."""
-    rows: list[TableRow] = []
-    digits = [
-        max(len(str(one[key])) for one in ordered(document)) for key in ("processes", "threads")
-    ]
+    every = ordered(document)
+    digits = [max(len(str(one[key])) for one in every) for key in ("processes", "threads")]
     several = len(document["choices"]) + len(document["impossible"]) > 1
-    times = [one["runtime"] for one in document["candidates"]]
-    longest = max((one["high"] or one["value"] for one in times), default=1.0)
-    shown = ordered(document) if brief is None else brief
-    for cores, group in groupby(shown, split_cores):
-        if several and brief is None:
-            rows.append(TableRow(plural(cores, "core")))
+    shown = _shown(document, most) if brief else every
+    rows: list[TableRow] = []
+    for number, group in groupby(shown, split_cores):
+        if several and not brief:
+            rows.append(TableRow(plural(number, "core")))
         for first, last in runs(list(group)):
             mark = "*" if _is_taken(first, document) else " "
             label = f"{mark} {first['processes']:>{digits[0]}} x {first['threads']:<{digits[1]}}"
             if "why" not in first:
-                cells: tuple[TableCell | BarBlock, ...] = _cells(first, document, columns)
-                if brief is None:
-                    cells = (*cells, _bar(first["runtime"], longest))
-                rows.append(TableRow(label + _mark(first), cells))
+                rows.append(row(label + _mark(first), *_cells(first, document, brief=brief)))
                 continue
             if last is not first:
                 label = f"{label.rstrip()} .. {split_name(last)}"
             rows.append(TableRow(label, instead=f"not possible: {first['why']}"))
-    left = len(document["candidates"]) - sum("why" not in one for one in shown)
-    refused = len(document["refused"]) - sum("why" in one for one in shown)
     more = []
-    if left:
+    if left := len(document["candidates"]) - sum("why" not in one for one in shown):
         more.append(f"and {plural(left, 'other split')}, none of them recommended")
-    if refused:
-        more.append(
-            f"and {plural(refused, 'split')} that {'is' if refused == 1 else 'are'} not possible"
-        )
-    if brief is None:
-        columns = [*columns, ""]
-    return TableBlock(heads(columns), tuple(rows), first="  P x T"), more
+    if refused := len(document["refused"]) - sum("why" in one for one in shown):
+        are = "is" if refused == 1 else "are"
+        more.append(f"and {plural(refused, 'split')} that {are} not possible")
+    columns = [*_columns(document), *([] if brief else [""])]
+    least_needed = [name for name in _LEAST_NEEDED if name in columns]
+    return narrowed(
+        TableBlock(heads(columns), tuple(rows), first="  P x T"),
+        *(least_needed[:number] for number in range(1, len(least_needed) + 1)),
+        remarks=[*more, *_remarks(document, brief=brief)],
+    )
 
 
-def _bar(runtime: Entry, longest: float) -> BarBlock:
-    """A runtime with its interval, as a part of the longest one."""
-    ends = (runtime[end] and runtime[end] / longest for end in ("low", "high"))
-    return BarBlock(runtime["value"] / longest, *ends)
+def _columns(document: Document) -> tuple[str, ...]:
+    known = any(one["memory_per_process"] for one in document["candidates"])
+    return COLUMNS if known else COLUMNS[:-1]
 
 
 def _shown(document: Document, most: int) -> list[Entry]:
@@ -290,22 +263,25 @@ def _is_taken(one: Entry, document: Document) -> bool:
     return [one["processes"], one["threads"]] in [c["take"] for c in document["choices"]]
 
 
-def _cells(one: Entry, document: Document, columns: Sequence[str]) -> tuple[TableCell, ...]:
+def _cells(one: Entry, document: Document, *, brief: bool) -> Iterator[TableCell | BarBlock]:
     """The figures of a split; the fastest of its cores is the 100 % of the runtime's colours."""
-    runtime, efficiency = one["runtime"], one["parallel_efficiency"]
-    fastest = min(
-        each["runtime"]["value"] for each in document["candidates"] if each["cores"] == one["cores"]
+    runtime, efficiency, memory = (
+        one[name] for name in ("runtime", "parallel_efficiency", "memory_per_process")
     )
+    rivals = (other for other in document["candidates"] if other["cores"] == one["cores"])
+    fastest = min(other["runtime"]["value"] for other in rivals)
     low, high = runtime["low"], runtime["high"]
-    memory = one["memory_per_process"]
-    cells = {
-        "runtime s": TableCell(_figure(runtime["value"], 4), fastest / runtime["value"]),
-        "90 %": TableCell("-" if low is None else f"{_figure(low, 3)}..{_figure(high, 3)}"),
-        "PE %": TableCell(percent(efficiency["value"]), efficiency["value"]),
-        "best": TableCell(percentage(if_sure(one, "probability_best", document))),
-        "mem/proc": TableCell("-" if memory is None else format_size(memory, digits=3)),
-    }
-    return tuple(cells[name] for name in columns)
+    yield TableCell(_figure(runtime["value"], 4), fastest / runtime["value"])
+    yield TableCell("-" if low is None else f"{_figure(low, 3)}..{_figure(high, 3)}")
+    yield TableCell(percent(efficiency["value"]), efficiency["value"])
+    yield TableCell(percentage(if_sure(one, "probability_best", document)))
+    if COLUMNS[-1] in _columns(document):
+        yield TableCell("-" if memory is None else format_size(memory, digits=3))
+    if not brief:  # as a part of the longest one
+        times = [other["runtime"] for other in document["candidates"]]
+        longest = max(time["high"] or time["value"] for time in times)
+        ends = (runtime[end] and runtime[end] / longest for end in ("low", "high"))
+        yield BarBlock(runtime["value"] / longest, *ends)
 
 
 def _figure(number: float, digits: int) -> str:
@@ -386,12 +362,6 @@ def if_sure(one: Entry, key: str, document: Document) -> float | None:
     choices = (each for each in document["choices"] if each["cores"] == one["cores"])
     found: float | None = one[key]
     return found if all(is_sure(choice, document) for choice in choices) else None
-
-
-def command(choice: Entry) -> str | None:
-    """The command that measures the input that the choice depends on most."""
-    doubt: Entry | None = choice["doubt"]
-    return None if doubt is None else doubt["command"]
 
 
 def _compared(choice: Entry, document: Document) -> list[Entry]:

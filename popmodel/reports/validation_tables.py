@@ -32,8 +32,7 @@ from popmodel.reports.blocks import (
 )
 from popmodel.reports.figures import lifted, loses, percent, run_names, tree_rows
 from popmodel.reports.notes import joint_caveats
-from popmodel.reports.prediction_words import INCLUDED, described, varied
-from popmodel.reports.prediction_words import name as split_name
+from popmodel.reports.prediction_words import INCLUDED, described, split_name, varied
 from popmodel.reports.views import Document, Views
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.validation.comparison import BOUNDARY
