@@ -169,8 +169,9 @@ def _part(name: str, trace: Trace, part: TracePart, asked: TracePart) -> dict[st
     if name == "info":
         from popmodel.efficiency.region_efficiencies import function_efficiencies
         from popmodel.traces.info import info
+        from popmodel.traces.selection import focused
 
-        functions = function_efficiencies(trace) if part == PROGRAM else []
+        functions = function_efficiencies(trace if part == PROGRAM else focused(trace, part)[0])
         return info(trace, part) | ({"functions": functions} if functions else {})
     from popmodel.structure import descriptions
 

@@ -175,7 +175,7 @@ def _by_cost(
 
 
 def function_efficiencies(trace: Trace) -> list[dict[str, Any]]:
-    """Functions of a whole run, those with most useful time of their own first; times in s.
+    """Functions of a run, or of a part, those with most useful time of their own first; times in s.
 
     Efficiencies are those of all threads of the run in all visits of a function together: its
     runtime is the time of the thread that is in it for longest, with all that it calls.

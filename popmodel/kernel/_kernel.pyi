@@ -74,6 +74,8 @@ class Otf2Reader:
         context_regions: npt.NDArray[np.uint32],
         parallel_handles: npt.NDArray[np.uint32],
         types: npt.NDArray[np.uint32],
+        piece_begin: npt.NDArray[np.int64],
+        piece_end: npt.NDArray[np.int64],
         resolution: int,
         offset: int,
     ) -> None: ...
@@ -175,6 +177,8 @@ def times_of_functions(
     part_offsets: npt.NDArray[np.int64],
     part_begin: npt.NDArray[np.int64],
     part_end: npt.NDArray[np.int64],
+    piece_begin: npt.NDArray[np.int64],
+    piece_end: npt.NDArray[np.int64],
 ) -> tuple[tuple[npt.NDArray[Any], ...], tuple[npt.NDArray[np.int64], ...]]: ...
 def state_times(
     *,

@@ -13,11 +13,45 @@
 
 namespace popmodel {
 
+// Stretches of time of a run, ascending and apart; none for all of it.
+class Pieces {
+  public:
+    void assign(In<int64_t> begin, In<int64_t> end) {
+        check(begin.size() == end.size(), DIFFERENT_LENGTHS);
+        begin_.assign(begin.data(), begin.data() + begin.size());
+        end_.assign(end.data(), end.data() + end.size());
+        before_.assign(1, 0);
+        for (size_t i = 0; i < begin_.size(); i++)
+            before_.push_back(before_.back() + end_[i] - begin_[i]);
+    }
+    bool whole() const { return begin_.empty(); }
+
+    // Time inside of them up to an instant.
+    int64_t passed(int64_t t) const {
+        if (whole())
+            return t;
+        const size_t piece = begun(t);
+        return piece == 0 ? 0 : before_[piece - 1] + std::min(t, end_[piece - 1]) - begin_[piece - 1];
+    }
+    bool hold(int64_t t) const {
+        const size_t piece = begun(t);
+        return whole() || (piece > 0 && t <= end_[piece - 1]);
+    }
+
+  private:
+    size_t begun(int64_t t) const {
+        return size_t(std::upper_bound(begin_.begin(), begin_.end(), t) - begin_.begin());
+    }
+    std::vector<int64_t> begin_, end_, before_;
+};
+
 // Fed with one location after the other, each master before its workers. Times are nanoseconds;
-// `useful` is the useful time of the location so far.
+// `useful` is the useful time of the location so far, inside of the pieces. Visits are counted that
+// begin in these.
 class FunctionTimes {
   public:
     void assign(size_t functions) { times_.assign(functions + 1, {}); } // one for none
+    Pieces pieces;
 
     void begin(int32_t location, bool master) {
         location_ = location;
@@ -55,16 +89,16 @@ class FunctionTimes {
             times.seen = true;
             seen_.push_back(function);
         }
-        times.visits += visits;
+        times.visits += pieces.hold(t) ? visits : 0;
         if (times.open++ == 0) {
-            times.since = t;
+            times.since = pieces.passed(t);
             times.useful_since = useful;
         }
     }
     void close(int32_t function, int64_t t, int64_t useful) {
         Times &times = of(function);
         if (--times.open == 0) {
-            times.inclusive += t - times.since;
+            times.inclusive += pieces.passed(t) - times.since;
             times.useful += useful - times.useful_since;
         }
     }
@@ -122,6 +156,8 @@ class FunctionTimes {
                 times.open = 1;
                 close(function, t, useful);
             }
+            if (!pieces.whole() && times.visits == 0 && times.inclusive == 0)
+                continue;
             locations.push_back(location_);
             functions.push_back(function);
             visits.push_back(times.visits);

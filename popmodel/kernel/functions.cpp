@@ -26,25 +26,31 @@ struct Intervals {
     }
 };
 
-// The useful time of a location up to instants that do not go back.
+// The useful time of a location in some pieces up to instants that do not go back.
 class Useful {
   public:
-    Useful(const Intervals &running, const Intervals &waits, size_t location)
-        : running_(running), waits_(waits), row_(running.offsets.data()[location]),
+    Useful(const Intervals &running, const Intervals &waits, const Pieces &pieces, size_t location)
+        : running_(running), waits_(waits), pieces_(pieces), row_(running.offsets.data()[location]),
           last_(running.offsets.data()[location + 1]), wait_(waits.offsets.data()[location]),
           last_wait_(waits.offsets.data()[location + 1]) {}
 
     int64_t operator()(int64_t t) {
         for (; row_ < last_ && running_.end.data()[row_] <= t; row_++)
-            done_ += running_.end.data()[row_] - running_.begin.data()[row_];
+            done_ += between(running_.begin.data()[row_], running_.end.data()[row_]);
         for (; wait_ < last_wait_ && waits_.begin.data()[wait_] <= t; wait_++)
-            done_ -= waits_.end.data()[wait_];
+            if (pieces_.hold(waits_.begin.data()[wait_]))
+                done_ -= waits_.end.data()[wait_];
         const bool inside = row_ < last_ && running_.begin.data()[row_] < t;
-        return done_ + (inside ? t - running_.begin.data()[row_] : 0);
+        return done_ + (inside ? between(running_.begin.data()[row_], t) : 0);
     }
 
   private:
+    int64_t between(int64_t begin, int64_t end) const {
+        return pieces_.passed(end) - pieces_.passed(begin);
+    }
+
     const Intervals &running_, &waits_; // of these the instants, and how long each was
+    const Pieces &pieces_;
     int64_t row_, last_, wait_, last_wait_, done_ = 0;
 };
 
@@ -140,7 +146,8 @@ nb::tuple times_of_functions(In<int64_t> offsets, In<int64_t> time, In<int32_t> 
                              In<int64_t> wait_time, In<int64_t> waited, In<int64_t> fork_offsets,
                              In<int64_t> fork_begin, In<int64_t> fork_end,
                              In<int64_t> part_offsets, In<int64_t> part_begin,
-                             In<int64_t> part_end) {
+                             In<int64_t> part_end, In<int64_t> piece_begin,
+                             In<int64_t> piece_end) {
     check_offsets(offsets, time.size());
     check(time.size() == function.size(), DIFFERENT_LENGTHS);
     for (size_t i = 0; i < function.size(); i++)
@@ -156,12 +163,13 @@ nb::tuple times_of_functions(In<int64_t> offsets, In<int64_t> time, In<int32_t> 
     FunctionTimes times;
     std::vector<OpenFunctions::Occurrence> found;
     times.assign(size_t(functions));
+    times.pieces.assign(piece_begin, piece_end);
     OpenFunctions open(times, found, size_t(functions));
     for (size_t l = 0; l < locations; l++) {
         const bool master = masters.data()[l];
         const Intervals &regions = master ? forks : parts;
         times.begin(int32_t(l), master);
-        Useful useful(running, waits, l);
+        Useful useful(running, waits, times.pieces, l);
         int64_t region = regions.offsets.data()[l];
         const int64_t last_region = regions.offsets.data()[l + 1];
         bool inside = false;
@@ -214,5 +222,6 @@ void bind_functions(nb::module_ &module) {
                nb::arg("wait_offsets"), nb::arg("wait_time"), nb::arg("waited"),
                nb::arg("fork_offsets"), nb::arg("fork_begin"), nb::arg("fork_end"),
                nb::arg("part_offsets"), nb::arg("part_begin"), nb::arg("part_end"),
+               nb::arg("piece_begin"), nb::arg("piece_end"),
                "Rows of times by location and function, and occurrences that are in no other one.");
 }

@@ -54,7 +54,8 @@ class Reader : public ThreadRecords {
                   In<uint32_t> communicators, In<int64_t> number, In<uint8_t> own,
                   const Lists &members, const Lists &far, const Lists &near, nb::dict metrics,
                   In<uint32_t> contexts, In<uint32_t> context_regions,
-                  In<uint32_t> parallel_handles, In<uint32_t> types, uint64_t resolution, uint64_t offset) {
+                  In<uint32_t> parallel_handles, In<uint32_t> types, In<int64_t> piece_begin,
+                  In<int64_t> piece_end, uint64_t resolution, uint64_t offset) {
         check(types.size() == 11, "eleven types of events are needed");
         check(regions.size() >= FILE_MODES, "regions of operations on files are needed");
         check(resolution > 0, "the clock has no resolution");
@@ -68,6 +69,7 @@ class Reader : public ThreadRecords {
             regions_.push_back({Kind(kind.data()[i]), traits.data()[i], state.data()[i],
                                 type.data()[i], value.data()[i], missed.data()[i]});
         functions_.assign(regions.size());
+        functions_.pieces.assign(piece_begin, piece_end);
         comm_index_.assign(communicators);
         for (size_t c = 0; c < communicators.size(); c++) {
             comms_.push_back({number.data()[c], own.data()[c] != 0, members[c], far[c], near[c]});
@@ -369,7 +371,8 @@ void bind_otf2(nb::module_ &module) {
              nb::arg("state"), nb::arg("type"), nb::arg("value"), nb::arg("missed"),
              nb::arg("communicators"), nb::arg("number"), nb::arg("own"), nb::arg("members"),
              nb::arg("far"), nb::arg("near"), nb::arg("metrics"), nb::arg("contexts"), nb::arg("context_regions"),
-             nb::arg("parallel_handles"), nb::arg("types"), nb::arg("resolution"),
+             nb::arg("parallel_handles"), nb::arg("types"), nb::arg("piece_begin"),
+             nb::arg("piece_end"), nb::arg("resolution"),
              nb::arg("offset"), "Say what the definitions are to popmodel.")
         .def("reserve", &Reader::reserve, nb::arg("ends"), nb::arg("rows"),
              "Make room for ends of messages and rows of columns.")

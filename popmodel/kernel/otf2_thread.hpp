@@ -433,7 +433,10 @@ class ThreadRecords {
         shown_ = state;
     }
 
-    int64_t useful(int64_t t) const { return useful_ + (shown_ == RUNNING ? t - since_ : 0); }
+    int64_t useful(int64_t t) const {
+        const Pieces &pieces = functions_.pieces;
+        return useful_ + (shown_ == RUNNING ? pieces.passed(t) - pieces.passed(since_) : 0);
+    }
 
     // A parallel region, and the part that a thread takes in it.
     void begin_region(int64_t t) {

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from popmodel.traces.calls import CallTable
     from popmodel.traces.codes import Event
+    from popmodel.traces.intervals import TracePieces
 
 
 class Exact(NamedTuple):
@@ -65,7 +66,7 @@ class Synchronisation(NamedTuple):
 
 
 class FunctionTimes(NamedTuple):
-    """Time of threads in functions of the program, in a whole run: a row for each of both.
+    """Time of threads in functions of the program: a row for each of both.
 
     A worker that takes part in a parallel region is in all functions that its master is in there.
     """
@@ -73,7 +74,7 @@ class FunctionTimes(NamedTuple):
     names: tuple[str, ...]
     location: NDArray[np.int32]  # int32[N]
     function: NDArray[np.int32]  # int32[N]: Index into `names`
-    visits: NDArray[np.int64]  # int64[N]
+    visits: NDArray[np.int64]  # int64[N]: Those that begin in it
     inclusive: NDArray[np.int64]  # int64[N]: With all that they call, ns; once where they recur
     useful: NDArray[np.int64]  # int64[N]: Useful time in it, ns
     own: NDArray[np.int64]  # int64[N]: Useful time in which it is the innermost function, ns
@@ -167,8 +168,12 @@ class Records(ABC):
         """Streams of devices such as GPUs, which are no locations, and calls to their runtime."""
         return DeviceRows.none(self.locations)
 
-    def functions(self, process_offsets: NDArray[np.int64]) -> FunctionTimes | None:  # noqa: ARG002
-        """Time in functions of the program; None where the trace does not have it."""
+    def functions(
+        self,
+        process_offsets: NDArray[np.int64],  # noqa: ARG002
+        pieces: TracePieces | None = None,  # noqa: ARG002
+    ) -> FunctionTimes | None:
+        """Time in functions of the program, in pieces of the run; None where nothing tells it."""
         return None
 
     def file_io(self) -> Intervals:

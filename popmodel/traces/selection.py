@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from popmodel.traces.device_rows import DeviceRows
     from popmodel.traces.intervals import Instants
     from popmodel.traces.recorded_run import Trace
-    from popmodel.traces.records import OpenMP
+    from popmodel.traces.records import FunctionTimes, OpenMP
     from popmodel.traces.regions import Occurrences
     from popmodel.traces.tables import Int64
 
@@ -674,6 +674,12 @@ class WindowPart(Records):
 
     def user_regions(self) -> Occurrences:
         return user_regions(self._whole).cut(self._pieces)
+
+    def functions(
+        self, process_offsets: NDArray[np.int64], pieces: TracePieces | None = None
+    ) -> FunctionTimes | None:
+        of_whole = self._pieces if pieces is None else self._pieces.of_pieces(pieces)
+        return self._whole.records.functions(process_offsets, of_whole)
 
     def file_io(self) -> Intervals:
         found = self._whole.derived("file_io", lambda whole: whole.records.file_io())

@@ -6,9 +6,11 @@ import importlib.util
 import random
 import tempfile
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from popmodel.traces import Trace
 from popmodel.traces.codes import RUNNING, SYNCHRONISING, TOGETHER, Event
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.writer import TraceWriter
+from popmodel.traces.selection import splice
 
 HAS_OTF2 = importlib.util.find_spec("otf2") is not None
 NAMES = ("advect", "halo", "main", "solve")
@@ -39,7 +42,6 @@ class RandomRun:
         self.lost: dict[tuple[int, int], list[Span]] = defaultdict(list)  # not useful
         # Functions in which each nanosecond is, the innermost one last.
         self.open: dict[tuple[int, int], dict[int, tuple[str, ...]]] = defaultdict(dict)
-        self.visits: dict[tuple[int, int, str], int] = defaultdict(int)
         ends = []
         for process, threads in enumerate(self.threads):
             end = self.block(process, 0, self.random.randint(0, 2), (), 3, forks=True)
@@ -72,7 +74,6 @@ class RandomRun:
             what = self.random.choice(("function", "function", "wait", "fork" if forks else "wait"))
             if what == "function" and depth:
                 name = self.random.choice(NAMES)
-                self.visits[*place, name] += 1
                 self.records[place].append(("enter", time, name))
                 time = self.block(process, thread, time, (*around, name), depth - 1, forks)
                 self.records[place].append(("leave", time, name))
@@ -104,12 +105,16 @@ class RandomRun:
         self.records[process, 0] += [("end part", ends[0], ""), ("join", until, "")]
         return until
 
-    def wanted(self) -> list[dict[str, Any]]:
-        """Times and efficiencies of each function, nanosecond by nanosecond."""
+    def wanted(self, pieces: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+        """Times and efficiencies of each function in some pieces, nanosecond by nanosecond."""
+        inside = {instant for begin, end in pieces for instant in range(begin, end)}
+        held = {instant for begin, end in pieces for instant in range(begin, end + 1)}
         inclusive, useful, own = (defaultdict(lambda: defaultdict(int)) for _ in range(3))
         for place, instants in self.open.items():
             lost = {i for _, begin, end in self.lost[place] for i in range(begin, end)}
             for instant, functions in instants.items():
+                if instant not in inside:
+                    continue
                 for name in set(functions):
                     inclusive[name][place] += 1
                     useful[name][place] += instant not in lost
@@ -122,7 +127,11 @@ class RandomRun:
             rows.append(
                 {
                     "name": name,
-                    "visits": sum(n for (*_, of), n in self.visits.items() if of == name),
+                    "visits": sum(
+                        (what, of) == ("enter", name) and time in held
+                        for records in self.records.values()
+                        for what, time, of in records
+                    ),
                     "exclusive": sum(own[name].values()) / 1e9,
                     "inclusive": sum(inclusive[name].values()) / 1e9,
                     "parallel_efficiency": mean / elapsed,
@@ -208,11 +217,26 @@ def test_main_is_as_efficient_as_the_run() -> None:
         assert functions["main"][metric] == pytest.approx(hybrid[f"hybrid_{metric}"])
 
 
-def hold(trace: Trace, run: RandomRun) -> None:
-    rows, wanted = function_efficiencies(trace), run.wanted()
+def hold(trace: Trace, run: RandomRun, origin: int = 0) -> None:
+    """The whole run, a window of it, and two pieces of it, have the functions of a plain loop."""
+    compare(function_efficiencies(trace), run.wanted([(0, run.end)]))
+    edges = sorted(run.random.randint(0, run.end) for _ in range(4))
+    first, second = pieces = [(edges[0], edges[1]), (edges[2], edges[3])]
+    moved = np.array(pieces).T - origin
+    if first[0] < first[1] and moved[1, 0] > 0:
+        window = trace.window(int(max(moved[0, 0], 0)), int(moved[1, 0]))
+        compare(function_efficiencies(window), run.wanted([first]))
+        if first[1] < second[0] < second[1]:
+            compare(function_efficiencies(splice(trace, *moved)), run.wanted(pieces))
+
+
+def compare(rows: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
+    rows = [row for row in rows if row["inclusive"]]  # not what only begins at an end
     assert [row["name"] for row in rows] == [row["name"] for row in wanted]
     for row, by_hand in zip(rows, wanted, strict=True):
         name = by_hand.pop("name")
+        if by_hand["load_balance"] is None:  # nothing useful in it
+            assert row["load_balance"] is by_hand.pop("load_balance"), name
         assert {key: row[key] for key in by_hand} == pytest.approx(by_hand, rel=1e-12), name
 
 
@@ -228,4 +252,5 @@ def test_functions_of_a_paraver_trace_are_those_of_a_plain_loop(seed: int) -> No
 def test_functions_of_an_archive_are_those_of_a_plain_loop(seed: int) -> None:
     run = RandomRun(seed)
     with tempfile.TemporaryDirectory() as folder:
-        hold(run.archive(Path(folder)), run)
+        first = min(time for records in run.records.values() for _, time, _ in records)
+        hold(run.archive(Path(folder)), run, first)  # whose times count from there

@@ -22,6 +22,12 @@ from popmodel.kernel import _kernel
 from popmodel.traces.codes import Event
 from popmodel.traces.device_rows import COLLECTIVE, COPY, KERNEL, DeviceRows
 from popmodel.traces.intervals import Spans
+from popmodel.traces.otf2.archive_processes import (
+    DAMAGED,
+    ArchiveCommunicators,
+    nodes_of,
+    processes_of,
+)
 from popmodel.traces.otf2.archive_regions import plan_metrics, plan_regions
 from popmodel.traces.otf2.libotf2 import anchor_of, find_library
 from popmodel.traces.paraver.columns import temporary_files
@@ -38,6 +44,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from popmodel.traces.intervals import TracePieces
+    from popmodel.traces.otf2.archive_processes import ArchiveProcess, Defined
     from popmodel.traces.otf2.archive_regions import RegionPlan
 
 BATCH = 1 << 15
@@ -75,14 +83,8 @@ NOTICES = (
     "metrics of more than a thread (left out)",
 )
 """Texts of what the kernel tallies, in its order."""
-_STREAM, _METRIC = 2, 3
-_ACCELERATOR = 2
-_COMM_LOCATIONS, _COMM_GROUP, _COMM_SELF, _COMM_PROCESSES = 4, 5, 6, 7
-_GLOBAL_RANKS = 1
-_MPI = 4
-_SHARED_MEMORY, _PARALLEL_IO = 1, 1
+_PARALLEL_IO = 1
 _NS = 1e9
-_DAMAGED = "copy the archive again, with all of its files, or trace the run again"
 _COLUMNS: Mapping[str, Mapping[str, type[np.generic]]] = {
     "states": {"begin": np.int64, "end": np.int64, "state": np.int32},
     "events": {"time": np.int64, "type": np.uint32, "value": np.int64},
@@ -90,21 +92,24 @@ _COLUMNS: Mapping[str, Mapping[str, type[np.generic]]] = {
 
 _Task = TypeVar("_Task")
 _Done = TypeVar("_Done")
-Defined = dict[str, list[tuple[Any, ...]]]
 
 
 class ArchiveRecords(ParaverRecords):
     """Records of an archive."""
 
     function_times: FunctionTimes | None = None
+    anchor, shift = Path(), 0  # What is read, and how much later its times are there
 
-    def functions(self, process_offsets: NDArray[np.int64]) -> FunctionTimes | None:  # noqa: ARG002
-        return self.function_times
-
-
-class _Process(NamedTuple):
-    group: int  # Its location group
-    locations: list[int]  # Its threads, the first one first
+    def functions(
+        self,
+        process_offsets: NDArray[np.int64],
+        pieces: TracePieces | None = None,
+    ) -> FunctionTimes | None:
+        """Of pieces the archive is read again: its functions are no events of the trace."""
+        if pieces is None:
+            return self.function_times
+        found = _read(self.anchor, self._path, [pieces.begin + self.shift, pieces.end + self.shift])
+        return found.records.functions(process_offsets)
 
 
 class _Thread(NamedTuple):
@@ -122,17 +127,28 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     if application != 1:
         raise UsageError(f"{path}: no application {application}", "an archive has application 1")
     shown = os.fspath(path).encode(errors="backslashreplace").decode()
+    return _read(anchor, shown, [*np.empty((2, 0), np.int64)])
+
+
+def _read(anchor: Path, shown: str, pieces: Sequence[NDArray[np.int64]]) -> Trace:
+    """Read an archive, and times of its functions in pieces of it; of all without any."""
     try:
         with ExitStack() as files:
-            return _read(find_library(), anchor, shown, files)
+            return _read_all(find_library(), anchor, shown, files, pieces)
     except _kernel.Otf2Error as error:
         problem = f"cannot be read as an archive of OTF2: {str(error)[:200]}"
-        raise TraceError(path, problem, hint=_DAMAGED) from None
+        raise TraceError(shown, problem, hint=DAMAGED) from None
     except MemoryError:
-        raise memory_error(path) from None
+        raise memory_error(shown) from None
 
 
-def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
+def _read_all(
+    library: str,
+    anchor: Path,
+    shown: str,
+    files: ExitStack,
+    pieces: Sequence[NDArray[np.int64]],
+) -> Trace:
     readers = [_kernel.Otf2Reader(library, os.fspath(anchor))]
     reader = readers[0]
     file = anchor.with_suffix(".def")
@@ -140,11 +156,11 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
     strings = {self: text.decode(errors="replace") for self, text in defined.get("strings", ())}
     resolution, origin, _ = (defined.get("clock") or [(0, 0, 0)])[0]
     if not resolution:
-        raise TraceError(anchor, "its clock has no resolution", hint=_DAMAGED)
-    processes, streams = _processes(defined, anchor)
+        raise TraceError(anchor, "its clock has no resolution", hint=DAMAGED)
+    processes, streams = processes_of(defined, anchor)
     plan = plan_regions(defined.get("regions", ()), strings)
     metrics, labels, wider = plan_metrics(defined, strings, plan.labels)
-    communicators = _Communicators(defined, processes)
+    communicators = ArchiveCommunicators(defined, processes)
     contexts = defined.get("contexts", ())
     parallel = {self for self, kind in defined.get("io_paradigms", ()) if kind == _PARALLEL_IO}
     handles = [self for self, paradigm in defined.get("io_handles", ()) if paradigm in parallel]
@@ -161,6 +177,8 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
             context_regions=np.array([region for _, region in contexts], np.uint32),
             parallel_handles=np.array(handles, np.uint32),
             types=np.array(TYPES, np.uint32),
+            piece_begin=pieces[0],
+            piece_end=pieces[1],
             resolution=resolution,
             offset=origin,
         )
@@ -175,7 +193,7 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
     end = reader.last_time - shift
     if end * (len(tables["events"]["offsets"]) - 1) > LARGEST_TIME:
         span = format_time(end / _NS)
-        raise TraceError(anchor, f"its times span {span}: they are damaged", hint=_DAMAGED)
+        raise TraceError(anchor, f"its times span {span}: they are damaged", hint=DAMAGED)
     process_offsets = offsets_of(np.array([len(each.locations) for each in processes], np.int64))
     records = ArchiveRecords(
         States(**tables["states"]),
@@ -187,7 +205,8 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
         devices,
     )
     records.function_times = _function_times(reader, plan)
-    nodes, node_of = _nodes(defined, processes)
+    records.anchor, records.shift = anchor, shift
+    nodes, node_of = nodes_of(defined, processes)
     names = {self: strings.get(text, "") for self, text, *_ in defined.get("locations", ())}
     counted = zip(NOTICES, (*reader.tallies(), lost, wider), strict=True)
     said = [TraceWarning(text, count) for text, count in counted if count]
@@ -217,32 +236,7 @@ def _read(library: str, anchor: Path, shown: str, files: ExitStack) -> Trace:
 # Processes and threads.
 
 
-def _processes(defined: Defined, anchor: Path) -> tuple[list[_Process], list[int]]:
-    """Processes in the order of their ranks, and the locations that are streams of devices."""
-    groups = {self: type_ for self, _, type_, *_ in defined.get("processes", ())}
-    of_group: dict[int, list[int]] = {}
-    group_of: dict[int, int] = {}
-    streams = []
-    for self, _, type_, _, group in defined.get("locations", ()):
-        if type_ == _STREAM or (groups.get(group) == _ACCELERATOR and type_ != _METRIC):
-            streams.append(self)
-        elif type_ != _METRIC and group in groups and self not in group_of:
-            of_group.setdefault(group, []).append(self)
-            group_of[self] = group
-    ranks = _of_mpi(defined, group_of)
-    masters = {group: location for location, group in reversed(ranks)}
-    order = dict.fromkeys(group for _, group in ranks)
-    order.update(dict.fromkeys(group for group in groups if group in of_group))
-    found = []
-    for group in order:
-        first = masters.get(group, of_group[group][0])
-        found.append(_Process(group, [first, *(o for o in of_group[group] if o != first)]))
-    if not found:
-        raise TraceError(anchor, "it defines no process with a thread", hint=_DAMAGED)
-    return found, streams
-
-
-def _threads(defined: Defined, processes: Sequence[_Process], anchor: Path) -> list[_Thread]:
+def _threads(defined: Defined, processes: Sequence[ArchiveProcess], anchor: Path) -> list[_Thread]:
     """All threads in their order."""
     stated = {self: number for self, _, _, number, _ in defined.get("locations", ())}
     found: list[_Thread] = []
@@ -255,44 +249,6 @@ def _threads(defined: Defined, processes: Sequence[_Process], anchor: Path) -> l
     return found
 
 
-def _of_mpi(defined: Defined, group_of: Mapping[int, int]) -> list[tuple[int, int]]:
-    """Location and location group of each rank of MPI."""
-    first = {group: location for location, group in reversed([*group_of.items()])}
-    for _, type_, paradigm, _, members in defined.get("groups", ()):
-        if paradigm == _MPI and type_ == _COMM_LOCATIONS:
-            return [(each, group_of[each]) for each in members if each in group_of]
-        if paradigm == _MPI and type_ == _COMM_PROCESSES:
-            return [(first[each], each) for each in members if each in first]
-    return []
-
-
-def _nodes(
-    defined: Defined, processes: Sequence[_Process]
-) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """Threads of each node, and the node of each process."""
-    tree = {self: (kind, parent) for self, _, kind, parent in defined.get("nodes", ())}
-    texts: dict[int, bytes] = dict(defined.get("strings", ()))
-    shared = {node for node, domain in defined.get("domains", ()) if domain == _SHARED_MEMORY}
-    shared |= {node for node, (kind, _) in tree.items() if texts.get(kind) == b"node"}
-    place = {self: node for self, _, _, node, _ in defined.get("processes", ())}
-    number: dict[int, int] = {}
-    threads: list[int] = []
-    node_of = []
-    for process in processes:
-        at = place.get(process.group, -1)
-        passed: set[int] = set()
-        while at in tree and at not in shared and at not in passed:
-            passed.add(at)
-            at = tree[at][1]
-        where = at if at in shared else place.get(process.group, -1)
-        if where not in number:
-            number[where] = len(number)
-            threads.append(0)
-        threads[number[where]] += len(process.locations)
-        node_of.append(number[where])
-    return tuple(threads), np.array(node_of, np.int64)
-
-
 _COPIES = re.compile("memcpy|memset|copy|transfer", re.IGNORECASE)
 _NO_ACTIVITY = re.compile("idle|(?<!a)sync|wait", re.IGNORECASE)
 
@@ -302,7 +258,7 @@ def _devices(
     defined: Defined,
     strings: Mapping[int, str],
     plan: RegionPlan,
-    processes: Sequence[_Process],
+    processes: Sequence[ArchiveProcess],
     streams: Sequence[int],
 ) -> DeviceRows:
     """What streams of devices do; a location group of its own is a device."""
@@ -354,90 +310,6 @@ def _kind(name: str) -> int:
     if "nccl" in name.lower() or "rccl" in name.lower():
         return COLLECTIVE
     return COPY if _COPIES.search(name) else KERNEL
-
-
-class _Communicators:
-    """Communicators of MPI, as processes; the kernel knows them by their place in the list."""
-
-    def __init__(self, defined: Defined, processes: Sequence[_Process]) -> None:
-        self.processes = len(processes)
-        self.base: list[int] = []  # process of each rank of the whole program
-        process_of = {each: p for p, process in enumerate(processes) for each in process.locations}
-        of_group = {process.group: p for p, process in enumerate(processes)}
-        groups = {}
-        for self_, type_, paradigm, flags, members in defined.get("groups", ()):
-            if paradigm != _MPI:
-                continue
-            groups[self_] = type_, flags, members
-            if type_ in (_COMM_LOCATIONS, _COMM_PROCESSES):
-                known = process_of if type_ == _COMM_LOCATIONS else of_group
-                self.base = [known.get(each, -1) for each in members]
-        self.references: list[int] = []
-        self.members: list[list[int]] = []  # processes
-        self.own: list[bool] = []
-        self.far: list[list[int]] = []  # what ranks in records mean
-        self.near: list[list[int]] = []  # and what to processes that are not in here
-        listed = {group for group, (type_, _, _) in groups.items() if type_ >= _COMM_GROUP}
-        for self_, _, group in defined.get("communicators", ()):
-            if group not in listed:
-                continue
-            type_, flags, _ = groups[group]
-            members = self._processes(groups[group])
-            ranks = self.base if flags & _GLOBAL_RANKS else members
-            self._add(self_, members, ranks, [], type_ == _COMM_SELF)
-        for self_, group, other in defined.get("intercommunicators", ()):
-            if group in groups and other in groups:
-                far, near = (self._processes(groups[each]) for each in (other, group))
-                self._add(self_, [], far, near, False)
-
-    def _add(
-        self, reference: int, members: list[int], far: list[int], near: list[int], own: bool
-    ) -> None:
-        self.references.append(reference)
-        self.members.append(members)
-        self.far.append(far)
-        self.near.append(near)
-        self.own.append(own)
-
-    def _processes(self, group: tuple[int, int, list[int]]) -> list[int]:
-        type_, _, members = group
-        if type_ == _COMM_SELF:
-            return []
-        found = [self.base[each] for each in members if each < len(self.base)]
-        return [each for each in found if each >= 0]
-
-    @property
-    def numbers(self) -> list[int]:
-        """Number of each; those of which each process has its own count on from there."""
-        found, free = [], 1
-        for place, own in enumerate(self.own):
-            told = own or self.members[place]
-            found.append(free if told else 0)
-            free += self.processes if own else bool(told)
-        return found
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """As the kernel takes them."""
-        return {
-            "communicators": np.array(self.references, np.uint32),
-            "number": np.array(self.numbers, np.int64),
-            "own": np.array(self.own, np.uint8),
-            "members": self.members,
-            "far": self.far,
-            "near": self.near,
-        }
-
-    def ranks(self) -> dict[int, NDArray[np.int32]]:
-        """Ranks of each by its number."""
-        found = {}
-        for number, members, own in zip(self.numbers, self.members, self.own, strict=True):
-            if own:
-                each = range(self.processes)
-                found.update({number + rank: np.array([rank], np.int32) for rank in each})
-            elif members:
-                found[number] = np.array(members, np.int32)
-        return found
 
 
 # States and events, in memory or mapped from temporary files.
@@ -517,7 +389,7 @@ def _read_threads(
             read += BATCH
             if read > thread.most:
                 problem = f"location {thread.location} has more records than its file can hold"
-                raise TraceError(anchor, problem, hint=_DAMAGED)
+                raise TraceError(anchor, problem, hint=DAMAGED)
             if reader.held > limit:
                 with temporary_files(anchor):
                     opened += [] if opened else _open_files(anchor, files)

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 
     from popmodel.traces.calls import CallTable
     from popmodel.traces.device_rows import DeviceRows
+    from popmodel.traces.intervals import TracePieces
     from popmodel.traces.paraver.events import Selected
     from popmodel.traces.paraver.labels import Labels
     from popmodel.traces.tables import MessageTable, States
@@ -212,14 +213,18 @@ class ParaverRecords(Records):
             columns.append(np.stack([label, *others]))
         return Occurrences.in_order(names, *np.concatenate(columns, axis=1))
 
-    def functions(self, process_offsets: NDArray[np.int64]) -> FunctionTimes | None:
+    def functions(
+        self, process_offsets: NDArray[np.int64], pieces: TracePieces | None = None
+    ) -> FunctionTimes | None:
         """Time in the functions, or regions that users mark, which have begins and ends."""
         if _USER_FUNCTION not in self.types:
             return None
         masters = np.zeros(self.locations, np.uint8)
         masters[process_offsets[:-1]] = True
         running = running_time(self, self.devices().calls)
-        numbers, times, _ = _functions(self.events, self._end, masters, running, self.openmp())
+        numbers, times, _ = _functions(
+            self.events, self._end, masters, running, self.openmp(), pieces
+        )
         names = [_marked_name(self.labels, _USER_FUNCTION, number) for number in numbers]
         return FunctionTimes(tuple(names), *times)
 
@@ -410,6 +415,7 @@ def _functions(
     masters: NDArray[np.uint8],
     running: WithoutWaits,
     openmp: OpenMP,
+    pieces: TracePieces | None = None,
 ) -> tuple[list[int], tuple[NDArray[Any], ...], tuple[NDArray[np.int64], ...]]:
     """Values of the functions, rows of their times, and occurrences that lie in no other one."""
     rows = rows_where_type(events.type, (_USER_FUNCTION,))
@@ -426,6 +432,7 @@ def _functions(
         *(running.waits.offsets, running.waits.time, running.waits.value),
         *(openmp.constructs.offsets, openmp.constructs.begin, openmp.constructs.end),
         *(openmp.functions.offsets, openmp.functions.begin, openmp.functions.end),
+        *((pieces.begin, pieces.end) if pieces else np.empty((2, 0), np.int64)),
     )
     return numbers[ends:].tolist(), times, occurrences
 
