@@ -15,9 +15,7 @@ from popmodel.machines.profile_findings import (
     ProfileFinding,
     inspect,
     measured_at,
-    relative_width,
 )
-from popmodel.machines.quantity import Quantity
 from popmodel.machines.register import CONSTRUCTS, PARTS, part_of
 
 THEN = datetime(2026, 11, 2, tzinfo=UTC)
@@ -56,15 +54,6 @@ def test_what_predictions_need_is_asked_for_with_its_remedy() -> None:
         "popmodel machine measure -o machine.json",
         "predictions of reductions need net.reduce_gamma (assumed meanwhile: 2e-11 to 1e-09 s/B): "
         "measure it: popmodel machine measure -o machine.json",
-    ]
-
-
-def test_what_everything_needs_is_asked_for_in_words() -> None:
-    one = document()
-    del one["core"]["freq"]
-    assert found(one, "missing") == [
-        "all predictions need core.freq (assumed meanwhile: 1.2e+09 to 4.5e+09 Hz): measure it: "
-        "popmodel machine measure -o machine.json"
     ]
 
 
@@ -159,12 +148,6 @@ def test_overheads_known_to_some_nanoseconds_are_not_wide() -> None:
     assert "widest: openmp.critical.seconds[0], 210 %" in text
 
 
-def test_the_width_of_an_interval() -> None:
-    assert relative_width(Quantity(2.0, 1.5, 2.5)) == pytest.approx(0.5)
-    assert relative_width(Quantity(2.0)) is None
-    assert relative_width(Quantity(0.0, 0.0, 1.0)) is None
-
-
 def test_what_is_not_measured_is_told() -> None:
     preset = profiles.load(profiles.DEFAULT_PRESET)
     text, *others = [one.text for one in inspect(preset, THEN) if one.kind == "preset"]
@@ -182,16 +165,6 @@ def test_what_is_not_measured_is_told() -> None:
     one = document()
     one["memory"]["kappa"] = {"value": 0.5, "origin": "user"}
     assert found(one, "preset") == ["given by the user, not measured: memory.kappa", OTHERS]
-
-
-def test_bounds_of_what_is_assumed_have_their_unit() -> None:
-    one = document()
-    del one["memory"]["line_takeover"]
-    assert found(one, "preset") == [
-        "memory.line_takeover.any is assumed, 2 ns to 20 ns: measure it: popmodel machine measure "
-        "-o machine.json",
-        OTHERS,
-    ]
 
 
 def test_caches_that_nothing_told() -> None:

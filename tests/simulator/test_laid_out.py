@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace as changed
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import replay
 from popmodel.simulator.expand_collectives import lay_out, operations
-from popmodel.simulator.program import COLLECTIVES, Op, Program, ProgramBuilder, UnevenBytes
+from popmodel.simulator.program import COLLECTIVES, Op, Program, ProgramBuilder
 
 SMPI = PRESETS["smpi"]
 KINDS = list(COLLECTIVES)
@@ -119,28 +117,6 @@ def test_a_process_computes_as_long_as_before() -> None:
     assert execution.end[1] == pytest.approx(17e-6 + 2 * message(0))  # there and back
 
 
-def test_other_operations_stay_as_they_are() -> None:
-    program = ProgramBuilder(3)
-    sent = program.message(0, 2, 8, tag=7)
-    barrier = program.collective("barrier", communicator=program.communicator([2, 0]))
-    program.do(0, Op.ISEND, sent)
-    program.do(0, Op.COLLECTIVE, barrier)
-    program.do(0, Op.WAIT_SEND, sent)
-    program.do(2, Op.COLLECTIVE, barrier)
-    program.do(2, Op.RECEIVE, sent)
-    whole = lay_out(program.build())
-    laid = whole.program
-    assert (whole.sent_for.tolist(), whole.stay.tolist()) == ([-1, 0, 0], [])
-    assert laid.kind.tolist() == [
-        *(Op.ISEND, Op.SEND, Op.RECEIVE, Op.WAIT_SEND),  # rank 1 of the communicator
-        *(Op.POST, Op.WAIT_RECEIVE, Op.ISEND, Op.WAIT_SEND, Op.RECEIVE),
-    ]
-    assert laid.messages.sender.tolist() == [0, 0, 2]
-    assert laid.messages.receiver.tolist() == [2, 2, 0]
-    assert laid.messages.tag.tolist() == [7, -1, -1]
-    assert len(laid.collectives) == 0
-
-
 def test_a_nonblocking_collective_is_carried_out_where_it_is_waited_for() -> None:
     program = ProgramBuilder(2)
     waited, forgotten = program.collective("barrier"), program.collective("barrier")
@@ -167,28 +143,3 @@ def test_messages_of_a_process_to_itself() -> None:
     built = program.build()
     assert replay(built, SMPI.with_(latency=1.0, bandwidth=1.0)).runtime == pytest.approx(1e-7)
     assert replay(built, Network(latency=1.0)).runtime == 0
-
-
-def test_collectives_that_stay() -> None:
-    program = ProgramBuilder(2)
-    first = program.collective("barrier")
-    other = program.collective("alltoall", 10, 30)
-    for p in range(2):
-        program.do(p, Op.COLLECTIVE, first)
-        program.do(p, Op.COLLECTIVE, other)
-    built = program.build()
-    arrivals = np.array([1, 3])
-    uneven = UnevenBytes(arrivals, built.target[arrivals], np.array([5, 10]), np.array([30, 20]))
-    whole = lay_out(changed(built, uneven=uneven), only=np.array([True, False]))
-    laid = whole.program
-    assert laid.kind.tolist() == [
-        *(Op.POST, Op.WAIT_RECEIVE, Op.ISEND, Op.WAIT_SEND, Op.COLLECTIVE),
-        *(Op.SEND, Op.RECEIVE, Op.COLLECTIVE),
-    ]
-    assert laid.target[[4, 7]].tolist() == [0, 0]
-    assert (whole.sent_for.tolist(), whole.stay.tolist()) == ([0, 0], [1])
-    assert laid.collectives.kind.tolist() == [COLLECTIVES.index("alltoall")]
-    assert laid.uneven.collective.tolist() == [0, 0]
-    assert laid.uneven.operation.tolist() == [4, 7]
-    assert laid.uneven.sent.tolist() == [5, 10]
-    assert replay(laid, Network(latency=1e-6)).runtime > 0

@@ -81,16 +81,3 @@ def test_paths_name_what_the_program_has(program: Program) -> None:
     assert np.all(path.row[of_collectives] < len(program.collectives))
     about = path.operation[of_collectives]
     assert np.array_equal(program.target[about], path.row[of_collectives])
-
-
-def test_several_networks_at_once() -> None:
-    builder = ProgramBuilder(3)
-    made = builder.collective("allgather", 100, 300)
-    for p in range(3):
-        builder.compute(p, 1e-6 * p)
-        builder.do(p, Op.COLLECTIVE, made)
-    replayer = Replayer(builder.build())
-    networks = [SMPI, PRESETS["dimemas"], SMPI.with_(latency=5e-6), PRESETS["ideal"]]
-    together = [one.end.tolist() for one in replayer.scenarios(networks)]
-    assert together == [replayer.run(one).end.tolist() for one in networks]
-    assert replayer.scenarios([SMPI])[0].operations == 3

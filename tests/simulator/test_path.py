@@ -102,14 +102,6 @@ def test_of_equal_paths_the_asked_side_decides() -> None:
     assert replayer.path(network, "left").latency.sum() == 0
 
 
-def test_a_deadlock_has_no_path() -> None:
-    program = ProgramBuilder(2)
-    m = program.message(0, 1, 0)
-    program.do(1, Op.RECEIVE, m)
-    with pytest.raises(ReplayError, match="deadlock"):
-        Replayer(program.build()).path(PRESETS["ideal"])
-
-
 @given(programs(), st.lists(networks(), max_size=19))
 def test_many_networks_at_once_give_what_each_gives_alone(
     program: Program, several: list[Network]

@@ -209,18 +209,6 @@ def test_a_part_of_a_run_with_threads(tmp_path: Path) -> None:
     assert ends(late) == [280, 200]
 
 
-def test_processes_without_calling_threads_are_as_before(tmp_path: Path) -> None:
-    team = Team(3)
-    for process in range(3):
-        team.region(process, 100, 500, [500, 500])
-    team.message((0, 1), (1, 0), 200, (150, 300))
-    program = from_trace(team.read(tmp_path, 600, 600, 600))
-    assert program.threads.tolist() == [0]
-    assert kinds(program, 1) == ["RECEIVE"]
-    assert kinds(program, 2) == []
-    assert ends(program) == [600, 500, 600]
-
-
 def test_a_thread_that_waits_forever_is_named(tmp_path: Path) -> None:
     team = message_between_threads()
     team.collective((1, 1), ALLREDUCE, 950, 960)
@@ -238,14 +226,6 @@ def test_the_critical_path_goes_through_threads(tmp_path: Path) -> None:
     assert path.time.sum() == pytest.approx(1350)
     assert path.latency.sum() == 1
     assert path.process.tolist() == [0, 0, 1, 1, 1]
-
-
-def test_threads_have_the_speed_of_their_process(tmp_path: Path) -> None:
-    program = from_trace(message_between_threads().read(tmp_path, 440, 1050))
-    double = EAGER.with_(cpu_factor=2.0)
-    assert ends(program, double) == [215, 175]
-    together = Replayer(program).scenarios([EAGER, double])
-    assert [round(end * 1e9) for one in together for end in one.end] == [430, 350, 215, 175]
 
 
 def test_a_replay_with_threads_is_not_written_as_a_trace(tmp_path: Path) -> None:

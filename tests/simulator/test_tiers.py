@@ -67,26 +67,6 @@ def test_a_collective_pays_for_the_longest_distance_of_its_members(
     assert replay(program.build(), tiered()).runtime == pytest.approx(seconds, rel=1e-12)
 
 
-def test_a_communicator_inside_a_node_does_not_pay_for_the_network() -> None:
-    program = ProgramBuilder(3, [0, 0, 1])
-    barrier = program.collective("barrier", communicator=program.communicator([0, 1]))
-    for rank in (0, 1):
-        program.do(rank, Op.COLLECTIVE, barrier)
-    assert replay(program.build(), tiered()).runtime == pytest.approx(2e-6, rel=1e-12)
-
-
-def test_collectives_carried_out_as_messages_use_the_tiers() -> None:
-    def runtime(nodes: list[int]) -> float:
-        program = ProgramBuilder(2, nodes)
-        bcast = program.collective("bcast", 100, 100, root=0, root_sent=100)
-        for rank in (0, 1):
-            program.do(rank, Op.COLLECTIVE, bcast)
-        return replay(program.build(), tiered(collectives="algorithm")).runtime
-
-    assert runtime([0, 0]) == pytest.approx(1e-6, rel=1e-12)
-    assert runtime([0, 1]) == pytest.approx(10e-6 + 200e-9, rel=1e-12)
-
-
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 10**5)), max_size=12),
     st.lists(st.integers(0, 2), min_size=4, max_size=4),

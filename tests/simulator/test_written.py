@@ -212,18 +212,6 @@ def test_what_is_open_when_a_part_begins_is_opened_there(tmp_path: Path) -> None
     assert (events.time.tolist(), events.value.tolist()) == ([0, 100], [7, 0])
 
 
-def test_disabled_time_is_left_out(tmp_path: Path) -> None:
-    script = Script(1)
-    script.compute(0, 100)
-    script.compute(0, 1000, state=state.TRACING_DISABLED)
-    script.compute(0, 50)
-    script.call(0, "Comm_split", 100)
-    script.end()
-    found = of_replay(script.read(tmp_path), IDEAL)
-    assert found.ends().tolist() == [150]
-    assert (found.states.begin.tolist(), found.states.end.tolist()) == ([0, 100], [100, 150])
-
-
 def test_runs_without_times_get_those_of_the_replay(tmp_path: Path) -> None:
     path = Path(__file__).parents[1] / "data" / "smpi" / "jac2048.4.ti.txt.gz"
     trace = read(path)

@@ -359,14 +359,3 @@ def test_source_lines_are_found(tmp_path: Path) -> None:
         SymbolPlace("f", "app.c:2"), SymbolPlace("main", "app.c:7"), SymbolPlace(None, None),
     ]  # fmt: skip
     assert lines.problem is None
-
-
-def test_source_lines_that_cannot_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = SourceLines()
-    missing = str(tmp_path / "gone.so")
-    assert lines(missing, [1, 2]) == [SymbolPlace(), SymbolPlace()]
-    assert lines.problem is not None
-    assert lines.problem.endswith(f"cannot read {missing}")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert lines("/bin/sh", [1]) == [SymbolPlace()]
-    assert lines.problem == "no source lines: addr2line (binutils) not found"

@@ -280,19 +280,6 @@ def test_file_limit(run: Run, program: Callable[..., Path]) -> None:
     check_full(run, done, "File too large")
 
 
-def test_no_room_to_say_so(run: Run, program: Callable[..., Path]) -> None:
-    done = run.start(1, program("ends"), "limit", "30000", "300")
-    assert done.returncode == 0, done.stderr
-    (process,) = run.processes()
-    meta, raw = [line for line in done.stderr.splitlines() if "popmodel" in line]
-    assert meta == (
-        f"popmodel: {run.raw}/{process.stem}.meta: File too large; the trace of this process "
-        "is incomplete"
-    )
-    assert raw.startswith(f"popmodel: {run.raw}/{process.stem}.t0.raw: File too large; ")
-    assert process.events("full") == []
-
-
 @pytest.fixture
 def small_disk(run: Run) -> Iterator[Path]:
     command = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", run.raw]
@@ -374,18 +361,6 @@ def test_nothing_is_recorded_outside_of_the_window(
     (process,) = run.processes()
     assert not process.calls()
     assert process.of("TRACING")["a"].tolist()[-1] == 0
-
-
-@pytest.mark.long(after=1)
-@pytest.mark.parametrize("window", ["5", "2:1", "a:b", "1:2:3", "-1:2", "nan:"])
-def test_window_in_other_words(run: Run, program: Callable[..., Path], window: str) -> None:
-    shell = f"export POPMODEL_TRACE_WINDOW={window};"
-    done = run.start(1, program("ends"), "finalize", "5", before=shell)
-    assert (
-        f"POPMODEL_TRACE_WINDOW={window}: must be FROM:TO in seconds, such as 2.5:10; recording "
-        "everything"
-    ) in done.stderr
-    assert run.processes()[0].calls()["Barrier"] == 5
 
 
 def check_full(run: Run, done: Finished, why: str) -> None:

@@ -262,13 +262,6 @@ def test_runtime_that_the_program_opens(run: Run, build: Build) -> None:
     assert "libgomp" in event["runtime"]
 
 
-def test_thread_has_no_end_twice(run: Run, build: Build) -> None:
-    process, _ = traced(run, build("gcc"), "loops")
-    assert process.threads[0].records["kind"][-1] == KINDS["END"]
-    for thread in process.threads:
-        assert len(thread.of("END")) <= 1
-
-
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_deeply_nested(run: Run, build: Build, compiler: str) -> None:
     """The stack of LLVM's parts has an end, at which nothing is mixed up."""

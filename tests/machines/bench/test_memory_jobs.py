@@ -145,26 +145,6 @@ def test_updates_go_over_the_end_of_the_last_cache_as_reads_do(node: Topology, f
     assert len(jobs) == len(set(jobs))
 
 
-@pytest.mark.parametrize(
-    ("full", "sizes"),  # MiB
-    [(False, [60, 90, 180, 256]), (True, [45, 60, 90, 120, 180, 256])],
-)
-def test_a_full_measurement_has_more_parts_of_a_last_cache_that_arrays_cannot_exceed(
-    full: bool, sizes: list[int]
-) -> None:
-    _, long = memory_jobs.memory_jobs(SMALL, full=full)
-    for name in ("load", "narrow_update"):
-        assert [one.get("bytes") for one in long if one.name == name] == [n * MIB for n in sizes]
-
-
-def test_parts_of_a_last_cache_are_larger_than_the_set_that_stands_for_it() -> None:
-    caches = (Cache("L1", 32 * KIB, 1), Cache("L2", 2 * MIB, 1), Cache("L3", 130 * MIB, 2))
-    node = replace(SMALL, caches=caches)
-    short, long = memory_jobs.memory_jobs(node, full=True)
-    loads = {int(one.get("bytes")) for one in (*short, *long) if one.name == "load"}
-    assert min(size for size in loads if size > 8 * MIB) == memory_jobs.working_sets(node)[-1]
-
-
 def test_a_node_whose_caches_are_unknown_has_no_updates() -> None:
     short, long = memory_jobs.memory_jobs(replace(SMALL, caches=()), full=True)
     assert not {"update", "narrow_update"} & {one.name for one in (*short, *long)}

@@ -111,16 +111,6 @@ def test_a_launcher_of_another_mpi(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("two_cores")
-def test_a_launcher_that_refuses_root(tmp_path: Path) -> None:
-    mpi = made_up(tmp_path, "echo 'mpirun has detected an attempt to run as root.'; exit 1")
-    error = failure(mpi)
-    assert error.message == (
-        "mpirun refuses to run as root: mpirun has detected an attempt to run as root."
-    )
-    assert error.words == ("mpirun has detected an attempt to run as root.",)
-
-
-@pytest.mark.usefixtures("two_cores")
 def test_a_launcher_with_room_for_one(tmp_path: Path) -> None:
     refuses = 'case "$*" in *"-n 2"*) echo There are not enough slots; exit 1;; esac'
     error = failure(made_up(tmp_path, f"{refuses}\n{HELLO}"))
@@ -141,17 +131,6 @@ def test_a_launcher_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "launcher options with --launcher"
     )
     assert (tmp_path / "calls").read_text() == "called\n"
-
-
-@pytest.mark.usefixtures("two_cores")
-def test_the_words_of_a_launcher_that_hangs_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(processes, "time", clock_that_leaps((tmp_path / "hangs").exists))
-    said = "echo 'waiting for node n17'; echo ------; echo '{\"hello\":0,\"ranks\":2}'"
-    error = failure(made_up(tmp_path, f"{said}; echo > {tmp_path}/hangs; exec sleep 600"))
-    assert error.message == "mpirun did not start 2 ranks within 60 s: waiting for node n17"
-    assert error.words == ("waiting for node n17",)
 
 
 def test_no_launcher_at_all(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from popmodel.machines.bench.estimate.launch_intervals import (
     one_quantity,
     p10,
     quantities,
-    spread,
 )
 from popmodel.machines.bench.estimate.measured_results import MeasuredResults
 from popmodel.machines.bench.estimate.message_estimates import TIERS
@@ -151,22 +149,16 @@ def _multiple(measured: MeasuredResults, absent: dict[str, str]) -> Series | Non
 def _difference(
     with_: Sequence[SampleResult], without: Sequence[SampleResult], size: int
 ) -> Series:
-    """Latency of some launches less that of others.
+    """Latency of some launches less that of others, which are paired as they come.
 
-    Launches of both kinds are paired as they come, so that the spread of the differences is that of
-    both. A single launch has no spread of its own: it is taken to vary as the others do.
+    So the spread of the differences is that of both.
     """
-    source = f"half ping-pong of {size} B with MPI_THREAD_MULTIPLE minus without, p10"
-    base = of_results(without, lambda result: p10(result.seconds), source)
-    mean = float(np.mean(base.values))
-    if min(len(with_), len(without)) > 1:
-        pairs = list(zip(with_, without, strict=False))
-        return of_groups(
-            pairs, lambda one, other: p10(one.seconds) - p10(other.seconds), source, scale=mean
-        )
-    series = of_results(with_, lambda result: p10(result.seconds) - mean, source, scale=mean)
-    apart = spread(base) * math.sqrt(1 + 1 / len(without))
-    return replace(series, sampling=math.hypot(series.sampling, base.sampling, apart))
+    return of_groups(
+        list(zip(with_, without, strict=False)),
+        lambda full, less: p10(full.seconds) - p10(less.seconds),
+        f"half ping-pong of {size} B with MPI_THREAD_MULTIPLE minus without, p10",
+        scale=float(np.mean([p10(result.seconds) for result in without])),
+    )
 
 
 def _factor(measured: MeasuredResults) -> Series | None:

@@ -110,13 +110,6 @@ def _relative_error(batches: Array) -> float:
     return (high - low) / 1.349 * 1.7 / math.sqrt(batches.size) / whole
 
 
-def spread(series: Series) -> float:
-    """Return the relative standard deviation between the launches; 0 for one launch."""
-    if len(series.values) < 2:
-        return 0.0
-    return float(np.std(series.coordinates, ddof=1))
-
-
 # How far launches are apart.
 
 

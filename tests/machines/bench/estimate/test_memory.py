@@ -164,11 +164,6 @@ def test_updates_that_do_not_show_an_end_leave_the_usable_share_to_reads(
     assert kappa(reads)["source"].startswith("working set at which reads slow down half way")
 
 
-def test_updates_alone_tell_no_usable_share() -> None:
-    alike = sweeps("load", dict.fromkeys(READS, 34.0))
-    assert kappa(alike + sweeps("narrow_update", UPDATES))["origin"] == "preset"
-
-
 EARLY = {**READS, 60: 52, 90: 60, 120: 65}
 LATE = {**READS, 90: 34, 120: 36}
 
@@ -181,12 +176,6 @@ def test_launches_whose_cache_ends_elsewhere_widen_the_interval() -> None:
     assert differ["value"] == alike["value"]
     assert 16 / 480 < differ["low"] < alike["low"]
     assert alike["high"] < differ["high"] < 180 / 480
-
-
-def test_few_launches_tell_no_spread_of_the_usable_share() -> None:
-    usual = [sweeps("load", READS) for _ in range(2)]
-    few = kappa(one_by_one([*usual, sweeps("load", EARLY), sweeps("load", LATE)]))
-    assert (few["low"], few["high"]) == (0.188, 0.25)  # 90 and 120 MiB
 
 
 def test_a_cache_that_others_leave_at_times_ends_where_it_does_on_average() -> None:
@@ -222,13 +211,6 @@ def test_every_inner_cache_has_an_end_of_its_own() -> None:
     assert (first["low"], first["high"]) == (1.25, 1.5)
     assert 1.25 < second["value"] < 1.5
     assert second["origin"] == "measured"
-
-
-def test_a_cache_whose_end_does_not_show_has_no_share() -> None:
-    three = {"caches": [*CACHES["caches"], {"level": "L3", "bytes": 64 << 20}]}
-    alike = [load(size << 10, 1e11) for size in (16, 32, 64, 512, 8192)]
-    section, _, _ = memory(measured(alike), three)
-    assert "inner_kappa" not in section
 
 
 def test_what_is_written_back_is_what_an_update_takes_longer_than_a_read() -> None:
