@@ -193,7 +193,8 @@ def function_efficiencies(trace: Trace) -> list[dict[str, Any]]:
     np.maximum.at(busiest, times.function, times.useful)
     every = max(int(state_times(trace)[0].sum()), 1)  # of all threads, in all states
     rows = []
-    for function in np.lexsort((np.array(times.names), -own)).tolist():
+    order = np.lexsort((np.array(times.names), -own))
+    for function in order[(visits + inclusive)[order] > 0].tolist():  # others are not in this part
         mean, most = float(useful[function]) / trace.locations, float(busiest[function])
         elapsed = float(longest[function])
         rows.append(

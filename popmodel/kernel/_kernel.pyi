@@ -150,14 +150,6 @@ def rows_of_types(
     high: npt.NDArray[np.uint32],
     first: int,
 ) -> npt.NDArray[np.int64]: ...
-def rows_of_values(
-    type: npt.NDArray[np.uint32],
-    value: npt.NDArray[np.int64],
-    low: npt.NDArray[np.uint32],
-    high: npt.NDArray[np.uint32],
-    wanted: npt.NDArray[np.int64],
-    first: int,
-) -> npt.NDArray[np.int64]: ...
 def times_of_functions(
     offsets: npt.NDArray[np.int64],
     time: npt.NDArray[np.int64],

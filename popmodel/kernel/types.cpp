@@ -62,29 +62,6 @@ Numpy<int64_t> rows_of_types(In<uint32_t> type, In<uint32_t> low, In<uint32_t> h
     return numpy(std::move(rows));
 }
 
-// Of these the rows whose value is one of a few.
-Numpy<int64_t> rows_of_values(In<uint32_t> type, In<int64_t> value, In<uint32_t> low,
-                              In<uint32_t> high, In<int64_t> wanted, int64_t first) {
-    check(low.size() == high.size() && type.size() == value.size(), DIFFERENT_LENGTHS);
-    popmodel::LongVector<int64_t> rows;
-    if (wanted.size() == 0)
-        return numpy(std::move(rows));
-    const int64_t *const begin = wanted.data(), *const end = begin + wanted.size();
-    const auto [least, most] = std::minmax_element(begin, end);
-    const int64_t lowest = *least, highest = *most;
-    for (size_t i = 0; i < type.size(); i++) {
-        const int64_t mine = value.data()[i];
-        if (mine < lowest || mine > highest || std::find(begin, end, mine) == end)
-            continue;
-        for (size_t run = 0; run < low.size(); run++)
-            if (type.data()[i] - low.data()[run] <= high.data()[run] - low.data()[run]) {
-                rows.push_back(first + int64_t(i));
-                break;
-            }
-    }
-    return numpy(std::move(rows));
-}
-
 } // namespace
 
 void bind_types(nb::module_ &module) {
@@ -93,7 +70,4 @@ void bind_types(nb::module_ &module) {
                nb::arg("first"),
                "Numbers of the rows whose type is in one of the runs from low to high; that of the "
                "column's first row is given.");
-    module.def("rows_of_values", &rows_of_values, nb::arg("type"), nb::arg("value"), nb::arg("low"),
-               nb::arg("high"), nb::arg("wanted"), nb::arg("first"),
-               "Of these rows those whose value is one of a few.");
 }

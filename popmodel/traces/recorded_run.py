@@ -104,8 +104,8 @@ class Trace:
         return self.derived("devices", lambda trace: trace.records.devices())
 
     def window(self, begin: int, end: int) -> Trace:
-        """Return the part of the run between two times; see `popmodel.traces.selection.cut`."""
-        from popmodel.traces.selection import cut
+        """Return the part of the run between two times; see `popmodel.traces.run_parts.cut`."""
+        from popmodel.traces.run_parts import cut
 
         return cut(self, begin, end)
 

@@ -22,35 +22,19 @@ from popmodel.base.arrays import among
 from popmodel.base.errors import PartError, UsageError
 from popmodel.base.units import count, format_time, parse_time, plural
 from popmodel.base.values import dataclass
-from popmodel.traces.calls import cut_calls
 from popmodel.traces.caveats import describe_losses, losses
-from popmodel.traces.codes import MARKS
-from popmodel.traces.intervals import Intervals, TracePieces, cut_instants, joined, spread
-from popmodel.traces.records import Records, Synchronisation
+from popmodel.traces.intervals import joined
 from popmodel.traces.regions import function_of, parallel_regions, user_regions
+from popmodel.traces.run_parts import span_text, splice
 from popmodel.traces.runtime import state_times
 from popmodel.traces.tables import (
-    EventTable,
-    MessageTable,
-    States,
-    location_of_row,
-    offsets_of,
     part_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
-    from popmodel.traces.calls import CallTable
-    from popmodel.traces.codes import Event
-    from popmodel.traces.device_rows import DeviceRows
-    from popmodel.traces.intervals import Instants
     from popmodel.traces.recorded_run import Trace
-    from popmodel.traces.records import FunctionTimes, OpenMP
-    from popmodel.traces.regions import Occurrences
-    from popmodel.traces.tables import Int64
 
 Window: TypeAlias = "str | tuple[float | str | None, float | str | None]"
 """``A:B`` or a pair: times with a unit, or numbers of seconds; an end that is left out (empty, or
@@ -164,7 +148,7 @@ class TracePart:
 
     def named(self, begin: int, end: int) -> str:
         """What the window is, in words, from `begin` to `end` of a run."""
-        return f"{self.why} ({_span(begin, end)})" if self.why else _span(begin, end)
+        return f"{self.why} ({span_text(begin, end)})" if self.why else span_text(begin, end)
 
 
 PROGRAM = TracePart()
@@ -255,7 +239,7 @@ def focused(trace: Trace, part: TracePart = PROGRAM) -> tuple[Trace, TraceFocus]
         return trace, _all_of(trace, "the whole run", *_lost(trace), counted)
     window = trace.window(program.begin, program.end)
     if not state_times(window)[1].any() and state_times(trace)[1].any():
-        empty = f"{_WHOLE}: no states from {program.why} ({_span(program.begin, program.end)})"
+        empty = f"{_WHOLE}: no states from {program.why} ({span_text(program.begin, program.end)})"
         return trace, _all_of(trace, "the whole run", empty)
     return window, program
 
@@ -292,14 +276,6 @@ def _left_out(trace: Trace, left_out: tuple[int, int, int], why: str, hint: str 
         f"analysed {analysed} of {_seconds(trace.duration)}: {why} "
         f"(left out: {', '.join(parts)}{hint})"
     ]
-
-
-def _span(begin: int, end: int) -> str:
-    return f"{_exact_seconds(begin)} to {_exact_seconds(end)}"
-
-
-def _exact_seconds(nanoseconds: int) -> str:
-    return format_time(nanoseconds / _NS, digits=9, trim=True)
 
 
 def _seconds(nanoseconds: int) -> str:
@@ -538,165 +514,3 @@ def _region_caveats(name: str, entered: NDArray[np.int64], share: float) -> list
             f"processes are inside region {name} for {100 * share:.3g} % of the analysed time"
         )
     return said
-
-
-# Cutting a trace.
-
-
-def cut(trace: Trace, begin: int, end: int) -> Trace:
-    """Return the part of a trace between two times.
-
-    States are clipped; those of which nothing is left are dropped. A call, a region or another
-    thing of MPI or OpenMP that goes on over an edge is clipped to it. A counter's reading counts
-    since the reading before it: where that time extends over an edge, the count is divided in
-    proportion to the time, as if it had risen evenly, and a reading at the edge is added (of 0 at
-    `begin`). Messages are kept when one of their times lies inside, events when theirs does, both
-    edges included.
-
-    Cutting twice gives the same as cutting once to the common part.
-    """
-    if not begin < end:
-        raise UsageError(
-            "a window must end after it begins, not from "
-            f"{_exact_seconds(begin)} to {_exact_seconds(end)}",
-            "give the earlier time first",
-        )
-    if end <= trace.begin or begin >= trace.end:
-        outside = f"the window {_span(begin, end)} is outside the trace"
-        raise PartError(trace.path, outside, hint=_covers(trace))
-    return _taken(trace, TracePieces.window(max(begin, trace.begin), min(end, trace.end)))
-
-
-def splice(trace: Trace, begin: Int64, end: Int64) -> Trace:
-    """Return several stretches of a trace, one after the other, as if nothing had been between.
-
-    Stretches that overlap or touch are one. Each is cut as `cut` does it; the first keeps its
-    times, the times of the others are less what is left out before them. What goes on from one into
-    the next ends and begins again where they meet. Messages are kept as by `cut`; a time of
-    theirs between two stretches is where these meet.
-    """
-    first, last = joined(*(np.clip(time, trace.begin, trace.end) for time in (begin, end)))
-    if not len(first):
-        stretches = plural(len(begin), "stretch", "stretches")
-        raise PartError(trace.path, f"{stretches} of time outside the trace", hint=_covers(trace))
-    return _taken(trace, TracePieces.in_a_row(first, last))
-
-
-def _covers(trace: Trace) -> str:
-    covered = f"the trace covers {_span(trace.begin, trace.end)}"
-    if not trace.origin:
-        return covered
-    return f"{covered}, from its first record on ({_exact_seconds(trace.origin)} in the file)"
-
-
-def _taken(trace: Trace, pieces: TracePieces) -> Trace:
-    whole = trace.whole or trace
-    kept = pieces if trace.pieces is None else trace.pieces.of_pieces(pieces)
-    begin = int(pieces.start[0])
-    return dataclasses.replace(
-        trace,
-        begin=begin,
-        end=begin + pieces.length,
-        records=WindowPart(whole, kept),
-        whole=whole,
-        pieces=kept,
-        _derived={},
-    )
-
-
-class WindowPart(Records):
-    """What is left of the records of a run in some pieces of it."""
-
-    def __init__(self, whole: Trace, pieces: TracePieces) -> None:
-        super().__init__(whole.locations)
-        self._whole, self._pieces = whole, pieces
-
-    @property
-    def states(self) -> States:
-        states, pieces = self._whole.states, self._pieces
-        first, number = pieces.overlap(states.begin, states.end)
-        some = np.flatnonzero(number)
-        which, piece = spread(first[some], number[some])
-        row, shift = some[which], pieces.shift[piece]
-        begin = np.maximum(states.begin[row], pieces.begin[piece]) + shift
-        end = np.minimum(states.end[row], pieces.end[piece]) + shift
-        location = location_of_row(states.offsets)[row]
-        if len(pieces) > 1 and np.any((np.diff(begin) < 0) & (np.diff(location) == 0)):
-            order = np.lexsort((begin, location))  # states that overlap, each in several pieces
-            row, begin, end = row[order], begin[order], end[order]
-        counts = np.bincount(location, minlength=self.locations)
-        return States(offsets_of(counts), begin, end, states.state[row])
-
-    def in_state(self, state: int) -> Intervals:
-        return Intervals.in_state(self._whole.states, state, self._pieces)
-
-    @property
-    def messages(self) -> MessageTable:
-        messages, pieces = self._whole.messages, self._pieces
-        times = ("logical_send", "physical_send", "logical_receive", "physical_receive")
-        kept = np.zeros(len(messages.size), bool)
-        for name in times:
-            kept |= pieces.holding(getattr(messages, name)) >= 0
-        columns = {
-            field.name: getattr(messages, field.name)[kept]
-            for field in dataclasses.fields(MessageTable)
-            if field.name != "offsets"
-        }
-        # Times before all pieces and after them stay so.
-        until = np.append(pieces.end[:-1], np.iinfo(np.int64).max)
-        for name in times:
-            piece = np.maximum(np.searchsorted(pieces.begin, columns[name], side="right") - 1, 0)
-            columns[name] = np.minimum(columns[name], until[piece]) + pieces.shift[piece]
-        return MessageTable(np.append(0, np.cumsum(kept))[messages.offsets], **columns)
-
-    @property
-    def events(self) -> EventTable:
-        events = self._whole.records.events
-        row, offsets, time = cut_instants(events.offsets, events.time, self._pieces)
-        return EventTable(offsets, time, events.type[row], events.value[row])
-
-    def calls(self) -> CallTable:
-        return cut_calls(self._whole.calls(), self._pieces)
-
-    def openmp(self) -> OpenMP:
-        found = self._whole.derived("openmp", lambda whole: whole.records.openmp())
-        return found._replace(
-            constructs=found.constructs.cut(self._pieces),
-            functions=found.functions.cut(self._pieces),
-        )
-
-    def synchronisation(self) -> Synchronisation:
-        found = self._whole.records.synchronisation()
-        return Synchronisation(
-            tuple(intervals.cut(self._pieces) for intervals in found.barriers),
-            tuple(intervals.cut(self._pieces) for intervals in found.locks),
-        )
-
-    def user_regions(self) -> Occurrences:
-        return user_regions(self._whole).cut(self._pieces)
-
-    def functions(
-        self, process_offsets: NDArray[np.int64], pieces: TracePieces | None = None
-    ) -> FunctionTimes | None:
-        of_whole = self._pieces if pieces is None else self._pieces.of_pieces(pieces)
-        return self._whole.records.functions(process_offsets, of_whole)
-
-    def file_io(self) -> Intervals:
-        found = self._whole.derived("file_io", lambda whole: whole.records.file_io())
-        return found.cut(self._pieces)
-
-    def devices(self) -> DeviceRows:
-        return self._whole.devices.cut(self._pieces)
-
-    def lock_waits(self) -> Instants:
-        return self._whole.records.lock_waits().cut(self._pieces)
-
-    def counters(self, counters: Sequence[Event | str], locations: slice) -> list[Instants]:
-        found = self._whole.records.counters(counters, locations)
-        return [readings.divided(self._pieces) for readings in found]
-
-    def counter_names(self) -> list[str]:
-        return self._whole.records.counter_names()
-
-    def marks(self) -> Mapping[Event, Instants]:
-        return {mark: self._whole.marks(mark).cut(self._pieces) for mark in MARKS}

@@ -16,7 +16,7 @@ from popmodel.traces.codes import Event
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.numbers import NUMBERS
 from popmodel.traces.paraver.writer import TraceWriter
-from popmodel.traces.selection import splice
+from popmodel.traces.run_parts import splice
 
 COLLECTIVE, ALLREDUCE, BARRIER = 50000002, 10, 8
 COUNTER = 42000050

@@ -22,7 +22,7 @@ from popmodel.traces import Trace
 from popmodel.traces.codes import RUNNING, SYNCHRONISING, TOGETHER, Event
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.writer import TraceWriter
-from popmodel.traces.selection import splice
+from popmodel.traces.run_parts import splice
 
 HAS_OTF2 = importlib.util.find_spec("otf2") is not None
 NAMES = ("advect", "halo", "main", "solve")

@@ -11,7 +11,8 @@ import pytest
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.traces import read
-from popmodel.traces.selection import TracePart, splice
+from popmodel.traces.run_parts import splice
+from popmodel.traces.selection import TracePart
 
 TRACES = [
     "bt-mz.S.2x2",

@@ -19,7 +19,7 @@ from popmodel.base.errors import ReplayError
 from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Program
 from popmodel.traces import Trace
-from popmodel.traces.selection import splice
+from popmodel.traces.run_parts import splice
 
 PROCESSES = 3
 COMMUNICATORS = {2: [2, 0], 5: [1, 2]}

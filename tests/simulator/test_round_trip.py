@@ -21,7 +21,7 @@ from popmodel.simulator import replay
 from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.traces import read
-from popmodel.traces.selection import splice
+from popmodel.traces.run_parts import splice
 
 IDEAL = PRESETS["ideal"]
 EAGER = IDEAL.with_(eager_threshold=float("inf"))

@@ -17,7 +17,7 @@ from popmodel.traces.intervals import Instants
 from popmodel.traces.paraver import columns
 from popmodel.traces.paraver.writer import TraceWriter
 from popmodel.traces.regions import parallel_regions
-from popmodel.traces.selection import splice
+from popmodel.traces.run_parts import splice
 
 SEND, PARALLEL, FUNCTION, CYCLES, USER = 50000001, 60000001, 60000018, 42000059, 60000019
 BARRIER, LOCK, WAITED, LOST = 60000005, 60000006, 60000312, 40009001
