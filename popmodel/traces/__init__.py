@@ -1,8 +1,9 @@
 """Measured runs: a file goes in, a `Trace` with its `Records` comes out.
 
 `formats` finds the reader (`paraver`, or `untimed` for SMPI, Dimemas and GOAL), which gives
-`records` in `tables`, `calls` and `intervals`; `selection` says which part of a run is
-analysed, `run_parts` cuts it; `regions`, `runtime` and `caveats` are made of any of them, `info` is the summary.
+`records` in `tables`, `calls` and `intervals`; `selection` says which part of a run is analysed,
+`run_parts` cuts it; `regions`, `runtime` and `caveats` are made of any of them, `info` is the
+summary.
 """
 
 from popmodel.traces.calls import CallTable
