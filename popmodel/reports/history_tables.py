@@ -105,13 +105,16 @@ _MAKES = "makes: what the change makes of the runtime; the factors multiply to i
 def _change_row(
     name: str, change: Mapping[str, Any], id: str, makes: float, depth: int = 0
 ) -> TableRow:
-    figures = (_figure(id, change["before"]), _figure(id, change["now"]))
+    figures = (factor_text(id, change["before"]), factor_text(id, change["now"]))
     p = p_text(change["p"]).removeprefix("p = ").removeprefix("p ") or "-"
     return TableRow(name, texts([*figures, signed(change["ratio"]), signed(makes), p]), depth)
 
 
-def _figure(id: str, value: float) -> str:
+def factor_text(id: str, value: float) -> str:
+    """A factor of the runtime with its unit."""
     match id:
+        case "threads":
+            return count(int(value))
         case "runtime" | "useful_time":
             return format_time(value)
         case "frequency":

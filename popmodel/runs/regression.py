@@ -211,8 +211,7 @@ class HistoryComparison:
     @property
     def split(self) -> tuple[str, ...]:
         """The factors of the runtime, as fine as all runs have them."""
-        every = (*self.last, *self.new)
-        return tuple(_finest(("useful_time", "parallel_efficiency"), every))
+        return tuple(finest_factors([line.factors for line in (*self.last, *self.new)]))
 
     @property
     def _sides(self) -> tuple[tuple[HistoryLine, ...], tuple[HistoryLine, ...]]:
@@ -356,14 +355,17 @@ def effect(factor: ValueChange) -> float:
     return FACTORS[factor.id][1] * math.log(factor.ratio)
 
 
-def _finest(names: Sequence[str], lines: Sequence[HistoryLine]) -> Iterator[str]:
-    """Factors, each replaced by its parts where all runs have these."""
+def finest_factors(
+    runs: Sequence[Mapping[str, float]],
+    names: Sequence[str] = ("useful_time", "parallel_efficiency"),
+) -> list[str]:
+    """Return factors that make the runtime, each in parts where all runs have these."""
+    found: list[str] = []
     for name in names:
         parts = _PARTS.get(name, ())
-        if parts and all(part in line.factors for line in lines for part in parts):
-            yield from _finest(parts, lines)
-        else:
-            yield name
+        has_all = parts and all(part in factors for factors in runs for part in parts)
+        found += finest_factors(runs, parts) if has_all else [name]
+    return found
 
 
 def compare_history(

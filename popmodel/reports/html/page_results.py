@@ -74,12 +74,8 @@ def _comparison(contents: Contents) -> Iterator[Section]:
         {**one, "runs": [run for run in one["runs"] if _is_comparable(run)]}
         for one in contents.of("metrics")
     ]
-    if metrics := [one for one in documents if one["runs"]]:
-        found = comparison_blocks(
-            metrics, contents.sensitivities, contents.inspected("communication")
-        )
-        if found:
-            yield _section("comparison", "Comparison", [{"body": html(found, heading=3)}])
+    if found := comparison_blocks([one for one in documents if one["runs"]]):
+        yield _section("comparison", "Comparison", [{"body": html(found, heading=3)}])
 
 
 def _is_comparable(run: Document) -> bool:
