@@ -482,7 +482,7 @@ def metrics_document(
     breakdowns: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Put measured runs into a document."""
-    from popmodel.efficiency.verdict import advice_data, advise, families_of
+    from popmodel.efficiency.verdict import advise, families_of
     from popmodel.reports.figures import run_names
 
     names = run_names([run.trace for run in runs])
@@ -512,7 +512,7 @@ def metrics_document(
             "why": scaling.why,
             "notes": scaling.doubts,
         },
-        advice=advice_data(advise(runs, evaluations, scaling, names), runs, names),
+        advice=advise(runs, evaluations, scaling, names),
     )
 
 

@@ -15,7 +15,20 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from popmodel.base.documents import parse_toml, read_text
+from popmodel.base.documents import (
+    Flag,
+    Items,
+    NamedShape,
+    Plain,
+    Real,
+    Shape,
+    ShapeError,
+    TableShape,
+    Text,
+    parse_toml,
+    read_text,
+    record,
+)
 from popmodel.base.errors import FileError
 from popmodel.base.expressions import Expression, ExpressionError, parse
 from popmodel.efficiency.family import (
@@ -60,42 +73,34 @@ BUNDLED = (
     "scaling",
 )
 
-_TEXT = (str,)
-_NUMBER = (int, float)
-# key -> accepted types, required
-_FAMILY_KEYS = {
-    "id": (_TEXT, True),
-    "title": (_TEXT, True),
-    "use": (_TEXT, True),
-    "source": (_TEXT, True),
-    "top": (_TEXT, True),
-    "search": ((list,), False),
-    "requires": (_TEXT, False),
-    "metric": ((list,), True),
-    "decomposition": ((list,), False),
-    "note": ((list,), False),
+_TEXT, _NUMBER = Text(), Real()
+_FAMILY = TableShape(
+    {
+        **dict.fromkeys(("id", "title", "use", "source", "top", "requires"), _TEXT),
+        "search": Items(_TEXT),
+        **dict.fromkeys(("metric", "decomposition", "note"), Items(NamedShape(Plain()))),
+    },
+    ("id", "title", "use", "source", "top", "metric"),
+)
+_REQUIRED = ("id", "name", "formula", "meaning", "advice", "source")
+_TABLES = {
+    "metric": TableShape(
+        {
+            **dict.fromkeys((*_REQUIRED, "at_most_plus", "view_of"), _TEXT),
+            **{"cause": Text(CAUSES), "at_least": _NUMBER, "at_most": _NUMBER},
+        },
+        _REQUIRED,
+    ),
+    "decomposition": record(
+        {
+            "of": _TEXT,
+            "by": Text(("product", "sum")),
+            "parts": Items(_TEXT, least=2),
+            "proved": Flag(),
+        }
+    ),
+    "note": TableShape({"text": _TEXT, "when": _TEXT}, ("text",)),
 }
-_METRIC_KEYS = {
-    "id": (_TEXT, True),
-    "name": (_TEXT, True),
-    "formula": (_TEXT, True),
-    "meaning": (_TEXT, True),
-    "advice": (_TEXT, True),
-    "cause": (_TEXT, False),
-    "source": (_TEXT, True),
-    "at_least": (_NUMBER, False),
-    "at_most": (_NUMBER, False),
-    "at_most_plus": (_TEXT, False),
-    "view_of": (_TEXT, False),
-}
-_DECOMPOSITION_KEYS = {
-    "of": (_TEXT, True),
-    "by": (_TEXT, True),
-    "parts": ((list,), True),
-    "proved": ((bool,), True),
-}
-_NOTE_KEYS = {"text": (_TEXT, True), "when": (_TEXT, False)}
-_Keys = Mapping[str, tuple[tuple[type, ...], bool]]
 
 
 @functools.cache
@@ -132,9 +137,9 @@ class _FamilyReader:
         self.text = text
 
     def family(self, table: dict[str, Any]) -> Family:
-        self.check_keys(table, _FAMILY_KEYS, "the family", None)
+        table = self.checked(table, _FAMILY, "the family")
         metrics: dict[str, Metric] = {}
-        for index, entry in enumerate(self.tables(table, "metric", _METRIC_KEYS)):
+        for index, entry in enumerate(self.tables(table, "metric")):
             metric = self.metric(entry, index)
             if metric.id in metrics:
                 raise self.error(f"metric {metric.id!r} is defined twice", "metric", index)
@@ -154,11 +159,10 @@ class _FamilyReader:
                 )
         decompositions = tuple(
             self.decomposition(entry, metrics, index)
-            for index, entry in enumerate(self.tables(table, "decomposition", _DECOMPOSITION_KEYS))
+            for index, entry in enumerate(self.tables(table, "decomposition"))
         )
         notes = tuple(
-            self.note(entry, names, index)
-            for index, entry in enumerate(self.tables(table, "note", _NOTE_KEYS))
+            self.note(entry, names, index) for index, entry in enumerate(self.tables(table, "note"))
         )
         self.check_known([table["top"]], metrics, "top is", None, 0)
         search = tuple(table.get("search", [table["top"]]))
@@ -197,11 +201,8 @@ class _FamilyReader:
         least, most = entry.get("at_least"), entry.get("at_most")
         if least is not None and most is not None and least > most:
             raise self.error(
-                f"{id}: at_least ({least}) is more than at_most ({most})", "metric", index
+                f"{id}: at_least ({least:g}) is more than at_most ({most:g})", "metric", index
             )
-        if entry.get("cause", CAUSES[0]) not in CAUSES:
-            hint = _near(entry["cause"], CAUSES) or f"known causes: {', '.join(CAUSES)}"
-            raise self.error(f"{id}: unknown cause {entry['cause']!r}", "metric", index, hint)
         return Metric(
             id=id,
             name=entry["name"],
@@ -225,16 +226,6 @@ class _FamilyReader:
     ) -> Decomposition:
         parent, parts = entry["of"], entry["parts"]
         self.check_known([parent], metrics, "decomposition of", "decomposition", index)
-        if entry["by"] not in ("product", "sum"):
-            raise self.error(
-                f"decomposition of {parent}: by is {entry['by']!r}, neither 'product' nor 'sum'",
-                "decomposition",
-                index,
-            )
-        if len(parts) < 2 or not all(isinstance(part, str) for part in parts):
-            raise self.error(
-                f"decomposition of {parent}: parts must be two ids or more", "decomposition", index
-            )
         self.check_known(
             parts,
             metrics.keys() | AGGREGATES.keys(),
@@ -257,31 +248,20 @@ class _FamilyReader:
         except ExpressionError as error:
             raise self.error(f"{what}: {error.message}", kind, index, error.hint) from None
 
-    def tables(self, table: dict[str, Any], kind: str, keys: _Keys) -> Iterable[dict[str, Any]]:
+    def tables(self, table: dict[str, Any], kind: str) -> Iterable[dict[str, Any]]:
         for index, entry in enumerate(table.get(kind, [])):
-            if not isinstance(entry, dict):
-                raise self.error(f"{kind} is not a list of tables: write [[{kind}]]", None, 0)
-            self.check_keys(entry, keys, f"{kind} {entry.get('id', index + 1)}", kind, index)
-            yield entry
+            what = f"{kind} {entry.get('id', index + 1)}"
+            yield self.checked(entry, _TABLES[kind], what, kind, index)
 
-    def check_keys(
-        self, table: dict[str, Any], keys: _Keys, what: str, kind: str | None, index: int = 0
-    ) -> None:
-        for key, value in table.items():
-            if key not in keys:
-                hint = _near(key, keys) or f"known keys: {', '.join(keys)}"
-                raise self.error(f"{what} has an unknown key {key!r}", kind, index, hint)
-            accepted = keys[key][0]
-            if not isinstance(value, accepted) or (
-                isinstance(value, bool) and bool not in accepted
-            ):
-                expected = {str: "text", list: "a list", bool: "true or false"}.get(
-                    accepted[0], "a number"
-                )
-                raise self.error(f"{what}: {key} must be {expected}", kind, index)
-        for key, (_, required) in keys.items():
-            if required and key not in table:
-                raise self.error(f"{what} lacks {key!r}", kind, index)
+    def checked(
+        self, table: Any, shape: Shape, what: str, kind: str | None = None, index: int = 0
+    ) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = shape.read(table)
+        except ShapeError as error:
+            problem = f"{what}: {error.path} {error.problem}"
+            raise self.error(problem, kind, index, error.hint) from None
+        return found
 
     def check_known(
         self,

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from popmodel.base.units import format_bandwidth, format_time, plural
-from popmodel.base.values import NamedTuple, dataclass
+from popmodel.base.values import NamedTuple
 from popmodel.efficiency.device_times import device_copies, device_imbalance, launch_gaps
 from popmodel.efficiency.evaluation import AdviceCost, costs, efficiency
 from popmodel.efficiency.loss_causes import (
@@ -95,60 +94,16 @@ _EXPLAIN: Mapping[str, Callable[[RemarkLoss], Remark]] = {
 }
 
 
-@dataclass(frozen=True)
-class Advice:
-    """One loss that is worth work."""
-
-    run: int  # Index of the run
-    # Which efficiency.
-    family: str
-    metric: str
-    name: str
-    value: float  # The efficiency
-    cost: float  # Share of the core time (threads times runtime) of the run that is lost to it
-    why: str  # What the run says about the cause; empty where it says nothing
-    remedy: str  # What to do; empty where a doubt has to be settled first
-    network: NetworkCosts | None = None  # What the remedy rests on, where it is about a network
-
-
-@dataclass(frozen=True)
-class Fall:
-    """The steepest fall of global efficiency between runs on neighbouring numbers of cores."""
-
-    # Indices of the runs.
-    before: int
-    after: int
-    # Their global efficiencies.
-    high: float
-    low: float
-    # The efficiency whose cost grows most between them.
-    family: str
-    metric: str
-    name: str
-    values: tuple[float, float]  # Its values
-
-
-@dataclass(frozen=True)
-class Advised:
-    """What to work on."""
-
-    verdict: str  # How efficient the runs are, or why nothing is advised
-    doubts: tuple[str, ...] = ()  # What makes the efficiencies of the leading run doubtful
-    advice: tuple[Advice, ...] = ()  # The costliest loss first; none where nothing is advised
-    # None where fewer than two numbers of cores were measured, or nothing falls.
-    fall: Fall | None = None
-
-
 def advise(
     runs: Sequence[MeasuredRun],
     evaluations: Sequence[Mapping[str, FamilyEvaluation]],
     scaling: Scaling,
     names: Sequence[str],
-) -> Advised:
-    """Decide what to work on."""
+) -> dict[str, Any]:
+    """Decide what to work on: key ``advice`` of a document; `names` are what to call the runs."""
     families = _leading(runs, evaluations, compared=len(runs) > 1)
     if not families:
-        return Advised(_no_family(runs, evaluations[0]))
+        return _advised(_no_family(runs, evaluations[0]))
     of_devices = not _OF_DEVICES.keys().isdisjoint(families)
     compared = len(runs) > 1 and not (scaling.doubts or scaling.strangers or of_devices)
     pairs = [
@@ -159,26 +114,29 @@ def advise(
     totals = [efficiency(*pair) for pair in pairs]
     useful = [index for index, advice in enumerate(divided) if advice]
     if not useful:
-        return Advised("No advice: no efficiency could be computed.")
+        return _advised("No advice: no efficiency could be computed.")
     long = [index for index in useful if _too_short(runs[index]) is None]
     if not long:
-        return Advised(f"No advice: {_too_short(runs[useful[0]])}.")
+        return _advised(f"No advice: {_too_short(runs[useful[0]])}.")
     worst = min(long, key=lambda index: totals[index])
     doubtful = doubts(runs[worst])
     good = _all_good(families, evaluations, scaling, long, compared=compared)
     if good is not None and not doubtful:
-        return Advised(f"No advice: {good}.")
+        return _advised(f"No advice: {good}.")
     fall = _steepest(runs, divided, totals, long) if compared else None
     chosen = [] if good is not None else _chosen(divided[worst], 2 if doubtful else _MOST)
-    if fall is not None and fall.after == worst:
-        chosen += [one for one in divided[worst] if one.metric == fall.metric and one not in chosen]
+    if fall is not None and fall["after"] == worst:
+        falls = [cost for cost in divided[worst] if cost.metric == fall["metric"]]
+        chosen += [cost for cost in falls if cost not in chosen]
     reference = None if worst == scaling.reference else runs[scaling.reference]
-    advice = tuple(
-        _advice(worst, RemarkLoss(runs[worst], cost, reference, names[scaling.reference]))
+    causes = [
+        _cause(RemarkLoss(runs[worst], cost, reference, names[scaling.reference]), names[worst])
         for cost in chosen
-    )
+    ]
     if doubtful:  # no remedy rests on doubtful times
-        advice = tuple(replace(each, remedy="", network=None) for each in advice)
+        causes = [{**cause, "remedy": "", "network": None} for cause in causes]
+    if fall is not None:
+        fall |= {side: names[fall[side]] for side in ("before", "after")}
     name = names[worst] if len(runs) > 1 else None
     what = "Global efficiency" if compared else "Parallel efficiency"
     if families[worst] in _OF_DEVICES:
@@ -188,7 +146,22 @@ def advise(
     if short := [names[index] for index in useful if index not in long]:
         named = short if len(short) <= _NAMED else [*short[: _NAMED - 1], f"{len(short) - 1} more"]
         verdict += f" Too short to advise on: {', '.join(named)}."
-    return Advised(verdict, tuple(doubtful), advice, fall)
+    return _advised(verdict, doubtful, causes, fall)
+
+
+def _advised(
+    verdict: str,
+    doubts: Sequence[str] = (),
+    causes: Sequence[Mapping[str, Any]] = (),
+    fall: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    return {
+        "good": GOOD,
+        "verdict": verdict,
+        "doubts": list(doubts),
+        "causes": list(causes),
+        "steepest_fall": fall,
+    }
 
 
 def families_of(runs: Sequence[Observables], *, of_host: bool = False) -> list[str]:
@@ -289,7 +262,8 @@ def _chosen(losses: Sequence[AdviceCost], most: int) -> list[AdviceCost]:
     return [*losses[:1], *(cost for cost in losses[1:most] if cost.cost >= _WORTH)]
 
 
-def _advice(run: int, loss: RemarkLoss) -> Advice:
+def _cause(loss: RemarkLoss, name: str) -> dict[str, Any]:
+    """One loss that is worth work, of a run of that name."""
     cost = loss.cost
     family = cost.evaluation.family
     metric = family.metrics[cost.metric]
@@ -304,7 +278,18 @@ def _advice(run: int, loss: RemarkLoss) -> Advice:
         remark = Remark(f"Its parts are unknown: {'; '.join(reasons)}.", "")
     else:
         remark = Remark("", metric.advice)
-    return Advice(run, family.id, metric.id, metric.name, cost.value, cost.cost, *remark)
+    return {
+        "run": name,
+        "family": family.id,
+        "metric": metric.id,
+        "name": metric.name,
+        "value": cost.value,
+        "cost": cost.cost,  # share of the core time (threads times runtime)
+        "why": remark.why,  # what the run says about the cause; empty where it says nothing
+        "remedy": remark.remedy,
+        "network": None if remark.network is None else remark.network._asdict(),
+        "trace": loss.run.trace,
+    }
 
 
 def _steepest(
@@ -312,7 +297,7 @@ def _steepest(
     divided: Sequence[Sequence[AdviceCost]],
     totals: Sequence[float],
     indices: Sequence[int],
-) -> Fall | None:
+) -> dict[str, Any] | None:
     """The largest fall between neighbours, if every number of cores was run once."""
     cores = {int(runs[index].observables.threads.sum()): index for index in indices}
     if len(cores) < len(indices) or len(indices) < 2:
@@ -327,16 +312,16 @@ def _steepest(
         return None
     most = max(both, key=lambda cost: cost.cost - earlier[cost.metric].cost)
     family = most.evaluation.family
-    return Fall(
-        before,
-        after,
-        totals[before],
-        totals[after],
-        family.id,
-        most.metric,
-        family.metrics[most.metric].name,
-        (earlier[most.metric].value, most.value),
-    )
+    return {
+        "before": before,
+        "after": after,
+        "high": totals[before],
+        "low": totals[after],
+        "family": family.id,
+        "metric": most.metric,
+        "name": family.metrics[most.metric].name,
+        "values": [earlier[most.metric].value, most.value],
+    }
 
 
 def _verdict(total: float, name: str | None, what: str, *, judged: bool) -> str:
@@ -345,35 +330,6 @@ def _verdict(total: float, name: str | None, what: str, *, judged: bool) -> str:
         return f"{what} {where}."
     side = f"{'below' if total < POP else 'above'} the {percent(POP)} that POP considers good"
     return f"{what} {where}, {side}."
-
-
-def advice_data(
-    advised: Advised, runs: Sequence[MeasuredRun], names: Sequence[str]
-) -> dict[str, Any]:
-    """The advice for JSON; `names` are what to call the runs."""
-    fall = advised.fall
-    return {
-        "good": GOOD,
-        "verdict": advised.verdict,
-        "doubts": list(advised.doubts),
-        "causes": [
-            {
-                **vars(each),
-                "run": names[each.run],
-                "trace": runs[each.run].trace,
-                "network": None if each.network is None else each.network._asdict(),
-            }
-            for each in advised.advice
-        ],
-        "steepest_fall": None
-        if fall is None
-        else {
-            **vars(fall),
-            "before": names[fall.before],
-            "after": names[fall.after],
-            "values": list(fall.values),
-        },
-    }
 
 
 # From the facts of documents to the sentences that are shown.

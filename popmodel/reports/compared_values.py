@@ -3,9 +3,9 @@
 The runtime is useful time over threads and parallel efficiency, and both are products of the
 factors of `popmodel.runs.regression`. So the runtimes of two runs differ by a product of ratios,
 and their difference is a sum: the logarithm of each ratio times the logarithmic mean of both
-runtimes (the logarithmic mean Divisia index; B. W. Ang, The LMDI approach to decomposition analysis:
-a practical guide, Energy Policy 33, 2005). Nothing is left over, and to exchange the runs exchanges
-the signs.
+runtimes (the logarithmic mean Divisia index; B. W. Ang, The LMDI approach to decomposition
+analysis: a practical guide, Energy Policy 33, 2005). Nothing is left over, and to exchange the runs
+exchanges the signs.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from popmodel.efficiency.loss_causes import BOUND, NetworkCosts, network_remedy
 from popmodel.efficiency.measure import MeasuredRun
 from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.efficiency.scaling import Comparable, scale
-from popmodel.efficiency.verdict import Advised, advice_data, advise, network_costs, verdict
+from popmodel.efficiency.verdict import advise, network_costs, verdict
 
 ENOUGH = Evidence(calls=1000)
 
@@ -32,8 +33,8 @@ def run(useful: Sequence[Sequence[float]], runtime: float, **given: Any) -> Meas
     return MeasuredRun("x", measured, (), call_sites=sites, evidence=evidence)
 
 
-def advised(*runs: MeasuredRun, families: Sequence[str] = (), **options: Any) -> Advised:
-    """What is advised on runs called a, b, ..."""
+def advised(*runs: MeasuredRun, families: Sequence[str] = (), **options: Any) -> Any:
+    """What is advised on runs called a, b, ..., its keys as attributes."""
     names = list("abcdefgh"[: len(runs)])
     compared = [
         Comparable(name, each.observables.aggregates(), each.observables.absent)
@@ -53,23 +54,26 @@ def advised(*runs: MeasuredRun, families: Sequence[str] = (), **options: Any) ->
         }
         for index, each in enumerate(compared)
     ]
-    return advise(runs, evaluations, scaled, names)
+    found = advise(runs, evaluations, scaled, names)
+    causes = [SimpleNamespace(**cause) for cause in found["causes"]]
+    fall = found["steepest_fall"] and SimpleNamespace(**found["steepest_fall"])
+    return SimpleNamespace(**{**found, "causes": causes, "fall": fall, "document": found})
 
 
 def only(*runs: MeasuredRun, **options: Any) -> str:
     """Why and remedy of the only cause."""
-    (cause,) = advised(*runs, **options).advice
+    (cause,) = advised(*runs, **options).causes
     return f"{cause.why} {cause.remedy}"
 
 
 def test_nothing_is_advised_from_95_percent_on() -> None:
     good = advised(run([[9.6], [9.5]], 10.0))
-    assert good == Advised("No advice: parallel efficiency is at least 95 %.")
+    assert good.verdict == ("No advice: parallel efficiency is at least 95 %.")
     lower = advised(run([[9.5], [9.4]], 10.0))
     assert lower.verdict == (
         "Parallel efficiency is 94.5 %, above the 80 % that POP considers good."
     )
-    assert [cause.metric for cause in lower.advice] == ["serialisation_efficiency"]
+    assert [cause.metric for cause in lower.causes] == ["serialisation_efficiency"]
     series = advised(run([[10]], 10.0), run([[5], [5]], 5.0))
     assert series.verdict == (
         "No advice: parallel efficiency and computation scaling are at least 95 % in all runs."
@@ -79,10 +83,10 @@ def test_nothing_is_advised_from_95_percent_on() -> None:
 def test_runs_of_a_few_milliseconds_are_too_short() -> None:
     short = run([[4e-3], [1e-3]], 9e-3)
     assert advised(short).verdict == "No advice: only 9.00 ms analysed, less than 10 ms."
-    assert advised(short).advice == ()
+    assert advised(short).causes == []
     both = advised(short, run([[0.4], [0.1]], 1.0))
     assert both.verdict.endswith("Too short to advise on: a.")
-    assert both.advice[0].run == 1
+    assert both.causes[0].run == "b"
 
 
 def test_few_events_are_too_little_for_a_short_run() -> None:
@@ -90,13 +94,13 @@ def test_few_events_are_too_little_for_a_short_run() -> None:
     assert advised(run([[0.4], [0.1]], 0.5, evidence=few)).verdict == (
         "No advice: only 4 MPI calls and parallel regions analysed."
     )
-    assert advised(run([[4], [1]], 5.0, evidence=few)).advice
+    assert advised(run([[4], [1]], 5.0, evidence=few)).causes
 
 
 def test_scaling_alone_is_advised_on_where_there_are_several_runs() -> None:
     one, other = run([[10]], 10.0), run([[6], [6]], 6.0)
     assert advised(one, families=["scaling"]).verdict == "No advice: a single run has no scaling."
-    (cause,) = advised(one, other, families=["scaling"]).advice
+    (cause,) = advised(one, other, families=["scaling"]).causes
     assert cause.metric == "computation_scaling"
 
 
@@ -110,8 +114,8 @@ def test_any_runs_get_finite_costs_and_whole_sentences(
     ]
     found = advised(*chosen[-number:], families=[] if family is None else [family])
     assert found.verdict.endswith(".")
-    assert found.verdict.startswith("No advice") == (not found.advice)
-    for cause in found.advice:
+    assert found.verdict.startswith("No advice") == (not found.causes)
+    for cause in found.causes:
         assert math.isfinite(cause.cost)
         for text in (cause.why, cause.remedy, *found.doubts):
             assert "nan" not in text
@@ -120,29 +124,29 @@ def test_any_runs_get_finite_costs_and_whole_sentences(
 
 def test_the_costliest_loss_comes_first_and_only_those_that_cost_enough() -> None:
     found = advised(run([[8], [5], [5]], 10.0, ideal_runtime=9.8))
-    assert [cause.metric for cause in found.advice] == [
+    assert [cause.metric for cause in found.causes] == [
         "load_balance",
         "serialisation_efficiency",
     ]
-    assert found.advice[0].cost > found.advice[1].cost > 0.05
+    assert found.causes[0].cost > found.causes[1].cost > 0.05
 
 
 def test_one_family_leads_and_others_do_not_repeat_it() -> None:
     hybrid = run([[4, 2], [4, 2]], 10.0, omp_useful=[[2, 2], [2, 2]], in_openmp=[3, 3])
-    assert {cause.family for cause in advised(hybrid).advice} == {"hybrid-additive"}
-    assert {cause.family for cause in advised(hybrid, families=["talp"]).advice} == {"talp"}
+    assert {cause.family for cause in advised(hybrid).causes} == {"hybrid-additive"}
+    assert {cause.family for cause in advised(hybrid, families=["talp"]).causes} == {"talp"}
     # To the family of MPI the master's time with its team is communication.
-    assert advised(hybrid, families=["mpi"]).advice == ()
+    assert advised(hybrid, families=["mpi"]).causes == []
 
 
 def test_a_program_without_mpi_gets_no_advice_about_processes() -> None:
     threads = run(
         [[9.5, 4.2]], 10.0, omp_useful=[[4.2, 4.2]], in_openmp=[4.4], has_mpi=False, has_openmp=True
     )
-    (cause,) = advised(threads).advice
+    (cause,) = advised(threads).causes
     assert cause.metric == "serial_region_efficiency"
     assert "processes" not in cause.why + cause.remedy
-    assert advised(threads, families=["mpi"]) == Advised(
+    assert advised(threads, families=["mpi"]).verdict == (
         "No advice: these families see only the MPI calls of master threads; hybrid-additive sees "
         "all threads."
     )
@@ -150,14 +154,14 @@ def test_a_program_without_mpi_gets_no_advice_about_processes() -> None:
 
 def test_a_program_without_mpi_and_openmp_gets_no_advice() -> None:
     serial = run([[9.5]], 10.0, has_mpi=False)
-    assert advised(serial, families=["mpi"]) == Advised(
+    assert advised(serial, families=["mpi"]).verdict == (
         "No advice: neither MPI calls nor parallel regions were recorded."
     )
 
 
 def test_a_program_without_openmp_gets_no_advice_about_threads() -> None:
     found = advised(run([[4], [9]], 10.0), families=["hybrid-additive", "talp"])
-    assert {cause.metric for cause in found.advice} <= {
+    assert {cause.metric for cause in found.causes} <= {
         "process_load_balance",
         "process_serialisation_efficiency",
     }
@@ -170,10 +174,10 @@ def test_the_worst_run_of_a_series_leads_and_the_steepest_fall_is_named() -> Non
         run([[0.8], [0.6], [0.6], [0.6]] * 4, 1.25),
     ]
     found = advised(*series)
-    assert found.advice[0].run == 2
+    assert found.causes[0].run == "c"
     assert found.verdict.startswith("Global efficiency is lowest in c: 50.0 %, below the 80 %")
     assert found.fall is not None
-    assert (found.fall.before, found.fall.after) == (1, 2)
+    assert (found.fall.before, found.fall.after) == ("b", "c")
     assert (found.fall.high, found.fall.low) == pytest.approx((1 / 1.04, 0.5))
     assert found.fall.metric == "serialisation_efficiency"
     # Splits of the same cores are no series.
@@ -189,13 +193,13 @@ def test_a_cause_that_falls_most_is_named_even_where_it_does_not_cost_most() -> 
     found = advised(one, other)
     assert found.fall is not None
     assert found.fall.metric == "openmp_region_efficiency"
-    assert "openmp_region_efficiency" in {cause.metric for cause in found.advice}
+    assert "openmp_region_efficiency" in {cause.metric for cause in found.causes}
 
 
 def test_implausible_scaling_is_not_advised_on() -> None:
     found = advised(run([[10]], 11.0), run([[50], [50]], 60.0))
     assert found.verdict.startswith("Parallel efficiency is lowest")
-    assert all(cause.family == "mpi" for cause in found.advice)
+    assert all(cause.family == "mpi" for cause in found.causes)
 
 
 def test_load_imbalance_names_ranks_and_tells_uneven_work_from_uneven_speed() -> None:
@@ -215,10 +219,10 @@ def test_load_imbalance_names_ranks_and_tells_uneven_work_from_uneven_speed() ->
 def test_the_surplus_of_a_rank_with_threads_is_located() -> None:
     regions = [[2, 2], [6, 6]]
     hybrid = run([[4, 2], [8, 6]], 8.0, omp_useful=regions, in_openmp=[2, 6])
-    cause = next(c for c in advised(hybrid).advice if c.metric == "process_load_balance")
+    cause = next(c for c in advised(hybrid).causes if c.metric == "process_load_balance")
     assert cause.why.endswith("The excess is in parallel regions.")
     serial = run([[4, 2], [8, 2]], 8.0, omp_useful=[[2, 2], [2, 2]], in_openmp=[2, 2])
-    cause = next(c for c in advised(serial).advice if c.metric == "process_load_balance")
+    cause = next(c for c in advised(serial).causes if c.metric == "process_load_balance")
     assert cause.why.endswith("The excess is in serial code.")
 
 
@@ -294,14 +298,14 @@ def test_a_network_that_does_not_explain_transfer_is_a_doubt_and_not_a_remedy() 
         "even on a slow network (5 us, 1 GB/s) the replay takes only 5.00 s of the 10.0 s"
         in (found.doubts[0])
     )
-    assert found.advice[0].remedy == ""
+    assert found.causes[0].remedy == ""
     # Time in calls that the replay does not model needs no network.
     write = CallSite("MPI_File_write_all", "", "", 10, 8.0, 0.4)
     known = advised(transferring(5.0, 4.9, 4.9, write))
-    assert known.doubts == ()
-    assert known.advice[0].remedy.startswith("This is I/O")
+    assert known.doubts == []
+    assert known.causes[0].remedy.startswith("This is I/O")
     other = advised(transferring(5.0, 4.9, 4.9, replace(write, call="MPI_Win_fence")))
-    assert other.advice[0].remedy.startswith("The replay does not model this call")
+    assert other.causes[0].remedy.startswith("The replay does not model this call")
 
 
 def test_communication_that_cannot_be_split_says_why() -> None:
@@ -351,7 +355,7 @@ def test_short_regions_do_not_pay_and_long_overhead_is_a_doubt() -> None:
     assert "merge them" in text
     found = advised(hybrid(replace(short, wall=8.0, cost=8.0)))
     assert "even the busiest thread does nothing useful for 4.00 ms" in found.doubts[0]
-    assert found.advice[0].remedy == ""
+    assert found.causes[0].remedy == ""
 
 
 @pytest.mark.parametrize(
@@ -381,12 +385,12 @@ def test_serial_code_is_located_between_regions(after: str, before: str, where: 
 def test_threads_that_share_cores_come_before_everything_else() -> None:
     narrow = Evidence(1000, crowd=Crowd(threads=4, sharing=4, cpus=1))
     found = advised(run([[5], [5]], 10.0, evidence=narrow))
-    assert found.doubts == (
+    assert found.doubts == [
         "Doubtful: the 4 threads of a process share 1 core. Bind processes wider (Open MPI: "
         "--map-by slot:PE=4 or --bind-to none) and trace again first.",
-    )
+    ]
     assert found.verdict == "Parallel efficiency is 50.0 %."
-    assert found.advice and not any(each.remedy for each in found.advice)
+    assert found.causes and not any(each.remedy for each in found.causes)
     good = advised(run([[9], [9]], 10.0, evidence=narrow))
     assert (good.verdict, len(good.doubts)) == ("Parallel efficiency is 90.0 %.", 1)
     shared = replace(narrow, crowd=Crowd(threads=4, sharing=8, cpus=4))
@@ -438,7 +442,7 @@ def test_all_sentences_of_one_result_rest_on_the_same_facts(
     found = advised(one)
     document = {
         "runs": [{"trace": one.trace}],
-        "advice": advice_data(found, [one], ["a"]),
+        "advice": found.document,
     }
     sensitivities = []
     if replayed is not None:
