@@ -123,14 +123,6 @@ class FamilyEvaluation:
     absent: dict[str, str]  # The reason, for every metric without a value
     notes: tuple[str, ...]  # What a reader of these values should know
 
-    def __repr__(self) -> str:
-        top = self.values.get(self.family.top)
-        value = "absent" if top is None else f"{top:.3f}"
-        return (
-            f"<Evaluation {self.family.id}: {self.family.top} {value}, "
-            f"{plural(len(self.values), 'value')}, {len(self.absent)} absent>"
-        )
-
 
 @dataclass(frozen=True)
 class SampledEvaluation:
@@ -180,10 +172,7 @@ class Family:
         """Names of `AGGREGATES` that a metric rests on, directly or through other metrics."""
         names: dict[str, None] = {}
         for name in sorted(self.metrics[metric].formula.names):
-            if name in self.metrics:
-                names.update(dict.fromkeys(self.needs(name)))
-            else:
-                names[name] = None
+            names |= dict.fromkeys(self.needs(name) if name in self.metrics else (name,))
         return tuple(names)
 
     def evaluate(
@@ -236,19 +225,13 @@ class Family:
         lowest = min(leaves, key=lambda id: evaluation.values[id], default=None)
         return None if lowest is None else self.metrics[lowest]
 
-    def leaves(self, values: Mapping[str, Any]) -> list[str]:
-        """The metrics below `search` that no metric with a value explains further."""
-        leaves: list[str] = []
-        for start in self.search:
-            self._collect_leaves(start, values, leaves)
-        return leaves
-
-    def _collect_leaves(self, metric: str, values: Mapping[str, Any], leaves: list[str]) -> None:
-        before = len(leaves)
-        for part in self.parts(metric):
-            self._collect_leaves(part, values, leaves)
-        if len(leaves) == before and metric in values:
-            leaves.append(metric)
+    def leaves(self, values: Mapping[str, Any], above: str | None = None) -> list[str]:
+        """The metrics below `search`, or a metric, that no metric with a value explains further."""
+        found: list[str] = []
+        for metric in self.search if above is None else self.parts(above):
+            below = self.leaves(values, metric)
+            found += below or ([metric] if metric in values else [])
+        return found
 
     def _rows(self, metric: str, depth: int, expanded: set[str]) -> Iterator[FamilyLine]:
         yield FamilyLine(depth, metric)
@@ -272,9 +255,9 @@ def equation(family: Family, decomposition: Decomposition) -> str:
     """A decomposition as an equation between names."""
     names = [label(family, part) for part in decomposition.parts]
     parent = label(family, decomposition.parent)
-    if decomposition.operation == "product":
-        return f"{parent} = {' x '.join(names)}"
-    return f"{parent} = {' + '.join(names)} - {len(names) - 1}"
+    is_product = decomposition.operation == "product"
+    sign, less = (" x ", "") if is_product else (" + ", f" - {len(names) - 1}")
+    return f"{parent} = {sign.join(names)}{less}"
 
 
 # The scalars that formulas of metrics use, and why one may be missing.
@@ -285,16 +268,16 @@ def equation(family: Family, decomposition: Decomposition) -> str:
 
 
 NO_MPI = "no MPI calls"
-_NO_IDLE = "idle time of threads was not measured"
 
 REASONS: Mapping[str, tuple[str, ...]] = {
     "ideal_runtime": ("no replay on an ideal network", NO_MPI),
     "not_in_mpi": ("the time outside MPI calls was not measured",),
     "instructions": ("no hardware counter of instructions",),
     "cycles": ("no hardware counter of cycles",),
-    "idle_serial": (_NO_IDLE,),
-    "idle_imbalance": (_NO_IDLE,),
-    "idle_scheduling": (_NO_IDLE,),
+    **dict.fromkeys(
+        ("idle_serial", "idle_imbalance", "idle_scheduling"),
+        ("idle time of threads was not measured",),
+    ),
     "openmp_imbalance": ("parallel regions were not analysed one by one",),
     "openmp_synchronisation": ("synchronisation inside parallel regions was not measured",),
     "openmp_scheduling": ("scheduling inside parallel regions was not measured",),

@@ -18,8 +18,6 @@ from typing import Any
 from popmodel.base.documents import (
     Flag,
     Items,
-    NamedShape,
-    Plain,
     Real,
     Shape,
     ShapeError,
@@ -36,28 +34,9 @@ from popmodel.efficiency.family import (
     CAUSES,
     Decomposition,
     Family,
-    FamilyEvaluation,
-    FamilyLine,
     FamilyNote,
-    IdentityError,
     Metric,
-    SampledEvaluation,
-    Walk,
 )
-
-__all__ = [
-    "Decomposition",
-    "Family",
-    "FamilyEvaluation",
-    "FamilyLine",
-    "FamilyNote",
-    "IdentityError",
-    "Metric",
-    "SampledEvaluation",
-    "Walk",
-    "load_families",
-    "read_family",
-]
 
 BUNDLED = (
     "mpi",
@@ -73,12 +52,20 @@ BUNDLED = (
     "scaling",
 )
 
+
+class _Later:
+    """A table that is read by itself, with its line."""
+
+    def read(self, value: Any) -> Any:
+        return value
+
+
 _TEXT, _NUMBER = Text(), Real()
 _FAMILY = TableShape(
     {
         **dict.fromkeys(("id", "title", "use", "source", "top", "requires"), _TEXT),
         "search": Items(_TEXT),
-        **dict.fromkeys(("metric", "decomposition", "note"), Items(NamedShape(Plain()))),
+        **dict.fromkeys(("metric", "decomposition", "note"), Items(_Later())),
     },
     ("id", "title", "use", "source", "top", "metric"),
 )
@@ -250,7 +237,8 @@ class _FamilyReader:
 
     def tables(self, table: dict[str, Any], kind: str) -> Iterable[dict[str, Any]]:
         for index, entry in enumerate(table.get(kind, [])):
-            what = f"{kind} {entry.get('id', index + 1)}"
+            name = entry.get("id") if isinstance(entry, dict) else None
+            what = f"{kind} {name or index + 1}"
             yield self.checked(entry, _TABLES[kind], what, kind, index)
 
     def checked(
@@ -259,7 +247,7 @@ class _FamilyReader:
         try:
             found: dict[str, Any] = shape.read(table)
         except ShapeError as error:
-            problem = f"{what}: {error.path} {error.problem}"
+            problem = f"{what}: {error.path} {error.problem}".replace(":  ", " ")
             raise self.error(problem, kind, index, error.hint) from None
         return found
 
