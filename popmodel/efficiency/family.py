@@ -50,7 +50,6 @@ class IdentityError(AssertionError):
 class Metric:
     """One metric of a family."""
 
-    # For programs and for people.
     id: str
     name: str
     formula: Expression  # Over names of `AGGREGATES` and ids of the same family
@@ -137,7 +136,6 @@ class SampledEvaluation:
 class Family:
     """A set of metrics that explain one another; made by `popmodel.efficiency.hierarchy`."""
 
-    # For programs and for people.
     id: str
     title: str
     # When to choose this family, and the document that defines it.
@@ -247,8 +245,7 @@ class Family:
 
 def label(family: Family, name: str) -> str:
     """What people call a metric of the family or an aggregate."""
-    metric = family.metrics.get(name)
-    return AGGREGATES[name].symbol if metric is None else metric.name
+    return family.metrics[name].name if name in family.metrics else AGGREGATES[name].symbol
 
 
 def equation(family: Family, decomposition: Decomposition) -> str:
@@ -274,10 +271,9 @@ REASONS: Mapping[str, tuple[str, ...]] = {
     "not_in_mpi": ("the time outside MPI calls was not measured",),
     "instructions": ("no hardware counter of instructions",),
     "cycles": ("no hardware counter of cycles",),
-    **dict.fromkeys(
-        ("idle_serial", "idle_imbalance", "idle_scheduling"),
-        ("idle time of threads was not measured",),
-    ),
+    "idle_serial": ("idle time of threads was not measured",),
+    "idle_imbalance": ("idle time of threads was not measured",),
+    "idle_scheduling": ("idle time of threads was not measured",),
     "openmp_imbalance": ("parallel regions were not analysed one by one",),
     "openmp_synchronisation": ("synchronisation inside parallel regions was not measured",),
     "openmp_scheduling": ("scheduling inside parallel regions was not measured",),

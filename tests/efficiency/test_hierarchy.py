@@ -83,7 +83,7 @@ def test_a_family_is_data(family_file: Path) -> None:
         ("title = 'Small'", "title = " + "[" * 100_000, None, "is nested too deeply", None),
         ("title = 'Small'\n", "", None, "the family: title is missing", None),
         ("use = 'tests'", "use = 3", None, "the family: use must be text", None),
-        ("use = ", "serch = []\nuse = ", None, "the family: serch is not a known key", "mean search?"),
+        ("use = ", "serch = []\nuse = ", None, "the family: serch is not a known", "search?"),
         ("top = 'whole'", "top = 'hole'", None, "top is 'hole', which is not known", "'whole'?"),
         (
             "top = 'whole'",
@@ -132,7 +132,7 @@ def test_a_family_is_data(family_file: Path) -> None:
             "did you mean 'whole'?",
         ),
         ("by = 'product'", "by = 'mean'", 32, "by must be one of product, sum", None),
-        ("parts = ['left', 'right']", "parts = ['left']", 32, "parts must be a list with at least 2", ""),
+        ("parts = ['left', 'right']", "parts = ['left']", 32, "must be a list with at least 2", ""),
         ("'left', 'right'", "'left', 'write'", 32, "has the part 'write', which is not", "right"),
         ("proved = true", "proved = 'yes'", 32, "proved must be true or false", None),
         ("'left', 'right'", "'left', 'whole'", 7, "is a part of itself: whole -> whole", None),

@@ -170,7 +170,7 @@ def test_an_efficiency_of_mixed_runs_is_that_of_all_threads(beside: Metrics) -> 
 
 
 def test_one_family_that_is_asked_for_is_that_of_all_runs(beside: Metrics) -> None:
-    asked = replace(beside, families=("hybrid-additive",))
+    asked = replace(beside, asked=("hybrid-additive",))
     assert "Process efficiency" in str(asked)
     assert "MPI (multiplicative)" not in str(asked)
 
