@@ -165,13 +165,6 @@ def test_it_wants_to_be_submitted_from_its_directory(
     assert done.stderr == ("popmodel-node not found: submit from the directory of the script\n")
 
 
-def test_another_launcher_is_refused(run: StoredMeasurement, programs: dict[str, Path]) -> None:
-    with pytest.raises(UsageError) as error:
-        suite.write_script(run, programs, output="m.json", launcher="mpirun -n 2")
-    assert error.value.message == ("--launcher mpirun -n 2: must be srun for a Slurm script")
-    assert error.value.hint == ('omit it, or give srun with options: --launcher "srun --mpi=pmix"')
-
-
 @pytest.mark.parametrize("name", ["a\nb", "a\x1bb", "a\u202eb"])
 def test_names_that_could_end_a_comment_are_refused(
     tmp_path: Path, run: StoredMeasurement, programs: dict[str, Path], name: str

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from popmodel.base.documents import TableShape
-from popmodel.base.errors import UsageError
 from popmodel.machines.bench import bench_plan as plan
 from popmodel.machines.bench.bench_plan import BenchPlan
 from popmodel.machines.bench.jobs import PART_OF, BenchJob
@@ -197,15 +196,3 @@ def test_a_plan_survives_json() -> None:
     assert (
         plan.from_dict(TableShape(plan.KEYS).read(json.loads(json.dumps(made.to_dict())))) == made
     )
-
-
-def test_parts_are_read_and_misspelt_ones_refused() -> None:
-    assert plan.parts("openmp, core") == ("core", "openmp")
-    for text, message, hint in (
-        ("opnmp", "--only opnmp: unknown part 'opnmp'", "did you mean openmp?"),
-        ("xyz", "--only xyz: unknown part 'xyz'", f"the parts are {', '.join(PARTS)}"),
-        (",", "--only: no part given", f"the parts are {', '.join(PARTS)}"),
-    ):
-        with pytest.raises(UsageError) as error:
-            plan.parts(text)
-        assert (error.value.message, error.value.hint) == (message, hint)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from patience import GENEROUS, clock_that_leaps, is_alive, signal_once, words_in
+from patience import GENEROUS, clock_that_leaps, words_in
 
 from popmodel.base import files
 from popmodel.base.errors import FileError
@@ -138,22 +137,6 @@ def test_what_is_done_is_not_done_again(run: StoredMeasurement, program: Path) -
     assert measured(run) == before
 
 
-def test_a_rank_that_dies_costs_its_job(
-    run: StoredMeasurement, program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DIE", "64")
-    (failure,) = suite.measure(run, begin(program))
-    assert measured(run) == {
-        "launch-001.jsonl": [0, 8],
-        "launch-002.jsonl": [0, 8, 512],
-        "launch-003.jsonl": [0, 8, 512],
-    }
-    assert failure.job == JOBS[2]
-    assert failure.where == "launch 1 (node) failed in ping_pong bytes=64 tier=node"
-    assert "signal SIGSEGV: rank 1 fell over" in failure.error.message
-    assert "rank 1 fell over" in (run.folder / "launch-001.log").read_text()
-
-
 def test_a_job_that_hangs_is_ended_and_left_out(
     run: StoredMeasurement, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,17 +146,6 @@ def test_a_job_that_hangs_is_ended_and_left_out(
     assert failure.job == JOBS[0]
     assert "made no progress" in failure.error.message
     assert measured(run)["launch-003.jsonl"] == [8, 64, 512]
-
-
-def test_a_program_that_does_not_begin_is_not_tried_again(
-    run: StoredMeasurement, program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DUMB", "1")
-    (failure,) = suite.measure(run, begin(program))
-    assert failure.job is None
-    assert failure.where == "launch 1 (node) failed before its first job"
-    assert "cannot begin" in failure.error.message
-    assert measured(run) == {}
 
 
 def test_a_dead_program_does_not_stop_the_other(tmp_path: Path, program: Path) -> None:
@@ -193,18 +165,6 @@ def test_a_full_disk_ends_the_measurement(
     monkeypatch.setattr(suite.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(LaunchError):
         suite.measure(run, begin(program))
-    assert measured(run) == {"launch-001.jsonl": [0, 8]}
-
-
-def test_an_interrupt_keeps_what_is_measured_and_leaves_no_process(
-    run: StoredMeasurement, program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HANG", "64")
-    it_hangs = signal_once(lambda: hanging(program), signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), it_hangs:
-        suite.measure(run, begin(program))
-    (pid,) = hanging(program)
-    assert not is_alive(int(pid))
     assert measured(run) == {"launch-001.jsonl": [0, 8]}
 
 
@@ -234,14 +194,6 @@ def test_progress_counts_what_was_done_before_and_what_is_given_up(run: StoredMe
 # -- the run directory
 
 
-def test_a_run_is_found_again(run: StoredMeasurement) -> None:
-    assert run_directory.find(run.folder) == run
-    done = run_directory.complete(run)
-    assert done.is_completed
-    assert run_directory.find(run.folder) == done
-    assert run_directory.find(run.folder.parent) is None
-
-
 def test_beginning_removes_samples_of_before_and_nothing_else(run: StoredMeasurement) -> None:
     for name in ("launch-001.jsonl", "launch-001-2.jsonl", "launch-012.log", "launch-001.jobs"):
         (run.folder / name).write_text("")
@@ -265,42 +217,6 @@ def test_a_file_system_without_locks_is_measured_on(
     )
     with expected, run_directory.held(tmp_path / "m.samples"):
         run_directory.begin(tmp_path / "m.samples", plan(), MADE_WITH)
-
-
-def test_a_directory_of_something_else_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("words")
-    with pytest.raises(FileError), run_directory.held(tmp_path):
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-    with pytest.raises(FileError) as error:
-        run_directory.begin(tmp_path, plan(), MADE_WITH)
-    assert error.value.message == (
-        f"{tmp_path}: contains files that popmodel machine measure did not write, such as "
-        "thesis.tex"
-    )
-    assert error.value.hint is not None
-    assert "-o" in error.value.hint
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('{"schema": "popmodel/plan/0"}', "is not a measurement plan: its schema is"),
-        ("[]", "is not a measurement plan: the JSON document must be a table"),
-        ('{"schema": "popmodel/plan/1"}', "made_with is missing"),
-    ],
-)
-def test_a_plan_of_another_version_is_refused(
-    run: StoredMeasurement, text: str, words: str
-) -> None:
-    (run.folder / "plan.json").write_text(text)
-    with pytest.raises(FileError) as error:
-        run_directory.find(run.folder)
-    assert f"plan.json: {words}" in error.value.message
-    assert error.value.hint == (
-        "restart with --force, or collect the samples: popmodel machine measure --samples "
-        f"{run.folder}"
-    )
 
 
 def test_runs_of_other_settings_or_tools_differ(run: StoredMeasurement) -> None:
