@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.base.errors import UsageError, did_you_mean
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
     from popmodel.model.signature.application import Signature
     from popmodel.traces import Trace
 
-Path: TypeAlias = "str | os.PathLike[str]"
-TraceLike: TypeAlias = "Path | Trace"
-SignatureLike: TypeAlias = "Path | Signature"
-ProfileLike: TypeAlias = "Path | Profile"
+PathLike: TypeAlias = "str | os.PathLike[str]"
+TraceLike: TypeAlias = "PathLike | Trace"
+SignatureLike: TypeAlias = "PathLike | Signature"
+ProfileLike: TypeAlias = "PathLike | Profile"
 
 
 def several(given: Any) -> list[Any]:
@@ -36,10 +37,45 @@ def path_of(trace: TraceLike) -> str:
     return os.fspath(_path("trace", trace, "a path or a trace that was read"))
 
 
-def _path(name: str, given: Any, what: str) -> Path:
+def _path(name: str, given: Any, what: str) -> PathLike:
     if not isinstance(given, str | os.PathLike):
         raise UsageError(f"{name}: must be {what}, not {type(given).__name__}")
     return given
+
+
+def kind_of(given: Any) -> str:
+    """What an input is: a ``trace``, a ``table`` of runs, a ``signature``, or ``source`` code.
+
+    What is no file and has no suffix is taken as the name of a signature, which may be misspelt.
+    """
+    from popmodel.cli.completion import bundled_signatures
+    from popmodel.runs.run_files import is_table
+    from popmodel.runs.table import split
+    from popmodel.traces import Trace
+    from popmodel.traces.trace_formats import FORMATS
+
+    if isinstance(given, Trace):
+        return "trace"
+    if not isinstance(given, str | os.PathLike):
+        from popmodel.model.signature.application import Signature
+
+        if isinstance(given, Signature):
+            return "signature"
+        known = "paths, names, signatures or traces"
+        raise UsageError(f"inputs: must be {known}, not {type(given).__name__}")
+    path = os.fspath(given)
+    path = path if os.path.exists(path) else split(path)[0]  # noqa: PTH110 (any name)
+    if path.lower().endswith(".toml") or path in bundled_signatures(None):
+        return "signature"
+    if any(form.is_named(Path(path)) for form in FORMATS):
+        return "trace"
+    if is_table(path):
+        return "table"
+    if "." not in os.path.basename(path) and not os.path.exists(path):  # noqa: PTH110, PTH119
+        return "signature"
+    from popmodel.source import is_source
+
+    return "source" if is_source(path) else "trace"
 
 
 def trace_of(
@@ -62,14 +98,12 @@ def trace_of(
 
 def require_flop_rate(trace: TraceLike, flop_rate: float | None) -> None:
     """Refuse a trace that gives computation in flop where the speed of a process is not known."""
-    from pathlib import Path as File
-
     from popmodel.traces import Trace
     from popmodel.traces.trace_formats import format_of
 
     if isinstance(trace, Trace) or flop_rate is not None or not (path := path_of(trace)):
         return
-    if format_of(File(path)).flops:
+    if format_of(Path(path)).flops:
         raise UsageError(
             f"{path}: computation is given in flop, and no flop rate is set",
             "add --flop-rate 1Gflop/s (flop_rate=1e9 in Python): the speed of one process in the "

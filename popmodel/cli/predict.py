@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -402,12 +401,20 @@ def predict(
     for name in ("draws", "seed"):
         if name in given:
             whole_number(name, given[name], 0)
-    from popmodel.cli.inputs import refuse_options, refuse_profile, several, signature_of
+    from popmodel.cli.inputs import (
+        kind_of,
+        refuse_options,
+        refuse_profile,
+        several,
+        signature_of,
+    )
 
     _check_size(given)
+    signatures: list[Any] = []
+    runs: list[Any] = []
     for one in several(inputs):
         refuse_profile(one)
-    signatures, runs = signatures_and_runs(several(inputs))
+        (signatures if kind_of(one) == "signature" else runs).append(one)
     if runs and not signatures:
         among = (*_OF_SIGNATURES, *_OF_SPLITS)
         refuse_options(given, "needs a signature", among=among)
@@ -441,39 +448,6 @@ def _check_size(given: Mapping[str, Any]) -> None:
         for name in ("threads", "formula", "reference"):
             if name in given and not (name == "reference" and isinstance(given[name], int)):
                 raise UsageError(f"--{name} is about one run", f"say --procs, not --{asked[0]}")
-
-
-def signatures_and_runs(inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Signatures, and measured runs."""
-    from popmodel.model.signature.application import Signature
-    from popmodel.model.signatures import bundled
-
-    signatures: list[Any] = []
-    runs: list[Any] = []
-    for one in inputs:
-        path = _path_of(one)
-        name = os.path.basename(path)  # noqa: PTH119 (names of files may hold anything)
-        is_signature = (
-            isinstance(one, Signature)
-            or path in bundled()
-            or path.lower().endswith(".toml")
-            or (bool(path) and "." not in name and not os.path.exists(path))  # noqa: PTH110
-        )
-        (signatures if is_signature else runs).append(one)
-    return signatures, runs
-
-
-def _path_of(one: Any) -> str:
-    """The path or name that was given; empty of what is loaded already."""
-    if isinstance(one, str | os.PathLike):
-        return os.fspath(one)
-    from popmodel.model.signature.application import Signature
-    from popmodel.traces import Trace
-
-    if not isinstance(one, Signature | Trace):
-        known = "paths, names, signatures or traces"
-        raise UsageError(f"inputs: must be {known}, not {type(one).__name__}")
-    return ""
 
 
 # -- from a signature

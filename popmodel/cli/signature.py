@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass, document
-from popmodel.cli.command import argument, flag, option, verb
+from popmodel.cli.command import OfCommand, argument, flag, option, verb
 from popmodel.cli.completion import TABLES, TRACES, bundled_signatures
 from popmodel.cli.options import (
     APPLICATION,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from popmodel.model.run.process_placement import Allocation
     from popmodel.model.signature.application import Signature
     from popmodel.model.signature_check import CheckedSignature
-    from popmodel.reports.views import Views
     from popmodel.signatures.compare_replay import ProgramAgreement
     from popmodel.signatures.document import TomlItem
     from popmodel.signatures.from_runs import LearntSignature
@@ -96,31 +95,11 @@ def _named(action: str, app: str | None) -> str:
 # -- the bundled ones
 
 
-@dataclass(frozen=True)
-class BundledSignatures(Result):
-    """The signatures that come with popmodel."""
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Rests on no file of a user."""
-        return ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/signatures/1``, without provenance."""
-        from popmodel.model.signatures import summaries
-
-        return document("popmodel/signatures/1", signatures=summaries())
-
-    @property
-    def views(self) -> Views:
-        from popmodel.reports.signature_words import LISTED
-
-        return LISTED
-
-
-def list_signatures() -> BundledSignatures:
+def list_signatures() -> OfCommand:
     """List the bundled signatures."""
-    return BundledSignatures()
+    from popmodel.model.signatures import summaries
+
+    return OfCommand(document("popmodel/signatures/1", signatures=summaries()))
 
 
 def show_signature(
@@ -309,15 +288,6 @@ class FoundSignature(Result):
         return found
 
 
-class SignatureInputs(NamedTuple):
-    """What was given, by kind."""
-
-    sources: list[str]
-    signatures: list[SignatureLike]
-    traces: list[TraceLike]
-    tables: list[str]
-
-
 @verb
 def signature(
     inputs: Annotated[
@@ -431,32 +401,35 @@ def signature(
     >>> fitted["error"] < 0.1  # of configurations that were left out
     True
     """
-    from popmodel.cli.inputs import refuse_options, several
+    from popmodel.cli.inputs import kind_of, refuse_options, several
     from popmodel.model.run.process_placement import Allocation
     from popmodel.traces.selection import TracePart
 
-    given = _by_kind(several(inputs))
-    _refuse_mixes(given)
+    kinds: dict[str, list[Any]] = {"source": [], "signature": [], "trace": [], "table": []}
+    for given in several(inputs):
+        kinds[kind_of(given)].append(given)
+    sources, signatures, traces, tables = kinds.values()
+    _refuse_mixes(sources, signatures, traces, tables)
     part = TracePart.of(window, region, from_start, foa)
     # what the signature comes from, and the runs that it is fitted to
-    runs = [*given.traces, *given.tables] if given.signatures else given.tables
-    if given.sources and machine is not None:
-        runs = [*given.traces, *given.tables]
-    elif given.sources and len(given.traces) > 1:
+    runs = [*traces, *tables] if signatures else tables
+    if sources and machine is not None:
+        runs = [*traces, *tables]
+    elif sources and len(traces) > 1:
         raise UsageError(
-            f"signature from: {len(given.traces)} traces beside source files",
+            f"signature from: {len(traces)} traces beside source files",
             "name one to take numbers from; with --machine the signature is fitted to all",
         )
-    if cflags and not given.sources:
+    if cflags and not sources:
         raise UsageError("--cflags: no source file is given", "leave it out")
-    if name is not None and given.signatures:
+    if name is not None and signatures:
         raise UsageError("--name: the signature has a name", "leave it out")
-    if settings and given.sources and not runs:
+    if settings and sources and not runs:
         raise UsageError(
             "--set: parameters of a signature from source are set when it is used",
             "popmodel predict app.toml --set NAME=VALUE",
         )
-    if not given.traces:
+    if not traces:
         of_traces = {"window": window, "region": region, "from_start": from_start, "foa": foa}
         refuse_options({**of_traces, "flop_rate": flop_rate}, "needs a trace")
     if not runs:
@@ -464,14 +437,14 @@ def signature(
         hint = "popmodel signature from app.toml RUN..."
         refuse_options({**of_fits, "cores": cores}, "needs runs to fit a signature to", hint)
     found: FoundSignature | SignatureLike
-    if given.signatures:
-        (found,) = given.signatures
-    elif given.sources:
+    if signatures:
+        (found,) = signatures
+    elif sources:
         options = shlex.split(cflags)
-        found = _from_source(given.sources, name, options, given.traces[:1], application, flop_rate)
+        found = _from_source(sources, name, options, traces[:1], application, flop_rate)
     else:
         values = settings or {}
-        found = _from_traces(given.traces, name, values, scaling, part, application, flop_rate)
+        found = _from_traces(traces, name, values, scaling, part, application, flop_rate)
     if isinstance(found, FoundSignature) and not runs:
         return found
     places = Allocation(nodes, cores_per_node, bind)
@@ -486,68 +459,36 @@ ACTIONS = {
 }
 
 
-def _by_kind(given: Sequence[Any]) -> SignatureInputs:
-    from popmodel.model.signature.application import Signature
-    from popmodel.model.signatures import bundled
-    from popmodel.runs.run_files import is_table
-    from popmodel.runs.table import split
-    from popmodel.source import is_source
-    from popmodel.traces import Trace
-
-    if not given:
+def _refuse_mixes(
+    sources: Sequence[Any], signatures: Sequence[Any], traces: Sequence[Any], tables: Sequence[Any]
+) -> None:
+    """Say what to do instead of what makes no sense."""
+    if not (sources or signatures or traces or tables):
         raise UsageError(
             "signature from: no input", "name a trace, such as run.prv.gz, or the source files"
         )
-    kinds = SignatureInputs([], [], [], [])
-    names = bundled()
-    for thing in given:
-        if isinstance(thing, Signature):
-            kinds.signatures.append(thing)
-            continue
-        if isinstance(thing, Trace):
-            kinds.traces.append(thing)
-            continue
-        if not isinstance(thing, str | os.PathLike):
-            kind = type(thing).__name__
-            raise UsageError(f"input: must be a path, a trace or a signature, not {kind}")
-        path = os.fspath(thing)
-        bare = path if Path(path).exists() else split(path)[0]
-        if bare.endswith(".toml") or (bare in names and not Path(bare).exists()):
-            kinds.signatures.append(path)
-        elif is_source(bare):
-            kinds.sources.append(path)
-        elif is_table(bare):
-            kinds.tables.append(path)
-        else:
-            kinds.traces.append(path)
-    return kinds
-
-
-def _refuse_mixes(given: SignatureInputs) -> None:
-    """Say what to do instead of what makes no sense."""
-    if len(given.signatures) > 1:
+    if len(signatures) > 1:
         raise UsageError(
-            f"signature from: {len(given.signatures)} signatures", "give one, and runs to fit it to"
+            f"signature from: {len(signatures)} signatures", "give one, and runs to fit it to"
         )
-    if given.sources and given.signatures:
+    if sources and signatures:
         raise UsageError(
-            f"signature from: {given.sources[0]} and {given.signatures[0]} both say what the "
-            "program does",
+            f"signature from: {sources[0]} and {signatures[0]} both say what the program does",
             "give one of them, and runs to fit it to",
         )
-    if given.signatures and not (given.traces or given.tables):
+    if signatures and not (traces or tables):
         raise UsageError(
-            f"signature from: no runs to fit {given.signatures[0]} to",
+            f"signature from: no runs to fit {signatures[0]} to",
             "name traces or tables of measured runs; popmodel signature show prints the file",
         )
-    if given.tables and not (given.signatures or given.sources or given.traces):
+    if tables and not (signatures or sources or traces):
         from popmodel.runs.run_files import read_file
         from popmodel.runs.table import split
 
-        table = given.tables[0]
+        table = tables[0]
         read_file(table if Path(table).exists() else split(table)[0])  # refuses what is none
         raise UsageError(
-            f"signature from: {given.tables[0]} says how long the program took, not what it does",
+            f"signature from: {tables[0]} says how long the program took, not what it does",
             "name traces, source files or a signature as well; popmodel predict goes from a table "
             "alone",
         )

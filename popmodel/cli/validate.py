@@ -277,8 +277,8 @@ def _is_of_runs(source: Any) -> bool:
     """Whether runs are given to predict from: a trace or a table of them."""
     from popmodel.base.documents import parse_json, read_text
     from popmodel.base.errors import PopmodelError
-    from popmodel.cli.inputs import refuse_profile
-    from popmodel.cli.predict import Prediction, signatures_and_runs
+    from popmodel.cli.inputs import kind_of, refuse_profile
+    from popmodel.cli.predict import Prediction
 
     if isinstance(source, Prediction):
         return False
@@ -290,7 +290,7 @@ def _is_of_runs(source: Any) -> bool:
             return False
         schema = content.get("schema") if isinstance(content, dict) else None
         return schema in ("popmodel/runs/1", "popmodel/metrics/1")
-    return bool(signatures_and_runs([source])[1])
+    return kind_of(source) != "signature"
 
 
 def _carried(
@@ -316,14 +316,10 @@ def _carried(
 
 def _part(given: Sequence[Any], asked: TracePart) -> TracePart:
     """The part that is asked for, where it can be taken: not of tables alone."""
-    from popmodel.cli.inputs import path_of
-    from popmodel.runs.run_files import is_table
-    from popmodel.runs.table import split
-    from popmodel.traces import Trace
+    from popmodel.cli.inputs import kind_of
     from popmodel.traces.selection import PROGRAM
 
-    tables = all(not isinstance(one, Trace) and is_table(split(path_of(one))[0]) for one in given)
-    return PROGRAM if tables else asked
+    return PROGRAM if all(kind_of(one) == "table" for one in given) else asked
 
 
 def _fitted(

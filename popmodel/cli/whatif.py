@@ -81,7 +81,14 @@ RENAMED = {
 AGAINST: tuple[Against, ...] = ("ideal", "first", "measured")
 DEFAULT_NETWORK = "alpha-beta"
 """The network whose sensitivity is found."""
-_SHOWN = 8
+_SCENARIOS = (
+    *("latency", "bandwidth", "eager_threshold", "send_overhead", "receive_overhead"),
+    *("cpu_factor", "collectives", "algorithm", "mapping", "rank_speed", "links", "buses"),
+    *("links_within", "sharing", "topology"),
+)
+"""Parameters that make scenarios, the first of which varies most slowly."""
+_OF_SIGNATURES = ("procs", "threads", "settings")
+_OF_TRACES = ("window", "region", "foa", "from_start", "flop_rate", "region_speed", "save_trace")
 _NULL = ("measured_runtime",)  # keys of the document that stay where there is no value
 _PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESETS.items())
 
@@ -473,7 +480,9 @@ def whatif(
     >>> found.to_dataframe()["network_latency"].unique().tolist()
     [1e-06, 2e-05]
     """
+    given: dict[str, Any] = dict(locals())
     from popmodel.cli.inputs import (
+        kind_of,
         path_of,
         profile_of,
         refuse_options,
@@ -492,23 +501,7 @@ def whatif(
     from popmodel.structure.focus import part_of_run
     from popmodel.traces.selection import TracePart
 
-    asked: dict[str, Any] = {
-        "latency": latency,
-        "bandwidth": bandwidth,
-        "eager_threshold": eager_threshold,
-        "send_overhead": send_overhead,
-        "receive_overhead": receive_overhead,
-        "cpu_factor": cpu_factor,
-        "collectives": collectives,
-        "algorithm": algorithm,
-        "mapping": mapping,
-        "rank_speed": rank_speed,
-        "links": links,
-        "buses": buses,
-        "links_within": links_within,
-        "sharing": sharing,
-        "topology": topology,
-    }
+    asked = {name: given[name] for name in _SCENARIOS}
     every = [network, machine, region_speed, *asked.values()]
     alone = sensitivity or all(one is None for one in every)
     base = network or (None if machine is not None else DEFAULT_NETWORK if alone else "ideal")
@@ -520,34 +513,22 @@ def whatif(
     if save_trace is not None:
         save_trace = _target(save_trace, region_speed, force=force)
     part = TracePart.of(window, region, from_start, foa)
-    signature, traced = _either(trace, procs)
-    if traced is not None:
-        of_signatures = {"procs": procs, "threads": threads != 1, "settings": settings or None}
-        why = f"is for signatures; {path_of(traced)} is a trace, which is replayed as it is"
-        refuse_options(of_signatures, why, "leave it out, or name a signature (.toml)")
-        whole = trace_of(traced, application=application, flop_rate=flop_rate, rated=True)
+    source: Any = trace
+    if kind_of(trace) != "signature":
+        why = f"is for signatures; {path_of(source)} is a trace, which is replayed as it is"
+        hint = "leave it out, or name a signature (.toml)"
+        refuse_options({**given, "threads": threads != 1}, why, hint, _OF_SIGNATURES)
+        whole = trace_of(source, application=application, flop_rate=flop_rate, rated=True)
         run = traced_run(whole, part_of_run(part, whole), region_speed or {})
     else:
-        described = signature_of(signature)
+        described = signature_of(source)
         if procs is None:
             problem = f"{described.path}: how many processes?"
             raise UsageError(problem, "--procs 4 (procs=4 in Python)")
-        of_traces: dict[str, Any] = {"window": window, "region": region, "foa": foa}
-        of_traces |= {
-            "from_start": from_start,
-            "flop_rate": flop_rate,
-            "region_speed": region_speed or None,
-        }
-        of_traces["save_trace"] = save_trace
-        refuse_options(of_traces, f"{described.path} is a signature, which has no trace for it")
-        run = described_run(
-            described,
-            profiles[0] if profiles else profile_of(None),
-            procs,
-            threads,
-            settings or {},
-            seed,
-        )
+        why = f"{described.path} is a signature, which has no trace for it"
+        refuse_options(given, why, among=_OF_TRACES)
+        profile = profiles[0] if profiles else profile_of(None)
+        run = described_run(described, profile, procs, threads, settings or {}, seed)
     if against == "measured" and run.measured is None:
         raise UsageError(
             f"{run.path}: no measured times to compare with", "against: ideal or first"
@@ -575,7 +556,19 @@ def whatif(
             write_replay(run.source, run.program, networks[0], save_trace)
     placed = run.program.on(networks[0].mapping) if alone else run.program
     caveats = [*wanted.lacks(run.program), *unmodelled_calls(run.program.unmodelled), *run.caveats]
-    files = [*run.files, *(one.path for one in profiles), *_files(network, topology, mapping)]
+    parts = [
+        part.strip()
+        for one in (network, topology, mapping)
+        for word in several(one)
+        if isinstance(word, str | os.PathLike)
+        for part in os.fspath(word).split(",")
+    ]
+    read = (part for part in parts if part not in PRESETS and Path(part).is_file())
+    speeds = [
+        f"computing in {name} is taken as {speed:g} times as fast as in the run, on the ideal "
+        "network, too"
+        for name, speed in (region_speed or {}).items()
+    ]
     return WhatIf(
         trace=run.path,
         kind=run.kind,
@@ -584,8 +577,8 @@ def whatif(
         processes=run.program.processes,
         nodes=len(set(placed.nodes.tolist())),
         caveats=(*network_limits(run.program, networks), *caveats),
-        notes=(*_speeds(region_speed or {}), *assumed, *run.program.notes),
-        files=tuple(files),
+        notes=(*speeds, *assumed, *run.program.notes),
+        files=(*run.files, *(one.path for one in profiles), *read),
         written=None if save_trace is None else os.fspath(save_trace),
         **found,
     )
@@ -607,17 +600,6 @@ def _sensitivity(
     return {"sensitivity": found, "doubts": tuple(doubts(run, Replayer(run.program).run))}
 
 
-def _files(*given: Any) -> list[str]:
-    """The files among what is given: configurations, topologies, mappings."""
-    from popmodel.cli.inputs import several
-
-    texts = [
-        os.fspath(x) for one in given for x in several(one) if isinstance(x, str | os.PathLike)
-    ]
-    parts = [part.strip() for text in texts for part in text.split(",")]
-    return [part for part in parts if part not in PRESETS and Path(part).is_file()]
-
-
 def _target(
     target: str | os.PathLike[str], speeds: Mapping[str, float] | None, *, force: bool
 ) -> Path:
@@ -631,27 +613,3 @@ def _target(
             "leave out --region-speed",
         )
     return trace_file(path, force=force, option="--save-trace")
-
-
-def _speeds(speeds: Mapping[str, float]) -> list[str]:
-    return [
-        f"computing in {name} is taken as {speed:g} times as fast as in the run, on the ideal "
-        "network, too"
-        for name, speed in speeds.items()
-    ]
-
-
-def _either(run: RunLike, procs: int | None) -> tuple[SignatureLike, None] | tuple[None, TraceLike]:
-    """A signature or a trace: TOML is the first, and so is what has a number of processes."""
-    from popmodel.traces import Trace
-    from popmodel.traces.trace_formats import FORMATS as TRACES
-
-    if isinstance(run, Trace):
-        return None, run
-    if not isinstance(run, str | os.PathLike):
-        return run, None
-    path = os.fspath(run)  # a trace needs nothing of the model, which takes long
-    traced = any(form.is_named(Path(path)) for form in TRACES)
-    if path.endswith(".toml") or (procs is not None and not traced):
-        return run, None
-    return None, run

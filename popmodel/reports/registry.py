@@ -75,6 +75,7 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "trace": "recording_tables.VIEWS",
     "signature-check": _checked_signature,
     "signature-from": "signature_tables.VIEWS",
+    "signatures": "signature_words.LISTED",
     "validate": "validation_tables.VIEWS",
     "whatif": _whatif,
 }
