@@ -36,7 +36,6 @@ from popmodel.model.signature.application import (
     SignatureLimits,
     Unknown,
 )
-from popmodel.model.signature.formula_units import units_of
 from popmodel.model.signature.keys import GrammarKey
 from popmodel.model.signature.posterior_tables import calibration, learnt_runs
 from popmodel.model.signature.reading import (
@@ -406,6 +405,8 @@ def from_text(
     signature = reader.signature(document, is_bundled)
     if not checked:
         return signature
+    from popmodel.model.signature.formula_units import units_of  # fractions take long to import
+
     # a number in the wrong unit would pass for a prediction
     for clash in units_of(signature, reader.formulas, reader.lines).clashes:
         line = line_of(reader.lines, clash.path)

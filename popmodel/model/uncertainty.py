@@ -288,11 +288,14 @@ def shares(scores: Mapping[str, Array], result: Value) -> dict[str, float]:
     total = float(np.var(array)) if array.size else 0.0
     if array.size < 4 * _BINS or total <= 1e-24:
         return {}
+    starts = np.array([part[0] for part in np.array_split(np.arange(array.size), _BINS)])
+    sizes = np.diff(starts, append=array.size)
     found = {}
     for name, values in scores.items():
-        classes = np.array_split(array[np.argsort(drawn_only(values), kind="stable")], _BINS)
-        between = sum(part.size * (part.mean() - array.mean()) ** 2 for part in classes)
-        within = sum(((part - part.mean()) ** 2).sum() for part in classes)
+        ordered = array[np.argsort(drawn_only(values), kind="stable")]
+        means = np.add.reduceat(ordered, starts) / sizes
+        between = (sizes * (means - array.mean()) ** 2).sum()
+        within = ((ordered - np.repeat(means, sizes)) ** 2).sum()
         chance = within / (array.size - _BINS) * (_BINS - 1)
         share = float((between - chance) / (total * array.size))
         if share > _SMALLEST_SHARE:

@@ -90,16 +90,6 @@ def test_a_damaged_signature_is_answered_in_one_line_for_each_mistake(
     assert (found.explained is None) == bool(found.mistakes)
 
 
-def test_a_signature_for_many_processes_only(checked: Check) -> None:
-    head = HEAD + "[limits]\nrequire = ['P > 5000']\n[decomp]\nglobal = [640000]\n"
-    found = checked(head + "[[program]]\nserial = { trip = 'n0' }\n")
-    assert found.explained["limits"]["possible"][0] == 5001
-    found = checked(head + "[let]\na = '1/(1-1)'\n" + BODY)
-    assert [one.message for one in found.mistakes] == [
-        "a: '1/(1-1)' has no finite value with these parameters"
-    ]
-
-
 def test_values_can_be_set(checked: Check) -> None:
     text = HEAD + "[params]\nN = 5\n[[program]]\nserial = { trip = 'N - 4' }\n"
     assert checked(text).mistakes == ()

@@ -7,7 +7,7 @@ import pytest
 
 from popmodel.base.documents import parse_toml
 from popmodel.base.expressions import Expression
-from popmodel.model.constraints import Possible, closure, environment, outcomes, possible
+from popmodel.model.constraints import Possible, environment, outcomes, possible
 from popmodel.model.run.process_placement import MOST_PROCESSES
 from popmodel.model.signature import reading
 from popmodel.model.signature.application import Signature, names
@@ -128,19 +128,3 @@ def test_outcomes_are_for_possible_runs_only() -> None:
     assert by_place["program", 2, "serial", "trip"].values.dtype == np.float64
     to = by_place["program", 1, "p2p", "to"]
     np.testing.assert_array_equal(to.values, to.processes)
-
-
-def test_outcomes_without_any_possible_run_are_for_what_was_tried() -> None:
-    never = "[limits]\nrequire = ['P < 0']\n"
-    signature, formulas, params = read(never + BODY)
-    found = outcomes(signature, formulas, params, runs(never + BODY))
-    assert {outcome.path[-1] for outcome in found} >= {"trip", "flops"}
-
-
-def test_closure_goes_through_let_and_grid() -> None:
-    signature, formulas, _ = read(
-        "[params]\nN = 8\nM = 3\n[let]\na = 'T*M'\nb = 'a + 1'\n[decomp]\nglobal = ['N']\n"
-        "[[program]]\nserial = { trip = 'b' }\n[[program]]\nserial = { trip = 'n0' }\n"
-    )
-    assert closure(signature, [formulas["program", 0, "serial", "trip"]]) == {"a", "b", "T", "M"}
-    assert closure(signature, [formulas["program", 1, "serial", "trip"]]) == {"n0", "N", "P"}

@@ -9,9 +9,7 @@ from model.demo import machine, program, whole
 from popmodel.base.errors import UsageError
 from popmodel.efficiency.observables import evaluate_replay as evaluate
 from popmodel.efficiency.observables import of_execution
-from popmodel.machines.profile import Profile
 from popmodel.model import replayed_run
-from popmodel.model.signature.application import Signature
 from popmodel.network.network import PRESETS
 from popmodel.prediction.prediction import predict
 from popmodel.simulator import replay
@@ -89,13 +87,6 @@ def test_executions_between_messages_draw_a_factor_each_and_overhead_goes_with_t
     )
 
 
-def test_several_senders_of_a_process_send_all_of_its_bytes() -> None:
-    many = program(STEPS.replace("bytes = 1000", 'bytes = 1000, comm_threads = "T"'))
-    for threads in (1, 4):
-        made = whole(many, machine(), 2, threads).program
-        assert made.messages.size.sum() == 7 * 1000
-
-
 def test_chance_depends_on_the_seed_alone() -> None:
     varied = program(STEPS, imbalance="transient_cv = 0.1")
     one, same, other = (
@@ -103,11 +94,6 @@ def test_chance_depends_on_the_seed_alone() -> None:
     )
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
-
-
-def test_settings_hold(cannon: Signature, preset: Profile) -> None:
-    small, large = (whole(cannon, preset, 4, 1, {"N": cells}).program for cells in (64, 128))
-    assert large.messages.size[0] == 4 * small.messages.size[0]
 
 
 def test_what_is_hidden_in_predictions_is_noted() -> None:

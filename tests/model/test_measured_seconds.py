@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from model.demo import machine, point, program
 
 from popmodel.model.kinds.costs import ItemCosts
-from popmodel.model.kinds.loops import Parallel, Serial
-from popmodel.prediction.derivation import formula
+from popmodel.model.kinds.loops import Parallel
 from popmodel.prediction.prediction import predict
-from popmodel.prediction.split_sweep import sweep
 
 ITERATION = 1e-9
 """2 flop of a machine that does 2 in a cycle of 0.5 ns, and a cycle of loop control."""
@@ -43,26 +38,6 @@ def test_a_prediction_is_that_of_operations_that_take_as_long(processes: int, th
     assert (measured.agreement is None) == (processes == 1)  # the others were replayed
 
 
-def test_a_sweep_is_that_of_operations_that_take_as_long() -> None:
-    counted, measured = (sweep(one, machine(), [16]) for one in (COUNTED, MEASURED))
-    assert [one.runtime.value for one in measured.candidates] == pytest.approx(
-        [one.runtime.value for one in counted.candidates]
-    )
-
-
-def test_the_formula_has_the_measured_time() -> None:
-    measured = program(
-        '[[program]]\nserial = { name = "io", trip = "N", seconds = "t" }\n',
-        params="N = 1000\nt = { value = 2e-6, low = 1e-6, high = 3e-6, unit = 's' }\n",
-    )
-    document = formula(measured, machine(), 1, 1, "runtime").to_dict()
-    assert "t_serial_io" in str(document)
-    assert predict(measured, machine(), 1, 1).runtime.value == pytest.approx(2e-3)
-    interval = predict(measured, machine(), 1, 1).runtime
-    assert interval.low is not None
-    assert interval.low < 2e-3
-
-
 def test_a_measured_time_does_not_follow_the_clock_of_the_machine() -> None:
     fast = machine(core__freq__1=4e9)
     assert predict(MEASURED, fast, 1, 1).runtime.value == pytest.approx(
@@ -71,24 +46,6 @@ def test_a_measured_time_does_not_follow_the_clock_of_the_machine() -> None:
     assert predict(COUNTED, fast, 1, 1).runtime.value < 0.9 * (
         predict(COUNTED, machine(), 1, 1).runtime.value
     )
-
-
-@given(st.floats(0, 1), st.integers(1, 10**6), st.integers(1, 8))
-def test_time_is_iterations_times_seconds(seconds: float, trip: int, threads: int) -> None:
-    profile = machine()
-    here, costs = point(profile, 1, threads), ItemCosts(seconds=seconds)
-    assert Serial("loop", 1.0, trip, costs).work(here).serial == pytest.approx(trip * seconds)
-    work = Parallel("loop", 1.0, trip, 1.0, costs, {}).work(here)
-    assert work.share == pytest.approx(trip * seconds / threads)
-    assert work.stretched == pytest.approx(np.ceil(trip / threads) * seconds)
-
-
-def test_counts_beside_a_measured_time_are_amounts() -> None:
-    here = point(machine(), 1, 2)
-    costs = ItemCosts(flops=4, loads=2, stores=1, instructions=9, seconds=ITERATION)
-    work = Parallel("loop", 1.0, 100, 10, costs, {}).work(here)
-    assert work.share == pytest.approx(500 * ITERATION)
-    assert (work.flops, work.instructions) == (4000, 9000)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4, 8])

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from model.demo import exact, machine, program
 from model.strategies import machines, programs
 
-from popmodel.machines.bench.estimate import profile_document
 from popmodel.machines.profile import Profile, from_document
 from popmodel.machines.quantity import Quantity
 from popmodel.model import model_error
@@ -78,11 +77,6 @@ def test_a_law_multiplies_its_part_of_the_work(law: ModelLaw) -> None:
         assert deviation(factor) == pytest.approx(law.spread, rel=0.1)
 
 
-def test_amounts_are_counted_and_no_law() -> None:
-    applied = of("4 x 2").applied(WORK)
-    assert [getattr(applied, name) for name in AMOUNTS] == [getattr(WORK, name) for name in AMOUNTS]
-
-
 def test_a_stated_time_of_the_master_has_the_error_of_loops() -> None:
     one = of("4 x 2", work=WORK._replace(stated=0.25))
     loops, serial = one.factor(LOOPS.path), one.factor(SERIAL.path)
@@ -90,11 +84,6 @@ def test_a_stated_time_of_the_master_has_the_error_of_loops() -> None:
     np.testing.assert_allclose(applied.serial, 0.25 * loops + 0.75 * serial)
     np.testing.assert_allclose(applied.stated, 0.25 * loops)
     np.testing.assert_allclose(applied.serial_cycles, 1e9 * applied.serial)
-
-
-def test_where_all_of_the_master_is_stated_there_is_no_law_of_serial_code() -> None:
-    one = of("4 x 2", work=WORK._replace(stated=1.0))
-    assert SERIAL.path not in one.quantities
 
 
 def test_a_measured_collective_has_no_error_of_the_law_of_messages() -> None:
@@ -106,22 +95,11 @@ def test_a_measured_collective_has_no_error_of_the_law_of_messages() -> None:
     assert MESSAGES.path not in of("4 x 2", work=measured_only).quantities
 
 
-def test_times_that_are_too_large_are_no_warning() -> None:
-    applied = of("4 x 2").applied(WORK._replace(serial_cycles=1.7e308, region_cycles=1.7e308))
-    assert not np.isfinite(applied.region_cycles).all()
-
-
 def test_without_draws_nothing_is_changed() -> None:
     one = of("4 x 2", count=0)
     assert one.applied(WORK) == WORK
     assert one.factor(LOOPS.path) == 1.0
     assert set(one.quantities) == set(LAWS)
-
-
-def test_what_a_run_does_not_have_has_no_law() -> None:
-    assert set(of("1 x 1", work=RunWork(serial=1.0)).quantities) == {SERIAL.path}
-    waits = laws_of_split("1 x 1", RunWork(serial=1.0), (0.0, 0.1), (), drawn())
-    assert set(waits.quantities) == {SERIAL.path, WAITING.path}
 
 
 def test_splits_share_the_larger_part_of_an_error() -> None:
@@ -211,13 +189,6 @@ def test_no_interval_is_narrower_than_the_spread_between_the_forms_that_are_open
     assert runtime.high >= none * (1 - 1e-9)
 
 
-def test_the_overlap_is_included_where_it_is_open() -> None:
-    demo = program("[[program]]\nparallel = { trip = 6400, inner = 1e4, flops = 2 }\n")
-    assert "overlap" not in Study(demo, machine(), {}, 10, 0).included
-    assert "overlap" in Study(demo, open_overlap(machine()), {}, 10, 0).included
-    assert Study(demo, open_overlap(machine()), {}, 0, 0).included == ()
-
-
 # -- noise
 
 
@@ -239,10 +210,6 @@ def test_noise_widens_what_was_measured_in_its_section() -> None:
     assert wider.high > 2 * math.exp(1.6448 * model_error.DISTURBED) > 2.1
     assert wider.source == "a benchmark; wider: measured beside noise"
     assert disturbed(quantities, ()) == quantities
-
-
-def test_noise_is_as_large_as_what_the_measurement_calls_noisy() -> None:
-    assert profile_document._SPREAD == model_error.DISTURBED
 
 
 BANDWIDTHS = {"b1": 1e10, "bsat": 2e10}

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from model.demo import machine
 from model.test_model_error import WORK
 
-from popmodel.machines.quantity import Quantity
 from popmodel.model.model_error import laws_of_split
 from popmodel.model.symbols import LAWS
 from popmodel.model.uncertainty import FIRST, Calibration, Draws, drawn_only, root_of
@@ -48,10 +47,6 @@ def test_a_covariance_that_rounding_made_indefinite_has_a_root() -> None:
     np.testing.assert_allclose(root @ root.T, covariance, atol=1e-9)
 
 
-def test_nothing_has_a_root_of_nothing() -> None:
-    assert root_of(np.zeros((0, 0))).shape == (0, 0)
-
-
 @given(st.integers(0, 2**32 - 1), st.sets(st.sampled_from(NAMES)))
 def test_what_is_kept_is_as_it_was(seed: int, kept: set[str]) -> None:
     whole = known(seed)
@@ -71,19 +66,6 @@ def test_draws_have_the_means_and_the_covariance_that_were_learnt() -> None:
     assert (scores[:, :FIRST] == one.means[:, None]).all()
     np.testing.assert_allclose(np.mean(drawn_only(scores), axis=1), one.means, atol=0.05)
     np.testing.assert_allclose(np.cov(drawn_only(scores)), one.covariance, atol=0.12)
-
-
-def test_names_that_were_not_learnt_are_drawn_as_before() -> None:
-    quantities = {"other": Quantity(2.0, 1.0, 4.0)}
-    plain, calibrated = (Draws(quantities, 60, calibration=one) for one in (None, known()))
-    np.testing.assert_array_equal(plain["other"], calibrated["other"])
-
-
-def test_without_draws_a_quantity_is_at_the_mean_that_was_learnt() -> None:
-    quantities = {"constants.rate": Quantity(2.0, 1.0, 4.0)}
-    none, many = (Draws(quantities, count, calibration=known()) for count in (0, 60))
-    assert none["constants.rate"] == many["constants.rate"][0]
-    assert none["constants.rate"] != 2.0
 
 
 @pytest.mark.parametrize("split", ["4 x 2", "8 x 1"])

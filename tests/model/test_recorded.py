@@ -36,16 +36,6 @@ def test_what_is_no_time_is_refused(bad):
         encode(np.array(bad))
 
 
-def test_nothing_is_refused():
-    with pytest.raises(ValueError, match="a process and an execution"):
-        encode(np.empty((0, 3)))
-
-
-def test_a_text_without_a_shape_is_refused():
-    with pytest.raises(ValueError, match='such as "4x150:"'):
-        decode("abc")
-
-
 @pytest.mark.parametrize("text", ["1x2:!!\x00", "1x2:abcde", encode(np.ones((1, 2)))[:-3]])
 def test_a_damaged_text_is_refused(text):
     with pytest.raises(ValueError, match="damaged"):

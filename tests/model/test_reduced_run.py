@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from model.demo import machine, program
 
 from popmodel.machines.profile import Profile, from_document
@@ -103,34 +101,10 @@ def test_there_is_no_jump_to_runs_with_too_many_blocks(
     assert np.abs(np.diff(np.log(gains(found)))).max() < 0.03
 
 
-@given(st.floats(19.5, 60))
-@settings(max_examples=10)
-def test_a_count_that_is_no_whole_number_is_between_its_neighbours(count: float) -> None:
-    signature = steps(WORK + HALO, repr(count))
-    around = [steps(WORK + HALO, str(edge)) for edge in (math.floor(count), math.ceil(count))]
-    low, middle, high = (
-        replayed(one, machine(), 8).replay.runtime for one in (around[0], signature, around[1])
-    )
-    assert low * 0.999 <= middle <= high * 1.001
-
-
-def test_a_number_of_blocks_that_is_no_whole_number_is_between_its_neighbours() -> None:
-    low, middle, high = (
-        replayed(steps(SWEEP), machine(), 8, blocks=n).replay.runtime for n in (10, 10.4, 11)
-    )
-    assert min(low, high) * 0.99 <= middle <= max(low, high) * 1.01
-
-
 def small(body: str, profile: Profile, processes: int) -> Any:
     study = Study(steps(body), profile, {}, 0, 0)
     run = study.run(study.admit(processes, 1), study.sources())
     return run, similar(study.signature, run.tree)
-
-
-def test_a_run_that_is_small_enough_stands_for_itself(many_nodes: Profile) -> None:
-    run, found = small(WORK + HALO + SUM, many_nodes, 64)
-    assert found.point is run.tree.point
-    assert found.share == 1
 
 
 def test_work_and_messages_of_a_process_stay(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from model.demo import machine
 from model.test_model_error import WORK
 
-from popmodel.model.model_error import RESIDUALS, Residual, with_residuals
+from popmodel.model.model_error import RESIDUALS, with_residuals
 from popmodel.model.run.process_placement import Placement, place
 from popmodel.model.run.work import RunWork
 from popmodel.model.uncertainty import Calibration, Draws
@@ -35,13 +34,6 @@ def with_term(name: str, mean: float, placement: Placement) -> RunWork:
     return with_residuals(WORK, placement, drawn(name, mean), {name: UNIT})
 
 
-@pytest.mark.parametrize("term", RESIDUALS.values(), ids=list(RESIDUALS))
-def test_one_process_with_one_thread_has_none(term: Residual) -> None:
-    alone = place(1, 1, TOPOLOGY)
-    assert term.shape(alone) == 0
-    assert with_term(term.name, 2.0, alone) is WORK
-
-
 @pytest.mark.parametrize("name", RESIDUALS)
 def test_shapes_are_those_that_are_stated(name: str) -> None:
     expected, processes, threads = SHAPES[name]
@@ -54,18 +46,6 @@ def test_a_time_is_added_to_the_transfer_of_every_step(name: str) -> None:
     work = with_term(name, 2.0, place(processes, threads, TOPOLOGY))
     assert work.transfer == pytest.approx(WORK.transfer + WORK.steps * 2 * UNIT * shape)
     assert work.stretched == WORK.stretched
-
-
-def test_loops_that_span_domains_become_slower() -> None:
-    work = with_term("residual.domains", 2.0, place(1, 8, TOPOLOGY))
-    assert work.stretched == pytest.approx(WORK.stretched * 1.02)
-    assert work.share == pytest.approx(WORK.share * 1.02)
-    assert work.transfer == WORK.transfer
-
-
-def test_what_one_thread_does_alone_is_a_part_of_the_loops_with_one_thread() -> None:
-    work = with_term("residual.serial", 2.0, place(1, 4, TOPOLOGY))
-    assert work.stretched == pytest.approx(WORK.stretched + WORK.single_thread * 0.02 * 0.75)
 
 
 @pytest.mark.parametrize("name", RESIDUALS)
@@ -112,8 +92,3 @@ def test_shapes_grow_with_processes_as_they_say(name: str) -> None:
     term = RESIDUALS[name]
     small, large = (term.shape(place(count, 1, TOPOLOGY)) for count in (8, 32))
     assert term.grown(small, 4.0) == pytest.approx(large)
-
-
-def test_names_are_their_keys() -> None:
-    assert all(name == one.name for name, one in RESIDUALS.items())
-    assert math.isfinite(sum(one.shape(place(16, 1, TOPOLOGY)) for one in RESIDUALS.values()))

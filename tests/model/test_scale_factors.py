@@ -11,8 +11,6 @@ from popmodel.base.documents import Items, NamedShape, OneOf, Optional, Shape, T
 from popmodel.machines.profile_schema import PROFILE, Number
 from popmodel.model.symbols import (
     GROUPS,
-    REMEDIES,
-    WHAT_IF,
     beginnings,
     factors,
     factors_of,
@@ -81,11 +79,6 @@ def test_what_changes_together_is_a_time_or_a_rate_or_neither() -> None:
         assert len(degrees(name)) == 1, name
 
 
-def test_what_can_be_asked_for_exists() -> None:
-    for names in [*WHAT_IF.values(), *(names for _, names in REMEDIES.values())]:
-        assert set(names) <= set(GROUPS)
-
-
 def test_factors_turn_bandwidths_into_times() -> None:
     assert factors(["memory"], 2.0)["memory.bsat"] == 2.0
     assert factors(["adapter"], 2.0) == {"net.nic_G": 0.5}
@@ -93,10 +86,3 @@ def test_factors_turn_bandwidths_into_times() -> None:
     assert changed["net.inter.beta"] == pytest.approx(0.5)
     assert changed["net.socket.alpha"] == 0.5
     assert factors_of({}) == {}
-
-
-def test_a_factor_acts_on_whole_names() -> None:
-    assert beginnings("memory.kappa_fs") == ("memory.kappa_fs", "memory")
-    assert beginnings("core.freq.16") == ("core.freq.16", "core.freq", "core")
-    classes = ("net.inter.classes[0]", "net.inter.classes", "net.inter", "net")
-    assert beginnings("net.inter.classes[0].alpha") == ("net.inter.classes[0].alpha", *classes)

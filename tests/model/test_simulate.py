@@ -19,7 +19,7 @@ from popmodel.model.run.work import closed_form
 from popmodel.model.script import Script
 from popmodel.model.signature.application import Signature
 from popmodel.model.terms.imbalance import expected_maximum
-from popmodel.model.unroll import carry_out, outline, persistent_scores, transient_scores
+from popmodel.model.unroll import carry_out, outline, persistent_scores
 from popmodel.network.network import PRESETS
 from popmodel.prediction.prediction import predict
 from popmodel.simulator import replay
@@ -177,34 +177,6 @@ def test_regions_with_their_own_spread_are_those_of_random_programs(
     assert found.computing / found.ideal == pytest.approx(serialisation, abs=0.012)
 
 
-def test_a_spread_of_its_own_that_is_the_program_s_changes_nothing() -> None:
-    common = {"persistent_cv": 0.05, "transient_cv": 0.1}
-    body = "parallel = {{ trip = 64, inner = 1000, flops = 2{} }}\n"
-    own = ", persistent_cv = 0.05, transient_cv = 0.1"
-    for others in ("", "[[program.body]]\nserial = { trip = 100, flops = 2 }\n"):
-        courses = []
-        for text in ("", own):
-            one = program(
-                f"[[program]]\nloop = {{ count = 50 }}\n[[program.body]]\n{body.format(text)}"
-                f"{others}[[program.body]]\n{NEIGHBOURS}\n"
-            )
-            tree = model_of(one, 16, 1).work()
-            closed = closed_form(tree.total, 16, tree.spread(common), has_mpi=True)
-            courses.append([*closed, *simulate(tree, common, 3).course])
-        assert courses[1] == pytest.approx(courses[0], rel=1e-12)
-
-
-def test_neighbours_wait_less_for_a_region_than_all_do() -> None:
-    body = "parallel = { trip = 64, inner = 1000, flops = 2, transient_cv = 0.1 }"
-    both_sides = f"{NEIGHBOURS}\n[[program.body]]\n{NEIGHBOURS.replace('+', '-')}"
-    ring = program(
-        f"[[program]]\nloop = {{ count = 200 }}\n[[program.body]]\n{body}\n"
-        f"[[program.body]]\n{both_sides}\n"
-    )
-    found = simulate(model_of(ring, 256, 1).work(), {}, 0).course
-    assert found.computing / found.ideal == pytest.approx(0.908, abs=0.01)
-
-
 def test_neighbours_wait_less_than_all_do() -> None:
     # a ring of 256 with a spread of 0.1: 0.908, where the formula for all says 0.791
     spread = {"transient_cv": 0.1}
@@ -222,16 +194,6 @@ def test_persistent_scores_have_the_expected_maximum(processes: int) -> None:
     scores = persistent_scores(processes, np.random.default_rng(1))
     assert scores.max() == pytest.approx(expected_maximum(processes))
     assert scores.sum() == pytest.approx(0, abs=1e-9)
-
-
-def test_transient_scores_leave_the_whole_work_as_it_is() -> None:
-    sums = transient_scores(3, 7, np.random.default_rng(1)).sum(axis=1)
-    assert sums == pytest.approx([0, 0, 0], abs=1e-12)
-
-
-def test_the_first_of_many_steps_are_those_of_few() -> None:
-    many, few = (transient_scores(steps, 7, np.random.default_rng(1)) for steps in (5, 3))
-    assert many[:3].tolist() == few.tolist()
 
 
 def test_the_seed_decides_who_is_slow() -> None:
@@ -310,34 +272,6 @@ loop = { count = 2 }
     assert found.course.runtime == pytest.approx(closed.runtime, rel=1e-9)
 
 
-LONG_AND_SHORT = """
-[[program]]
-loop = { count = 100000 }
-  [[program.body]]
-  collective = { op = "barrier" }
-[[program]]
-loop = { count = 60 }
-  [[program.body]]
-  parallel = { trip = 64, inner = 100000, flops = 2 }
-  [[program.body]]
-  collective = { op = "barrier" }
-"""
-
-
-@pytest.mark.usefixtures("few_operations")
-def test_each_of_several_loops_stands_for_itself() -> None:
-    closed, found = carried_out(program(LONG_AND_SHORT), 16)
-    assert found.part < 0.01
-    assert found.course.runtime == pytest.approx(closed.runtime, rel=1e-9)
-
-
-@pytest.mark.usefixtures("few_operations")
-def test_what_is_left_of_a_loop_is_not_measured_by_the_chance_in_another() -> None:
-    # 2000 times the 20 iterations of the first loop are left: noise of the second would add up
-    closed, found = carried_out(program(LONG_AND_SHORT), 16, transient_cv=0.1)
-    assert found.course.runtime == pytest.approx(closed.runtime, rel=0.05)
-
-
 def test_a_program_that_ends_before_it_communicates_is_not_carried_out() -> None:
     text = "[[program]]\nloop = { count = 4 }\n[[program.body]]\n"
     with pytest.raises(NotUnrolled, match="no messages in so few steps"):
@@ -345,13 +279,6 @@ def test_a_program_that_ends_before_it_communicates_is_not_carried_out() -> None
 
 
 # -- what a prediction says of it
-
-
-def test_without_imbalance_both_agree() -> None:
-    run = predict(steps(GLOBAL, 10, ""), machine(), 8, 2)
-    assert run.agreement is not None
-    assert run.agreement.gap == pytest.approx(0, abs=1e-9)
-    assert run.runtime.value == pytest.approx(run.agreement.closed_form.runtime)
 
 
 def uneven() -> Signature:

@@ -13,7 +13,7 @@ from model.test_model_error import AMOUNTS, WORK
 
 from popmodel.model.model_error import ACTIVE, SIZE, doublings, drift_places, drifted
 from popmodel.model.run.process_placement import place
-from popmodel.model.uncertainty import FIRST, RESIDUAL, Draws, Drift, drawn_only
+from popmodel.model.uncertainty import FIRST, Draws, Drift, drawn_only
 
 PLACEMENT = place(4, 2, machine().topology)
 COMPUTED = ("serial", "stated", "share", "stretched", "serial_cycles", "region_cycles")
@@ -28,35 +28,6 @@ def test_doublings_cover_the_way_from_the_origin(origin: float, at: float) -> No
     assert all(0 < part <= 1 for _, part in parts)
     assert all(part == 1 for _, part in parts[:-1])
     assert len(set(names)) == len(names)
-
-
-def test_names_say_the_side_and_the_number() -> None:
-    above = [name for name, _ in doublings(SIZE, Drift(0.1, 1.0), 2.5)]
-    below = [name for name, _ in doublings(ACTIVE, Drift(0.1, 1.0), -0.5)]
-    assert above == [f"{RESIDUAL}size[+1]", f"{RESIDUAL}size[+2]"]
-    assert below == [f"{RESIDUAL}active[-1]", f"{RESIDUAL}active[-2]"]
-
-
-@given(st.floats(0.1, 20), st.floats(0.1, 5))
-def test_a_longer_way_begins_with_a_shorter_one(way: float, more: float) -> None:
-    one = Drift(0.1, 0.0)
-    short, long = (
-        list(doublings(SIZE, one, way)),
-        list(doublings(SIZE, one, way + more)),
-    )
-    assert long[: len(short) - 1] == short[:-1]
-    assert long[len(short) - 1][0] == short[-1][0]
-    assert long[len(short) - 1][1] >= short[-1][1]
-
-
-def test_nothing_is_passed_at_the_origin() -> None:
-    here = drift_places(WORK, PLACEMENT)
-    one = {kind: Drift(0.2, at) for kind, at in here.items()}
-    assert [list(doublings(kind, drift, here[kind])) for kind, drift in one.items()] == [
-        [],
-        [],
-    ]
-    assert drifted(WORK, PLACEMENT, Draws({}, 50), one) is WORK
 
 
 def test_places_are_doublings_of_the_work_of_a_step_and_of_busy_cores() -> None:
@@ -84,7 +55,3 @@ def test_all_that_is_computed_drifts_alike_and_nothing_else_does() -> None:
         np.testing.assert_allclose(getattr(drawn, name), getattr(WORK, name) * factor)
     for name in ("overhead", "waiting", "transfer", "measured", "single_thread", *AMOUNTS):
         assert getattr(drawn, name) == getattr(WORK, name)
-
-
-def test_a_program_that_computes_nothing_has_no_size() -> None:
-    assert SIZE not in drift_places(WORK._replace(share=0.0, serial=0.0), PLACEMENT)

@@ -7,7 +7,7 @@ import pytest
 from popmodel.base.documents import Items, NamedShape, OneOf, Shape, TableShape
 from popmodel.machines import profile
 from popmodel.machines.profile_schema import PROFILE, Number
-from popmodel.model.symbols import RESERVED, SYMBOLS, explain, label, not_modelled
+from popmodel.model.symbols import explain, label, not_modelled
 from popmodel.model.uncertainty import group
 
 
@@ -32,18 +32,6 @@ def test_every_quantity_of_the_presets_has_a_symbol_with_the_same_unit() -> None
             assert symbol is not None, path
             assert symbol.unit == schema_unit(path), path
             assert symbol.source == "machine"
-
-
-def test_unknown_paths_have_none() -> None:
-    assert explain("memory.unknown") is None
-    assert explain("net.inter.unknown") is None
-    assert explain("P") == SYMBOLS["P"]
-    assert explain("memory.line_transfer.near") == SYMBOLS["memory.line_transfer"]
-
-
-def test_names_of_the_request_are_reserved() -> None:
-    assert {"P", "T", "rank", "n0", "P0"} <= set(RESERVED)
-    assert "memory.b1" not in RESERVED
 
 
 @pytest.mark.parametrize(

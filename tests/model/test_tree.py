@@ -57,14 +57,6 @@ def test_leaves_add_up_to_the_whole() -> None:
         assert whole is None or whole == pytest.approx(sum(parts), rel=1e-12)
 
 
-def test_loops_around_a_leaf_multiply_its_work() -> None:
-    once = 10 / 2e9  # a cycle of loop control
-    found = {item.name: work.serial for item, work in small(NESTED).leaves()}
-    assert found == pytest.approx(
-        {"first": once, "sometimes": 6 / 3 * once, "deep": 6 * 5 / 2 * once}
-    )
-
-
 def test_other_works_of_leaves_give_another_whole() -> None:
     tree = small(NESTED)
     doubled = tree.mapped(lambda node: node.work.times(2))
@@ -74,11 +66,3 @@ def test_other_works_of_leaves_give_another_whole() -> None:
     )
     assert tree.total.serial - without.total.serial == pytest.approx(15 * 10 / 2e9)
     assert tree.mapped(lambda node: node.work).total == tree.total
-
-
-def test_a_loop_communicates_if_something_in_it_does() -> None:
-    tree = small(
-        NESTED.replace("body = [", 'body = [{ collective = { op = "barrier" } }, ')
-        + "[[program]]\nloop = { count = 2, body = [{ serial = { trip = 1 } }] }\n"
-    )
-    assert [node.communicates for node in tree.nodes] == [False, True, False]

@@ -7,16 +7,13 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from popmodel.machines import quantity
 from popmodel.machines.quantity import Quantity
-from popmodel.model import uncertainty
 from popmodel.model.uncertainty import (
     FIRST,
     FORMS,
     Draws,
     around,
     drawn_only,
-    group,
     interval,
     shares,
     widened,
@@ -36,11 +33,6 @@ def test_median_and_ends_are_those_of_the_quantity() -> None:
     assert values[0] == 2.0
     quantiles = np.quantile(drawn_only(values), [0.05, 0.5, 0.95])
     np.testing.assert_allclose(quantiles, [1.0, 2.0, 8.0], rtol=0.01)
-
-
-def test_exact_quantities_are_numbers() -> None:
-    assert Draws(QUANTITIES)["b"] == 5.0
-    assert Draws(QUANTITIES, 0)["a"] == 2.0
 
 
 def test_an_interval_that_begins_at_zero() -> None:
@@ -70,20 +62,6 @@ def test_factors_apply_to_the_longest_matching_path() -> None:
     assert draws["c[0].alpha"] == 2.0
     assert draws["c[1].alpha"] == 12.0
     assert draws["b"] == 5.0
-
-
-def test_what_was_used_is_known() -> None:
-    draws = Draws(QUANTITIES, 10)
-    assert draws.used == []
-    draws["b"]
-    draws["a"]
-    assert draws.used == ["a", "b"]
-
-
-def test_groups() -> None:
-    assert group("net.inter.classes[1].alpha") == "net.inter.classes.alpha"
-    assert group("core.freq.16") == "core.freq"
-    assert group("memory.b1") == "memory.b1"
 
 
 def test_interval() -> None:
@@ -149,9 +127,3 @@ def test_shares_of_variance() -> None:
     assert threshold["c"] > 0.8
     assert shares(scores, np.ones(FIRST + 2000)) == {}
     assert shares(scores, 3.0) == {}
-
-
-def test_quantiles_are_those_of_the_normal_distribution() -> None:
-    normal = NormalDist()
-    assert (normal.inv_cdf(0.95), normal.inv_cdf(0.99)) == (quantity.END, uncertainty.REACH)
-    assert normal.inv_cdf(2 / 3) == uncertainty._THIRD

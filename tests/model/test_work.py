@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,12 +107,6 @@ def test_collectives_over_nodes() -> None:
     assert one_per_node.transfer == pytest.approx(2 * 2e-6)
 
 
-def test_work_of_cannon_is_conserved(cannon: Signature, preset: Profile) -> None:
-    for processes, threads in ((1, 1), (1, 16), (4, 3), (16, 4), (64, 1)):
-        work = walk(cannon, preset, processes, threads, N=512.0)
-        assert work.flops * processes == pytest.approx(2 * 512**3)
-
-
 def test_what_the_machine_does_not_know_is_named() -> None:
     reduction = PARALLEL.replace("barrier", "reduction")
     profile = machine()
@@ -160,23 +153,6 @@ def test_overhead_by_its_law_between_measured_counts() -> None:
         assert f"openmp.parallel_for at {threads} threads" in parameters.lacking
 
 
-def test_clock_between_known_counts() -> None:
-    profile = machine(core__freq__8=1e9)
-    parameters = Parameters(profile, lambda path: profile.get(path).value)
-    assert parameters.frequency(1) == 2e9
-    assert parameters.frequency(8) == 1e9
-    assert parameters.frequency(16) == 1e9
-    assert parameters.frequency(2) == pytest.approx(2e9 - 1e9 / 7)
-
-
-def test_what_is_left_out_is_said(cannon: Signature, preset: Profile) -> None:
-    placement = place(16, 4, preset.topology)
-    parameters = Parameters(preset, lambda path: preset.get(path).value)
-    params = {"N": 4096.0, "w": 8.0}
-    prepare(cannon, placement, parameters, params).work()
-    assert "core.loop_cycles" in parameters.left_out
-
-
 @given(st.sampled_from(["memory__b1", "memory__bsat", "core__flop_per_cycle"]), st.floats(1, 10))
 def test_a_better_machine_is_never_slower(path: str, factor: float) -> None:
     both = program(SERIAL + PARALLEL)
@@ -185,21 +161,6 @@ def test_a_better_machine_is_never_slower(path: str, factor: float) -> None:
     before, after = (walk(both, profile, 1, 4) for profile in (machine(**base), better))
     assert after.serial <= before.serial * (1 + 1e-9)
     assert after.share <= before.share * (1 + 1e-9)
-
-
-def test_work_adds_and_scales() -> None:
-    one = RunWork(serial=1.0, transfer=2.0, steps=3.0)
-    two = one.plus(RunWork(serial=4.0, steps=1.0)).times(2)
-    assert (two.serial, two.transfer, two.steps) == (10.0, 4.0, 6.0)
-    assert RunWork().parallel == 0.0
-
-
-def test_arrays_go_through(cannon: Signature, preset: Profile) -> None:
-    placement = place(4, 4, preset.topology)
-    spread = np.array([1.0, 2.0])
-    parameters = Parameters(preset, lambda path: preset.get(path).value * spread)
-    work = prepare(cannon, placement, parameters, {"N": 4096.0, "w": 8.0}).work().total
-    assert work.share.shape == (2,)
 
 
 def test_loops_have_steps_of_their_own() -> None:

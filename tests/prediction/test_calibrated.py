@@ -52,22 +52,6 @@ def test_a_new_run_varies_more_than_the_mean(machine: Profile) -> None:
     assert new.low < mean.low < mean.high < new.high  # type: ignore[operator]
 
 
-def test_without_other_doubts_a_new_run_varies_as_runs_do(machine: Profile) -> None:
-    plain = load("sandybridge-fdr")
-    found = made(known(machine, root=np.diag([1e-9, 1e-9])), plain)
-    assert found.new_run.high is not None
-    assert found.runtime.high is not None
-    spread = np.log(found.new_run.high / found.runtime.value) ** 2
-    mean = np.log(found.runtime.high / found.runtime.value) ** 2
-    assert np.sqrt(spread - mean) == pytest.approx(1.645 * NOISE, rel=0.25)
-
-
-def test_intervals_say_that_they_include_what_runs_vary_by(machine: Profile) -> None:
-    document = made(known(machine), machine).to_dict()
-    assert document["intervals"]["include"][-1] == "run to run"
-    assert document["runtime"]["new_run"].keys() == {"low", "high"}
-
-
 def test_without_runs_nobody_knows_how_much_they_vary(machine: Profile) -> None:
     document = made(signatures.load("stencil3d"), machine).to_dict()
     new = document["runtime"]["new_run"]
@@ -76,14 +60,6 @@ def test_without_runs_nobody_knows_how_much_they_vary(machine: Profile) -> None:
     assert "run to run" not in document["intervals"]["include"]
     assert document["application"]["calibration"] is None
     assert calibrated(document) == ()
-
-
-def test_on_another_machine_nobody_knows_it_either(machine: Profile) -> None:
-    document = made(known(machine, machine="other", machine_digest="0"), machine).to_dict()
-    assert document["runtime"]["new_run"]["why"].endswith("vary on this machine")
-    ((name, text),) = calibrated(document)
-    assert name == "calibrated"
-    assert text.startswith("by 2 runs on other; on this machine only what they tell of the program")
 
 
 def test_on_another_machine_laws_terms_and_drifts_are_those_without_runs(machine: Profile) -> None:
@@ -113,10 +89,6 @@ def test_beyond_the_runs_is_said_and_far_beyond_there_is_no_interval(machine: Pr
     assert far.runtime.low is None
     assert far.new_run.low is None
     assert far.included == ()
-
-
-def test_inside_of_the_runs_nothing_is_said(machine: Profile) -> None:
-    assert made(known(machine), machine).validity.reasons == ()
 
 
 def test_terms_that_were_learnt_have_their_share(machine: Profile) -> None:

@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import sympy
 from model.demo import exact, machine, program
 
 from popmodel.base.errors import UsageError
@@ -20,13 +19,12 @@ from popmodel.machines.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.predictor import Study
 from popmodel.model.run.process_placement import place
-from popmodel.model.run.work import Change, Correction, RunWork
+from popmodel.model.run.work import Change, Correction
 from popmodel.model.signature.application import Signature
 from popmodel.prediction import derivation
 from popmodel.prediction.derivation import (
     FUNCTIONS,
     KINDS,
-    WORK,
     Formula,
     FormulaError,
     choose,
@@ -97,15 +95,6 @@ def test_the_text_stays_short_where_caches_hold_a_part(
     found = formula(sized, MEASURED, split)
     lost = {each.name: each for each in found.equations if each.name.startswith("lost_L")}
     assert any(0 < each.value < 1 for each in lost.values())
-    assert evaluate(found.to_dict()) == pytest.approx(found.equations[0].value, rel=1e-9)
-
-
-def test_a_set_of_a_stated_size_has_a_formula() -> None:
-    size = MEASURED.topology.caches[1].bytes
-    text = f"{{ L2 = 16, L3 = \"if_fits({size}, 0, 16, 'L2')\" }}"
-    stated = program(f"[[program]]\nserial = {{ trip = 1000, flops = 2, bytes = {text} }}\n")
-    found = formula(stated, MEASURED, (1, 1))
-    assert "lost_L2" in {each.name for each in found.equations}
     assert evaluate(found.to_dict()) == pytest.approx(found.equations[0].value, rel=1e-9)
 
 
@@ -212,10 +201,6 @@ def test_a_formula_reads_as_a_person_writes_it() -> None:
     assert "expected maximum" in "\n".join(found.notes)
 
 
-def test_every_part_of_the_work_has_a_name() -> None:
-    assert set(WORK) == set(RunWork._fields)
-
-
 def test_every_name_is_defined_once_and_needed() -> None:
     cannon = formula(BUNDLED["cannon"], PRESET, (4, 2), "parallel_efficiency")
     for found in (of_stencil("parallel_efficiency"), cannon):
@@ -240,17 +225,6 @@ def test_symbols_have_values_intervals_and_origins() -> None:
     assert found["alpha_inter_2"].meaning.endswith(", between nodes, above 8 KiB")
 
 
-def test_the_side_of_a_threshold_is_that_of_the_point() -> None:
-    text = "[[program]]\nserial = { trip = 'N', bytes.MEM = 'if_fits(1*N, 1, 64)' }\n"
-    for size, traffic in ((1e5, "N/b_1"), (6e5, "lost_L3"), (2e6, "64*N/b_1")):
-        one = program(text, params=f"N = {size}")
-        found = formula(one, machine(), (1, 1))
-        (loop,) = [each for each in found.equations if each.kind == "item"]
-        assert traffic in loop.text
-        between = {each.name for each in found.equations} & {"c_L3", "lost_L3"}
-        assert between == ({"c_L3", "lost_L3"} if size == 6e5 else set())
-
-
 def test_parameters_have_the_unit_that_the_signature_states() -> None:
     one = program(
         "[[program]]\ntask = { count = 'n', seconds = 'once' }\n",
@@ -259,18 +233,6 @@ def test_parameters_have_the_unit_that_the_signature_states() -> None:
     found = formula(one, complete(), (1, 1)).symbols
     units = {symbol.name: symbol.unit for symbol in found}
     assert (units["n"], units["once"]) == ("", "s")
-
-
-def test_names_of_a_signature_keep_their_names() -> None:
-    text = "[[program]]\nserial = { trip = 'b_1*f_1*q', bytes.MEM = 8 }\n"
-    one = program(text, params="b_1 = 100\nf_1 = 7\nq = 3")
-    found = formula(one, machine(), (1, 1))
-    given = {symbol.name: symbol.path for symbol in found.symbols}
-    assert given["b_1"] == "params.b_1"
-    assert given["f_1"] == "params.f_1"
-    assert given["b_1_2"] == "memory.b1"
-    assert given["q_2"] == "params.q"  # q( ) is a function of formulas
-    assert evaluate(found.to_dict()) == pytest.approx(found.equations[0].value)
 
 
 def test_elasticities_are_those_of_the_metric() -> None:
@@ -287,14 +249,6 @@ def test_a_metric_that_is_not_positive_has_no_elasticities() -> None:
     assert found.equations[0].value == 0
     assert found.elasticities == ()
     assert "a result of 0 has no elasticity" in found.notes
-
-
-def test_what_if_factors_are_in_the_values() -> None:
-    study = Study(BUNDLED["cannon"], PRESET, {}, 0, 0, {"memory.bsat": 2.0})
-    found = derive(study, place(16, 4, PRESET.topology), None)
-    bandwidth = next(one for one in found.symbols if one.name == "b_sat")
-    assert bandwidth.quantity.value == 2 * PRESET.get("memory.bsat").value
-    assert evaluate(found.to_dict()) == pytest.approx(found.equations[0].value)
 
 
 @pytest.mark.parametrize("asked", ["runtime", "serialisation_efficiency", "load_balance"])
@@ -398,17 +352,3 @@ def test_a_formula_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_names_in_latex(name: str, latex: str) -> None:
     assert derivation.latex_name(name) == latex
-
-
-def test_numbers_in_text_and_latex() -> None:
-    n = sympy.Symbol("n0", positive=True)
-    formula = sympy.Float(1.5e-7) * n + sympy.Float(0.035)
-    assert parse(derivation.text(formula)).evaluate({"n0": 2.0}) == 1.5e-7 * 2 + 0.035
-    assert r"1.5 \cdot 10^{-7}" in derivation.latex(formula)
-    assert derivation.text(sympy.Rational(1, 5) * n) == "n0/5"
-
-
-def test_common_factors_are_taken_out_where_that_is_shorter() -> None:
-    a, b, c = sympy.symbols("a b c", positive=True)
-    assert derivation.text(derivation.tidy(4 * a * b + 4 * a * c)) == "4*a*(b + c)"
-    assert derivation.text(derivation.tidy(a * b + c)) == "a*b + c"

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from model.demo import degrees, machine, program
+from model.demo import machine, program
 
 from popmodel.base.expressions.elementary import Value
-from popmodel.machines import profile
 from popmodel.machines.profile import Profile
-from popmodel.model import signatures as signature
 from popmodel.model.predictor import Study
 from popmodel.model.run.process_placement import place
 from popmodel.model.run.work import ModelledObservables
 from popmodel.model.signature.application import Signature
-from popmodel.model.symbols import GROUPS
 from popmodel.prediction.causes import Elasticity, elasticities
 from popmodel.prediction.prediction import predict
 
@@ -55,20 +50,6 @@ def test_one_bottleneck_has_the_whole_elasticity() -> None:
     assert found["loops"].value == 0.0
 
 
-SPLITS = st.sampled_from([(1, 1), (1, 8), (4, 3), (8, 8), (16, 4), (32, 1)])
-BUNDLED = {name: signature.load(name) for name in ("stencil3d", "cannon")}
-PRESETS = {name: profile.load(name) for name in profile.presets()}
-
-
-@given(SPLITS)
-@settings(max_examples=10)
-def test_scaling_all_times_scales_the_runtime(split: tuple[int, int]) -> None:
-    # Euler's theorem: the runtime is homogeneous of degree 1 in all times of the machine
-    found = of_runtime(DEMO, machine(), *split)
-    total = sum(max(degrees(name)) * one.value for name, one in found.items() if name in GROUPS)
-    assert total == pytest.approx(1.0, abs=2e-3)
-
-
 def test_a_kink_has_two_sides() -> None:
     # both sides of the maximum take equal time: only slowing one of them down matters
     even = program("[[program]]\nserial = { trip = 1e6, flops = 4, loads = 4 }\n")
@@ -77,15 +58,6 @@ def test_a_kink_has_two_sides() -> None:
     assert arithmetic.rising == pytest.approx(0.0, abs=1e-12)
     assert arithmetic.value == pytest.approx(-0.5, rel=1e-2)
     assert not arithmetic.is_smooth
-
-
-def test_the_largest_comes_first_and_unused_inputs_do_not_come() -> None:
-    found = list(of_runtime(DEMO, machine(), 16, 4).values())
-    sizes = [one.largest for one in found]
-    assert sizes == sorted(sizes, reverse=True)
-    assert {"openmp", "latency", "persistent", "transient"} <= {one.name for one in found}
-    alone = program("[[program]]\nparallel = { trip = 800, flops = 2 }\n")
-    assert not any("network" in one.label for one in of_runtime(alone, machine(), 1, 4).values())
 
 
 def test_of_a_metric() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from model.demo import LINE, PIPELINE, SOLITARY, machine, program
+from model.demo import LINE, PIPELINE, machine, program
 
 from popmodel.base.errors import UsageError
 from popmodel.machines import profile
@@ -14,7 +14,7 @@ from popmodel.model import signatures as signature
 from popmodel.model.predictor import Study
 from popmodel.model.signature.application import Signature
 from popmodel.prediction.split_choice import evaluate_all
-from popmodel.prediction.split_sweep import LargestSplit, largest_cores, sweep
+from popmodel.prediction.split_sweep import largest_cores, sweep
 
 BUNDLED = signature.load("stencil3d")
 TWO_STEPS = {**BUNDLED.params, "steps": replace(BUNDLED.params["steps"], value=2.0)}
@@ -79,23 +79,6 @@ def test_on_many_nodes_numbers_between_powers_of_two_are_tried() -> None:
         assert found.beyond == (following, pytest.approx(every[following]))
 
 
-def test_within_a_node_single_cores_count() -> None:
-    every = efficiencies(program(SOLITARY), machine())
-    target = every[5] + 1e-9
-    found = largest_cores(study(program(SOLITARY), machine()), target)
-    assert 1 <= found.cores < 5
-    assert found.beyond is not None
-    assert found.beyond[1] < target <= found.efficiency
-
-
-def test_numbers_that_the_application_refuses_are_passed_over() -> None:
-    """Only multiples of 3 have a split, which no power of two is."""
-    threefold = program(SOLITARY, limits='require = ["floor(P/3)*3 == P", "T == 1"]')
-    found = largest_cores(study(threefold, machine()), 0.01)
-    assert found.cores % 3 == 0
-    assert found == LargestSplit(0.01, 48, found.efficiency, None)
-
-
 def test_an_efficiency_that_no_number_of_cores_keeps() -> None:
     text = f'{PIPELINE}  [[program.body]]\n  collective = {{ op = "barrier" }}\n'
     several = program(text, params="blocks = 1\nt = 1", limits='require = ["P >= 2"]', **LINE)
@@ -103,15 +86,6 @@ def test_an_efficiency_that_no_number_of_cores_keeps() -> None:
         largest_cores(study(several, machine()), 0.9)
     assert caught.value.message == "demo: no number of cores has a parallel efficiency of 90 %"
     assert caught.value.hint == "the highest is 50.0 %, on 2 cores"
-
-
-def test_the_sweep_is_that_of_the_number_found() -> None:
-    found = sweep(CANNON, FORTY_NODES, None, efficiency=0.95, draws=20)
-    assert found.largest is not None
-    assert [choice.cores for choice in found.choices] == [found.largest.cores]
-    document = found.to_dict()["largest"]
-    assert document["parallel_efficiency"] == 0.95
-    assert document["beyond"]["parallel_efficiency"] < 0.95 <= document["reached"]
 
 
 def test_neither_cores_nor_an_efficiency() -> None:

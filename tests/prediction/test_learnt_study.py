@@ -91,12 +91,6 @@ def test_laws_of_the_whole_run_take_over_where_the_parts_are_wrong() -> None:
     assert found.learnt["doubts"]
 
 
-def test_parts_add_up_to_the_anchored_runtime() -> None:
-    found = predicted(learnt({place: 1.2 * value for place, value in IDEAL.items()}, GOOD), 16)
-    assert sum(part.value for part in found.time.values()) == pytest.approx(found.runtime.value)
-    assert found.runtime.value == pytest.approx(1.2 / 16, rel=0.05)
-
-
 def test_an_anchor_is_no_runtime_of_another_machine_or_of_a_disturbed_run() -> None:
     parts = predicted(signatures.from_text(TEXT), 16).runtime.value
     slow = {place: 4 * value for place, value in IDEAL.items()}

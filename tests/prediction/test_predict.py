@@ -21,7 +21,7 @@ from popmodel.machines.register import part_of
 from popmodel.model import signatures as signature
 from popmodel.model.predictor import Study
 from popmodel.model.run.process_placement import place
-from popmodel.model.run.work import PARTS, RunWork, closed_form, observe
+from popmodel.model.run.work import RunWork, closed_form, observe
 from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import LAWS
 from popmodel.model.uncertainty import drawn_only
@@ -51,12 +51,6 @@ def cannon_run(cannon: Signature, preset: Profile) -> PredictedRun:
     return predict(cannon, preset, 16, 4, {"N": 4096})
 
 
-def test_time_adds_up_to_the_runtime(cannon_run: PredictedRun) -> None:
-    assert tuple(cannon_run.time) == PARTS
-    total = sum(part.value for part in cannon_run.time.values())
-    assert total == pytest.approx(cannon_run.runtime.value)
-
-
 def test_metrics_without_a_value_have_a_reason(preset: Profile) -> None:
     text = "parallel = { trip = 64, inner = 1e5, flops = 2 }"
     run = predict(program(f"[[program]]\n{text}\n"), preset, 16, 4)
@@ -69,12 +63,6 @@ def test_metrics_without_a_value_have_a_reason(preset: Profile) -> None:
             assert family not in run.metrics
             continue
         assert set(run.metrics[family]) | set(absent[family]) == set(definition.metrics)
-
-
-def test_a_seed_gives_the_same_result_again(cannon: Signature, preset: Profile) -> None:
-    runs = [predict(cannon, preset, 4, 4, seed=seed).to_dict() for seed in (1, 1, 2)]
-    assert runs[0] == runs[1]
-    assert runs[0]["runtime"] != runs[2]["runtime"]
 
 
 # -- identities and limits
@@ -137,27 +125,6 @@ def test_thread_time_is_useful_in_mpi_or_idle(
         family.evaluate({name: float(value) for name, value in a.items()}, modelled.absent)
 
 
-def test_one_process_has_neither_imbalance_nor_transfer() -> None:
-    run = predict(program(BALANCED, imbalance=UNEVEN), machine(), 1, 4)
-    additive = values(run, "hybrid-additive")
-    assert additive["process_efficiency"] == pytest.approx(1.0)
-    assert run.time["messages"].value == 0
-
-
-def test_one_thread_loses_nothing_to_serial_code() -> None:
-    run = predict(program(BALANCED), machine(), 8, 1)
-    assert values(run, "hybrid-additive")["serial_region_efficiency"] == pytest.approx(1.0)
-    assert values(run, "hybrid-additive")["openmp_load_balance"] == pytest.approx(1.0)
-
-
-def test_a_program_without_mpi_has_no_transfer() -> None:
-    alone = program("[[program]]\nparallel = { trip = 100, flops = 2 }\n")
-    run = predict(alone, machine(), 1, 4)
-    assert run.absent["hybrid-additive"]["process_transfer_efficiency"] == "no MPI calls"
-    assert run.message_passing_absent == "no MPI calls"
-    assert run.to_dict()["e_mp"]["why"] == "no MPI calls"
-
-
 def test_a_perfect_network_transfers_in_no_time() -> None:
     free = {
         f"net__{tier}__classes__0__{name}": 1e-30
@@ -172,13 +139,6 @@ def test_free_openmp_and_even_shares_make_regions_perfect() -> None:
     free = {"openmp__parallel_for__seconds__0": 0.0, "openmp__parallel_for__seconds__1": 0.0}
     run = predict(program(BALANCED), machine(**free), 16, 4)
     assert values(run, "hybrid-additive")["openmp_region_efficiency"] == pytest.approx(1.0)
-
-
-def test_one_process_alone_compares_with_no_communication() -> None:
-    body = "[[program]]\ncollective = { op = 'barrier' }\n"
-    run = predict(program(f"{BALANCED}{body}"), machine(), 1, 1)
-    assert run.message_passing_ratio is None
-    assert run.message_passing_absent == "one process per core does not communicate"
 
 
 @pytest.mark.long

@@ -104,11 +104,6 @@ def test_the_part_that_costs_most_has_a_remedy() -> None:
     assert 0.3 * lost < -run.remedies["parallelise packing, columns"] < 0.75 * lost
 
 
-def test_one_thread_has_nothing_to_share() -> None:
-    run = predict(signatures.load("stencil3d"), profiles.load(profiles.DEFAULT_PRESET), 16, 1)
-    assert not [label for label in run.remedies if label.startswith(("pack", "parallelise"))]
-
-
 def test_what_the_profile_cannot_cost_is_left_out() -> None:
     """Without a measured dynamic schedule nothing tells what one would cost."""
     rows = "parallel = { name = 'rows', trip = 64, inner = 1e5, flops = 2, iteration_cv = 1 }"

@@ -49,38 +49,12 @@ def test_the_reference_is_one_thread_alone() -> None:
     assert scaling(run)["speedup"] == pytest.approx(alone.runtime.value / run.runtime.value)
 
 
-def test_a_run_of_one_thread_is_its_own_reference() -> None:
-    run = predict(demo(), machine(), 1, 1)
-    assert reference(run) == (1, 1)
-    assert run.reference.why == "the run itself"
-    values = scaling(run)
-    assert values["speedup"] == values["computation_scaling"] == 1.0
-    assert values["global_efficiency"] == pytest.approx(
-        run.metrics["mpi"]["parallel_efficiency"].value
-    )
-
-
 def test_what_the_application_requires_holds_for_the_reference() -> None:
     run = predict(demo(limits='require = ["P >= 3"]'), machine(), 12, 2)
     assert reference(run) == (3, 1)
     assert run.reference.why == (
         "smallest possible part of the run: demo cannot run with 1 process: it requires P >= 3"
     )
-
-
-def test_the_reference_fits_the_memory_of_a_node() -> None:
-    # 64 GiB in all, a node has 16: half of the cores of each of four nodes have to be idle or
-    # threads, and of the ways to use 32 cores this has the fewest threads
-    large = demo(limits='memory_per_rank = "2**36/P"')
-    run = predict(large, machine(), 8, 8)
-    assert reference(run) == (8, 4)
-    assert "demo needs 64 GiB on a node (1 process), a node has 16 GiB" in run.reference.why
-
-
-def test_a_run_without_possible_parts_is_its_own_reference() -> None:
-    run = predict(demo(limits='require = ["P*T == 8"]'), machine(), 4, 2)
-    assert reference(run) == (4, 2)
-    assert run.reference.why.startswith("the run itself, no part of it is possible: demo cannot")
 
 
 def test_a_reference_that_the_machine_is_not_known_for_is_not_taken() -> None:
@@ -170,15 +144,6 @@ def test_computation_scaling_is_lost_to_the_shared_memory_and_the_clock() -> Non
     expected = (iteration + 1 / 2e9) / (2 * iteration)
     assert scaling(run)["computation_scaling"] == pytest.approx(expected, rel=0.01)
     assert scaling(run)["frequency_scaling"] == pytest.approx(1.0)
-
-
-def test_a_lower_clock_is_frequency_scaling() -> None:
-    document = dict(machine().document)
-    document["core"] = document["core"] | {"freq": {"1": exact(2e9), "8": exact(1.5e9)}}
-    busy = program("[[program]]\nparallel = { trip = 8000, inner = 1000, flops = 2 }\n")
-    values = scaling(predict(busy, profiles.from_document(document), 1, 8))
-    assert values["frequency_scaling"] == pytest.approx(0.75)
-    assert values["computation_scaling"] == pytest.approx(0.75)
 
 
 def test_instructions_that_all_processes_repeat_are_instruction_scaling() -> None:

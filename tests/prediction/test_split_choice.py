@@ -120,11 +120,6 @@ def test_a_default_is_told_once_and_only_where_it_makes_sense() -> None:
     assert [one.split for one in choose(found, TOPOLOGY, {}).defaults] == [(16, 1), (2, 8), (1, 16)]
 
 
-def test_of_equal_splits_the_one_with_fewer_threads_is_taken() -> None:
-    found = judge([evaluated(4, 1.0), evaluated(2, 1.0)])
-    assert choose(found, TOPOLOGY, {}).taken.split == (8, 2)
-
-
 def test_what_is_compared_with_a_split_outside_the_measured_range_has_no_interval() -> None:
     first = evaluated(1, np.exp(0.1 * scores(1)))
     second = evaluated(2, 0.8 * np.exp(0.1 * scores(2)))
@@ -151,20 +146,6 @@ def test_if_all_are_equally_good_the_simplest_is_recommended() -> None:
     assert choice.taken.split == (16, 1)
     assert [one.split for one in choice.tied] == [(16, 1), (4, 4), (8, 2)]
     assert choice.doubt is None
-
-
-def test_the_simplest_lies_within_what_was_measured() -> None:
-    outside = replace(evaluated(1, 1.0), validity=Validity("outside", 99.0, ()))
-    choice = choose(judge([outside, evaluated(2, 1.0)]), TOPOLOGY, {})
-    assert choice.indifferent
-    assert choice.taken.split == (8, 2)
-
-
-@pytest.mark.parametrize("slow", [1.021, 1.5])
-def test_one_slower_split_makes_the_choice_matter(slow: float) -> None:
-    choice = choose(candidates(slow, 1.0, 1.01), TOPOLOGY, {})
-    assert not choice.indifferent
-    assert choice.taken.split == (8, 2)
 
 
 def test_a_split_that_loses_in_many_draws_makes_the_choice_matter() -> None:
@@ -198,9 +179,3 @@ def test_closed_forms_are_not_compared_with_replays() -> None:
     choice = choose(found, TOPOLOGY, {})
     assert choice.taken.split == (8, 2)
     assert (16, 1) not in [one.split for one in choice.tied]
-
-
-def test_one_process_is_compared_with_any() -> None:
-    alone = evaluated(16, 2.0)
-    found = judge([replace(evaluated(8, 1.0), gap=0.0), alone])
-    assert [one.regret for one in found] == [0.0, 1.0]

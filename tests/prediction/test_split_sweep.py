@@ -6,7 +6,6 @@ import copy
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -31,15 +30,12 @@ from popmodel.model.signature.application import Signature, mapped
 from popmodel.model.symbols import WHAT_IF, factors_of
 from popmodel.model.uncertainty import DEFAULT_COUNT, FIRST
 from popmodel.prediction.prediction import predict
-from popmodel.prediction.split_choice import divisors
 from popmodel.prediction.split_sweep import SplitSweep, sweep
 
 STENCIL = signature.load("stencil3d")
 CANNON = signature.load("cannon")
 PRESET = profile.load(profile.DEFAULT_PRESET)
 SHORT = {"steps": 2.0}
-ONE_NODE = Path(__file__).parents[2] / "examples" / "profiles" / "two-core-vm.json"
-
 SERIAL = """
 [[program]]
 serial = { trip = 1e6, flops = 2 }
@@ -245,11 +241,6 @@ def test_cores_whose_processes_are_too_large_name_the_nearest_that_are_not() -> 
     assert caught.value.hint == "possible: 16 cores for cannon"
 
 
-def test_a_limit_of_memory_needs_to_know_it() -> None:
-    with pytest.raises(UsageError, match="the signature does not give the memory of a process"):
-        sweep(program(SERIAL), machine(), [8], max_memory=1e9)
-
-
 def test_cores_without_any_split_name_the_nearest() -> None:
     with pytest.raises(UsageError) as caught:
         sweep(CANNON, PRESET, [34])
@@ -268,14 +259,6 @@ def test_more_cores_than_the_profile_has_name_the_nodes_that_they_fill() -> None
     )
 
 
-def test_nodes_are_named_also_where_the_network_between_them_is_unknown() -> None:
-    with pytest.raises(UsageError) as caught:
-        sweep(STENCIL, profile.load(ONE_NODE), [64])
-    assert caught.value.hint == (
-        "possible: 2 cores for stencil3d, or --nodes 32 if the machine has as many"
-    )
-
-
 def test_cores_without_a_split_leave_the_others_their_result() -> None:
     both = sweep(STENCIL, PRESET, [4096, 16, 10**9], draws=20)
     alone = sweep(STENCIL, PRESET, [16], draws=20)
@@ -286,24 +269,6 @@ def test_cores_without_a_split_leave_the_others_their_result() -> None:
         "possible: 1024 cores for stencil3d, or --nodes 256 if the machine has as many"
     )
     assert {one.processes * one.threads for one in both.refused} == {4096, 10**9}
-
-
-def test_more_cores_than_any_machine_has() -> None:
-    with pytest.raises(UsageError) as caught:
-        sweep(program(SERIAL), machine(), [10**18])
-    assert caught.value.message == "1000000000000000000 cores are more than any machine has"
-    assert caught.value.hint == "ask for at most 1000000000"
-
-
-@given(st.integers(1, 5000))
-def test_divisors(number: int) -> None:
-    assert divisors(number) == [d for d in range(1, number + 1) if number % d == 0]
-
-
-def test_every_split_is_told_when_it_is_done() -> None:
-    told: list[tuple[int, int]] = []
-    sweep(STENCIL, PRESET, [4, 64], draws=0, step=lambda done, total: told.append((done, total)))
-    assert told == [(number, 10) for number in range(1, 11)]
 
 
 def test_more_cores_are_compared_with_fewer() -> None:
@@ -333,11 +298,6 @@ def test_a_better_machine_is_no_slower(name: str) -> None:
     for one, other in zip(before, after, strict=True):
         assert other.runtime.value <= one.runtime.value
     assert any(a.runtime.value < b.runtime.value for b, a in zip(before, after, strict=True))
-
-
-def test_a_factor_acts_on_the_quantities_it_means() -> None:
-    assert factors_of({"bandwidth": 2.0})["net.inter.beta"] == 0.5
-    assert factors_of({"latency": 0.5, "clock": 2.0})["core.freq"] == 2.0
 
 
 def test_each_split_says_where_its_time_goes_and_how_to_start_it_as_a_prediction_does() -> None:

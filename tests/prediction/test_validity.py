@@ -192,14 +192,6 @@ def test_more_nodes_than_the_profile_has() -> None:
     )
 
 
-def test_a_preset_has_no_measured_range() -> None:
-    run = predict(signature.load("stencil3d"), profile.load("sandybridge-fdr"), 16, 4, draws=50)
-    assert run.validity == Validity("preset", None, ())
-    assert run.validity.text == "no measured range (preset values)"
-    assert run.runtime.low is not None
-    assert run.to_dict()["validity"] == {"status": "preset", "factor": None, "reasons": []}
-
-
 def test_what_was_not_measured_in_a_measured_profile_is_told() -> None:
     document = copy.deepcopy(dict(measured().document))
     document["core"]["freq"]["1"]["origin"] = "user"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 
 import numpy as np
@@ -120,7 +121,10 @@ def _numbers(near: int, most: int, nodes: int | None, only: int | None) -> set[i
 # The grid of processes with the least surface between its blocks.
 
 
-def best_grid(processes: int, cells: Sequence[float], periodic: Sequence[bool]) -> tuple[int, ...]:
+@lru_cache(maxsize=64)  # evaluations of a run ask again and again
+def best_grid(
+    processes: int, cells: tuple[float, ...], periodic: tuple[bool, ...]
+) -> tuple[int, ...]:
     """Return the factorisation of P whose blocks have the least surface to their neighbours."""
     extents = np.array(_factorisations(processes, len(cells)), dtype=np.float64)
     extents = extents[(extents <= np.array(cells)).all(axis=1)]

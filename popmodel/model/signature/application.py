@@ -258,7 +258,7 @@ def names(
         for cell, expression in zip(cells, grid.cells or (), strict=True):
             what = f"{signature.name}: an extent of global"
             checked_value(cell, domain, expression, values, what)
-        typical = [float(numbers(cell)[0]) for cell in cells]
+        typical = tuple(float(numbers(cell)[0]) for cell in cells)
         if grid.dims is None:
             found = best_grid(processes, typical, grid.periodic)
         else:

@@ -157,19 +157,6 @@ NAMED: Mapping[str, Parameter] = {path: one for one in REGISTER if (path := _nam
 """Every quantity that has a name, by its path; words in capitals stand for names."""
 
 
-def _pattern(path: str) -> str:
-    words = (
-        f"(?:{'|'.join(TIERS)})" if word == "TIER" else r"\w+" if is_free(word) else re.escape(word)
-        for word in path.split(".")
-    )
-    return r"\.".join(words)
-
-
-@cache
-def _patterns() -> Mapping[str, re.Pattern[str]]:
-    return {path: re.compile(_pattern(path), re.ASCII) for path in NAMED}
-
-
 def is_of_machine(name: str) -> bool:
     return name.startswith(f"{MACHINE}.")
 
@@ -186,8 +173,15 @@ def path_of(name: str) -> str:
 
 def parameter_of(name: str) -> Parameter | None:
     """Return what a name of a formula stands for; None if that is nothing."""
-    path = path_of(name)
-    return next((NAMED[one] for one, form in _patterns().items() if form.fullmatch(path)), None)
+    words = path_of(name).split(".")
+
+    def stands_for(named: list[str]) -> bool:
+        return len(named) == len(words) and all(
+            word in TIERS if free == "TIER" else is_free(free) or word == free
+            for free, word in zip(named, words, strict=True)
+        )
+
+    return next((one for path, one in NAMED.items() if stands_for(path.split("."))), None)
 
 
 def known_names() -> Collection[str]:

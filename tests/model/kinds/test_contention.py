@@ -14,7 +14,7 @@ from model.demo import exact, machine, point
 
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model.kinds.costs import ItemCosts
-from popmodel.model.kinds.loops import Parallel, Serial
+from popmodel.model.kinds.loops import Parallel
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import openmp
 
@@ -63,16 +63,6 @@ def test_threads_that_leave_the_memory_idle_lose_nothing() -> None:
     )
 
 
-def test_threads_that_only_move_data_share_the_measured_bandwidth() -> None:
-    costs = ItemCosts(bytes={"MEM": 64}, mode="roofline")
-    profile = large()
-    for threads in (1, 2, 5, 16, 32):
-        here = point(profile, 1, threads)
-        found = work(costs, threads, profile).share
-        together = here.parameters.bandwidth(here.placement.active)
-        assert found == pytest.approx(640000 * 64 / together)
-
-
 @given(
     st.floats(0, 100),
     st.floats(0, 20),
@@ -114,35 +104,7 @@ def test_less_bandwidth_never_makes_a_loop_faster(
     assert both >= only_saturated * (1 - 1e-9)
 
 
-def test_in_a_full_domain_more_threads_bring_nothing() -> None:
-    costs = ItemCosts(flops=4, bytes={"MEM": 64}, mode="sum")
-    profile = large(1e10, 2e10)
-    times = [float(work(costs, threads, profile).share) for threads in (8, 16, 32)]
-    full = 640000 * 64 / 2e10
-    assert times == pytest.approx([full] * 3, rel=0.02)
-    assert times == sorted(times, reverse=True)
-    assert times[-1] >= full
-
-
-def test_the_masters_of_a_domain_share_its_memory_in_serial_code() -> None:
-    profile = large(1e10, 2e10, 100.0)
-    costs = ItemCosts(bytes={"MEM": 64}, mode="roofline")
-    alone, together = (
-        Serial("setup", 1.0, 1e6, costs).work(point(profile, processes, 4)).serial
-        for processes in (2, 16)
-    )
-    assert alone == pytest.approx(64e6 / 1e10)
-    assert together == pytest.approx(8 * 64e6 / 2e10, rel=1e-3)  # 8 masters on each domain
-
-
 # -- profiles without a law
-
-
-def test_a_table_by_cores_is_what_streaming_loops_get() -> None:
-    profile = by_cores(n1=1e10, n2=1.8e10, n4=2.4e10)
-    costs = ItemCosts(bytes={"MEM": 64}, mode="roofline")
-    for threads, rate in ((1, 1e10), (2, 1.8e10), (3, 2.1e10), (4, 2.4e10)):
-        assert work(costs, threads, profile).share == pytest.approx(640000 * 64 / rate)
 
 
 def test_a_table_by_cores_slows_loops_of_low_demand_less() -> None:
@@ -154,12 +116,6 @@ def test_a_table_by_cores_slows_loops_of_low_demand_less() -> None:
     assert slower == sorted(slower, reverse=True)
     assert slower[0] == pytest.approx(4 / 2.4, rel=0.08)
     assert slower[-1] == pytest.approx(1.0, abs=0.001)
-
-
-def test_cores_that_do_not_disturb_each_other_yet_take_the_time_of_one() -> None:
-    linear = by_cores(n1=1e10, n4=4.2e10)  # and a measurement that is a little off
-    costs = ItemCosts(flops=8, bytes={"MEM": 64}, mode="sum")
-    assert e_mt(costs, 4, linear) == pytest.approx(1.0)
 
 
 def test_an_unknown_sharpness_is_assumed() -> None:

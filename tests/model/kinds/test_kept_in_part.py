@@ -112,18 +112,6 @@ def test_two_sets_that_stay_in_part_are_told_apart() -> None:
     assert found == pytest.approx(0.3 * stays + 0.3 * beyond_second + 0.4 * beyond_both)
 
 
-@given(st.floats(0.0, 1.0))
-def test_without_overlap_only_the_mean_counts(lost: float) -> None:
-    none = profile({"overlap": "none"}, cache_bw=rates(L2=8e10, L3=2e10))
-    share = float(lost_share(set_of(lost, MIB), MIB))
-    formula = f"if_fits({set_of(lost, MIB)!r}, 0, 40, 'L2')"
-    by_pages, mean = (
-        seconds(f"serial = {{ trip = 1, chain = 2, bytes = {{ L2 = 40, L3 = {bytes_} }} }}", none)
-        for bytes_ in (f'"{formula}"', 40 * share)
-    )
-    assert by_pages == pytest.approx(mean)
-
-
 SWEEP = """
 [[program]]
 [program.serial]

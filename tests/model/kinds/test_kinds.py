@@ -91,15 +91,6 @@ critical = { entries = 100, seconds = 1e-6 }
     assert work.synchronising == pytest.approx(100 * (round_ - 1e-6) - alone)
 
 
-def test_one_thread_pays_a_critical_section_once() -> None:
-    text = """
-[[program]]
-parallel = { trip = 1, constructs = {}, critical = { entries = 10, seconds = 1e-6 } }
-"""
-    work = walk(program(text), with_openmp(critical=1e-7), 1, 1)
-    assert work.parallel == pytest.approx(1 / 2e9 + 10 * 1.1e-6)
-
-
 def test_tasks_share_the_threads() -> None:
     text = "[[program]]\ntask = { count = 1000, seconds = 1e-5, span = 2e-5 }"
     work = walk(program(text), with_openmp(task=1e-7, parallel=5e-7), 1, 8)

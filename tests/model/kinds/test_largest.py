@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from model.demo import machine, program, whole
 
-from popmodel.model.predictor import Study
 from popmodel.model.signature.application import Signature
-from popmodel.model.symbols import factors_of
-from popmodel.prediction.derivation import formula
 from popmodel.prediction.prediction import PredictedRun, predict
 
 STEPS = """
@@ -47,13 +44,6 @@ def test_the_larger_of_it_and_the_spread_counts() -> None:
     assert balance(steps(f"{spread}largest = 0.5"), 8) == pytest.approx(1 / 4, abs=1e-3)
 
 
-def test_steps_that_differ_do_not_add_to_it() -> None:
-    turns = "transient_cv = 0.2\n"
-    found = predicted(steps(f"{turns}largest = 0.5"), 8)
-    plain = predicted(steps("largest = 0.5"), 8)
-    assert found.runtime.value == pytest.approx(plain.runtime.value, rel=0.15)
-
-
 @pytest.mark.parametrize("own", ["", ", persistent_cv = 0.05", ", quantiles = [0.9, 1.1]"])
 def test_a_replay_gives_it_to_one_process_and_the_rest_to_the_others(own: str) -> None:
     done = whole(steps("largest = 0.25", own), machine(), 8, 1)
@@ -63,22 +53,7 @@ def test_a_replay_gives_it_to_one_process_and_the_rest_to_the_others(own: str) -
     assert computing[-2] < 1.1 * computing[:-1].mean()
 
 
-def test_work_that_is_known_of_every_process_is_left_as_it_is() -> None:
-    own = ", by_rank = [3, 1, 1, 1]"
-    assert balance(steps("largest = 0.9", own), 4) == pytest.approx(1 / 2, abs=1e-3)
-
-
 def test_where_it_is_not_known_the_interval_has_it() -> None:
     found = predicted(steps("largest = { value = 0, low = 0, high = 0.25 }"), 16, draws=400)
     assert found.runtime.value == pytest.approx(predicted(steps(""), 16).runtime.value)
     assert found.runtime.high == pytest.approx(4 * 20e-3, rel=0.1)
-
-
-def test_the_derivation_names_it() -> None:
-    assert "w_max" in str(formula(steps("largest = 0.25"), machine(), 8, 1).to_dict())
-
-
-def test_what_if_changes_it_as_the_rest_of_the_imbalance() -> None:
-    study = Study(steps("largest = 0.25"), machine(), {}, 0, 0, factors_of({"imbalance": 0.75}))
-    run = study.run(study.admit(8, 1), study.sources())
-    assert float(run.course.computing) == pytest.approx(1.5 * 20e-3)

@@ -6,7 +6,6 @@ import copy
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,13 +14,11 @@ from model.demo import exact, machine, point
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.halo import copying
-from popmodel.model.kinds.loops import Critical, Parallel, Serial, SharedWrites, Task
+from popmodel.model.kinds.loops import Parallel, Serial, SharedWrites
 from popmodel.model.kinds.pipeline import Pipeline
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import openmp
-from popmodel.model.terms.imbalance import expected_maximum
-from popmodel.model.uncertainty import Draws
 
 CYCLE = 1 / 2e9
 
@@ -98,16 +95,6 @@ def test_where_nobody_counted_instructions_the_loop_comes_on_top() -> None:
     assert serial(here, 1, ItemCosts(flops=4)).serial == pytest.approx((2 + 1) * CYCLE)
 
 
-@given(st.floats(1, 1000), st.floats(1, 1000))
-def test_room_for_more_instructions_never_makes_a_loop_slower(first: float, second: float) -> None:
-    costs = ItemCosts(flops=4, instructions=12, latency=50)
-    small, large = (
-        serial(counting(instructions_per_cycle=4.0, window=one), 1, costs).serial
-        for one in sorted((first, second))
-    )
-    assert large <= small
-
-
 def test_a_chain_is_shared_and_stretched_as_other_work() -> None:
     work = parallel(computation(threads=4), 10, 100, ItemCosts(chain=7))
     assert work.share == pytest.approx(1000 / 4 * 8 * CYCLE)
@@ -138,14 +125,6 @@ def test_a_loop_says_how_it_overlaps() -> None:
     # an assumption about all loops, for the bounds of the model, is stronger
     assert time("roofline", overlap="none") == time(None)
     assert time("sum", overlap="full") == time("roofline")
-
-
-def test_the_profile_decides_where_a_loop_does_not() -> None:
-    document = copy.deepcopy(dict(machine().document))
-    document["core"]["overlap"] = "full"
-    costs = ItemCosts(flops=4, bytes={"MEM": 16})
-    found = serial(computation(profile=from_document(document)), 1, costs).serial
-    assert found == pytest.approx(16 / 1e10)
 
 
 def test_a_machine_may_overlap_a_share_and_one_that_does_not_say_is_in_the_middle() -> None:
@@ -213,18 +192,6 @@ def test_a_machine_whose_overlap_with_instructions_nobody_measured_is_taken_at_f
     assert found == pytest.approx(memory + 0.5 * busy)
 
 
-def test_draws_of_the_overlap_stay_a_share() -> None:
-    document = copy.deepcopy(dict(machine().document))
-    document["core"]["overlap"] = {"value": 0.9, "low": 0.7, "high": 1.0}
-    profile = from_document(document)
-    drawn = Draws(profile.quantities, count=200)
-    here = computation(profile=profile)
-    here = replace(here, parameters=replace(here.parameters, values=drawn.__getitem__))
-    times = serial(here, 1, ItemCosts(flops=4, bytes={"MEM": 16})).serial
-    assert np.min(times) >= 16 / 1e10
-    assert np.max(times) < 3 * CYCLE + 16 / 1e10
-
-
 # -- instructions
 
 
@@ -238,30 +205,8 @@ def test_instructions_of_all_threads_are_added() -> None:
     assert copying(many, 800, 1e9, shared=True).instructions == 200
 
 
-def test_one_part_that_is_not_counted_makes_them_unknown() -> None:
-    one = computation(threads=2, profile=with_openmp())
-    counted = serial(one, 5, ItemCosts(instructions=2))
-    for part in (
-        serial(one, 5, ItemCosts(flops=2)),
-        Task("tasks", 1.0, 5, 1e-6, 1e-6).work(one),
-        sweep(one),
-        parallel(one, 5, 1, ItemCosts(instructions=2), critical=Critical(1, 1e-6)),
-    ):
-        assert part.instructions is None
-        assert counted.plus(part).instructions is None
-        assert part.plus(counted).times(2).instructions is None
-    assert counted.plus(RunWork(transfer=1.0)).instructions == 10
-
-
 def sweep(here: ModelPoint) -> RunWork:
     return Pipeline("sweep", 1.0, (0,), "forward", blocks=1, seconds=1e-3, bytes=8).work(here)
-
-
-def with_openmp() -> Profile:
-    document = copy.deepcopy(dict(machine().document))
-    once = {"T": [1, 8], "seconds": [exact(1e-7), exact(1e-7)]}
-    document["openmp"] |= dict.fromkeys(("task", "parallel", "critical"), once)
-    return from_document(document)
 
 
 def test_everything_useful_has_its_cycles() -> None:
@@ -298,17 +243,6 @@ def test_false_sharing_is_useful_time_of_every_thread(threads: int, transfer: fl
     assert shared.overhead == without.overhead
 
 
-def test_padded_elements_and_one_thread_share_no_line() -> None:
-    profile = with_memory(**SHARED)
-    padded = SharedWrites(count=800, bytes=64, chunk=1)
-    costs = ItemCosts(flops=4)
-    many = computation(threads=4, profile=profile)
-    assert parallel(many, 800, 1, costs, shared_writes=padded) == parallel(many, 800, 1, costs)
-    packed = SharedWrites(count=800, bytes=8, chunk=1)
-    alone = computation()  # whose profile knows nothing of lines
-    assert parallel(alone, 8, 1, costs, shared_writes=packed) == parallel(alone, 8, 1, costs)
-
-
 @pytest.mark.parametrize(
     ("missing", "path"),
     [
@@ -340,40 +274,4 @@ def test_lines_of_other_threads_are_waited_for(threads: int, each: float) -> Non
     assert waited == pytest.approx(1000 * 0.25 * each)
 
 
-@pytest.mark.parametrize(
-    ("known", "each"),
-    [
-        ({"far": exact(2e-8)}, 2e-8),  # rather than what is assumed
-        ({}, 7e-9),
-    ],
-)
-def test_a_profile_without_the_lines_of_near_cores(known: dict[str, Any], each: float) -> None:
-    here = computation(threads=2, profile=with_memory(line_takeover=known))
-    own = replace(BETWEEN, taken_over=0.0)
-    waited = serial(here, 1000, BETWEEN).serial - serial(here, 1000, own).serial
-    assert waited == pytest.approx(1000 * 0.25 * each)
-
-
 # -- iterations of random cost
-
-
-@pytest.mark.parametrize("threads", [1, 2, 8])
-def test_random_iterations_make_one_thread_the_slowest(threads: int) -> None:
-    trip, cv, costs = 800, 0.4, ItemCosts(flops=4)
-    work = parallel(computation(threads=threads), trip, 100, costs, iteration_cv=cv)
-    expected = 1 + cv * np.sqrt(threads / trip) * expected_maximum(threads)
-    assert work.stretched / work.share == pytest.approx(expected)
-    cost = np.random.default_rng(7).gamma(1 / cv**2, cv**2, (400, threads, trip // threads))
-    simulated = cost.sum(axis=2).max(axis=1).mean() / (trip / threads)
-    assert work.stretched / work.share == pytest.approx(simulated, abs=0.006)
-
-
-def test_random_iterations_of_a_dynamic_schedule_end_in_turns() -> None:
-    profile = with_memory()
-    here, costs = computation(threads=8, profile=profile), ItemCosts(flops=4)
-    plan = {"schedule": "dynamic", "chunk": 5}
-    work = parallel(here, 100, 100, costs, **plan, iteration_cv=0.8)
-    iteration = work.share * 8 / 100
-    assert work.stretched == pytest.approx(openmp.dynamic_time(100, iteration, 8, 5, spread=0.8))
-    even = parallel(here, 100, 100, costs, **plan)
-    assert work.stretched >= even.stretched

@@ -17,11 +17,8 @@ from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import place
 from popmodel.model.run.work import RunCourse, closed_form
-from popmodel.model.script import Script
 from popmodel.model.signature.application import Signature
 from popmodel.model.tree import Model, prepare
-from popmodel.model.unroll import outline
-from popmodel.simulator.program import Op
 
 PERIODIC = """
 [params]
@@ -86,13 +83,6 @@ def test_nonblocking_halo(processes: int, pack: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [EAGER, LARGE])
-@pytest.mark.parametrize("processes", [8, 64])
-def test_nonblocking_halo_of_an_open_grid(processes: int, size: int) -> None:
-    signature = steps(f'halo = {{ width = 1, bytes_per_cell = {size}, pack = "none" }}', grid=OPEN)
-    assert_same(*both(signature, processes))
-
-
-@pytest.mark.parametrize("size", [EAGER, LARGE])
 def test_closed_form_of_a_halo_is_a_bound_where_nodes_cut_the_grid(size: int) -> None:
     signature = steps(f'halo = {{ width = 1, bytes_per_cell = {size}, pack = "none" }}')
     closed, replayed = both(signature, 27)
@@ -105,15 +95,6 @@ def test_overhead_of_further_messages() -> None:
     closed, replayed = both(signature, 64, net__inter__os=3e-7, net__intra__os=2e-7)
     assert_same(closed, replayed)
     assert replayed.runtime > both(signature, 64)[1].runtime
-
-
-def test_overlap_hides_its_part_of_a_halo() -> None:
-    signature = steps("halo = { width = 1, bytes_per_cell = 8, overlap = 0.75 }")
-    closed, replayed = both(signature, 64)
-    assert_same(closed, replayed)
-    whole = both(steps("halo = { width = 1, bytes_per_cell = 8 }"), 64)[1]
-    hidden = (replayed.runtime - replayed.ideal) / (whole.runtime - whole.ideal)
-    assert hidden == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("size", [EAGER, LARGE])
@@ -171,15 +152,6 @@ def test_pipeline(dims: str, size: int) -> None:
         f"[[program]]\npipeline = {{ dims = {dims}, blocks = 7, seconds = 0.01, bytes = {size} }}"
     )
     assert_same(*both(program(f"{OPEN}\n{body}"), 64, **SAME))
-
-
-def test_every_third_time() -> None:
-    signature = steps('collective = { op = "allreduce", bytes = 8, every = 3 }', 9, grid="")
-    assert_same(*both(signature, 16))
-    model = model_of(signature, 16, 1)
-    program_ = outline(Script.of(model.work(), {}), {}).program
-    assert program_.operations == 3 * 16
-    assert set(program_.kind.tolist()) == {Op.COLLECTIVE}
 
 
 @st.composite

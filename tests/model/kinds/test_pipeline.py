@@ -14,7 +14,6 @@ import pytest
 from model.demo import exact, machine, program
 from model.wavefronts import Sweep, runtime
 
-from popmodel.machines import profile
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model.replayed_run import simulate
 from popmodel.model.run.parameters import Parameters
@@ -192,20 +191,6 @@ def test_a_collective_empties_the_pipeline() -> None:
     assert replayed == pytest.approx(closed)
 
 
-def test_a_collective_now_and_then_empties_it_then() -> None:
-    """On average, as if something came after the last one."""
-    closed, replayed = ideal([pipe(SWEEP), 'collective = { op = "barrier", every = 5 }'], 100)
-    assert replayed == pytest.approx(100 + 20 * 4 / 4, rel=0.002)
-    assert closed == pytest.approx(replayed, rel=0.01)
-
-
-def test_a_sweep_back_now_and_then() -> None:
-    back = replace(SWEEP, ways=(-1,))
-    closed, replayed = ideal([pipe(SWEEP), pipe(back, every=4)], 80)
-    assert replayed == pytest.approx(100 + 40 * 4 / 4, rel=0.002)
-    assert closed == pytest.approx(replayed, rel=0.01)
-
-
 def test_loops_in_loops() -> None:
     inner = f"loop = {{ count = 3, body = [{{ {pipe(SWEEP)} }}] }}"
     back = replace(SWEEP, ways=(-1,))
@@ -215,18 +200,6 @@ def test_loops_in_loops() -> None:
     closed, replayed = ideal([inner], 4)
     assert closed == pytest.approx(12 + 4 / 4)
     assert replayed == pytest.approx(closed)
-
-
-def test_a_sweep_several_times_in_each_iteration() -> None:
-    closed, _ = ideal([pipe(SWEEP, every=0.25)], 3)
-    assert closed == pytest.approx(12 + 4 / 4)
-
-
-def test_a_pipeline_across_other_dimensions_fills_its_own() -> None:
-    along = [replace(SWEEP, ways=ways) for ways in ((1, 0), (0, 1))]
-    closed, replayed = both(looped((3, 5), [pipe(one) for one in along], 2), 15, NETWORK)
-    assert closed.ideal == pytest.approx(4 + 2 / 4 + 4 / 4)
-    assert replayed.ideal == pytest.approx(closed.ideal)
 
 
 # -- where messages go
@@ -260,19 +233,6 @@ def test_a_profile_that_does_not_say_what_sending_costs() -> None:
     # three further blocks
     extra = unknown.total.transfer - known.total.transfer
     assert extra == pytest.approx(3 * (2e-3 - 1e-4))
-
-
-@pytest.mark.parametrize(("processes", "tier"), [(8, "intra"), (32, "inter")])
-def test_the_preset_says_what_sending_costs(processes: int, tier: str) -> None:
-    preset = profile.load(profile.DEFAULT_PRESET)
-    document = copy.deepcopy(dict(preset.document))
-    del document["net"][tier]["os"]
-    signature = looped((processes,), [pipe(SWEEP, name="wave")])
-    known, unknown = (
-        model_of(signature, processes, one).work() for one in (preset, from_document(document))
-    )
-    assert known.point.parameters.remarks == set()
-    assert known.total.transfer < unknown.total.transfer
 
 
 def test_one_process_or_one_line_pays_nothing() -> None:

@@ -10,7 +10,7 @@ from model.two_sockets import machine, ratios
 from popmodel.machines import profile
 from popmodel.machines.profile import Profile
 from popmodel.model import signatures
-from popmodel.model.predictor import Study, multithreading
+from popmodel.model.predictor import Study
 from popmodel.model.run.process_placement import Allocation
 from popmodel.model.uncertainty import nominal
 
@@ -55,14 +55,6 @@ def test_streams_of_a_full_node() -> None:
     assert times["master"] == pytest.approx(192e6 / 10e9, rel=1e-3)
 
 
-def test_serial_parts_use_what_the_threads_touched() -> None:
-    """384 MB at 20 GB/s, half of them at half the bandwidth."""
-    serial = runtime(signature("serial", ""), (1, 16))
-    assert serial == pytest.approx((192e6 + 2 * 192e6) / 20e9, rel=1e-3)
-    assert runtime(signature("serial", "master"), (1, 16)) == pytest.approx(384e6 / 20e9, rel=1e-3)
-    assert runtime(signature("serial", ""), (2, 8)) == pytest.approx(384e6 / 20e9, rel=1e-3)
-
-
 def test_the_signature_says_it_of_all_loops_that_do_not() -> None:
     table = '[memory]\nfirst_touch = "master"\n'
     split = (1, 16)
@@ -97,26 +89,6 @@ def test_remote_is_never_faster(
     for touch in ("threads", "interleaved", "master"):
         nearer = runtime(signature(kind, touch, flops), split, closer, bind)
         assert nearer <= runtime(signature(kind, touch, flops), split, known, bind) * (1 + 1e-9)
-
-
-@given(st.sampled_from([(1, 16), (4, 4), (16, 1)]), st.floats(0, 200))
-def test_one_domain_knows_no_difference(split: tuple[int, int], flops: float) -> None:
-    known = machine(1, 1)
-    found = {
-        runtime(signature("parallel", touch, flops), split, known, bind)
-        for touch in ("threads", "interleaved", "master")
-        for bind in ("close", "spread", "none")
-    }
-    assert len(found) == 1
-
-
-def test_remote_data_is_a_loss_of_the_threads() -> None:
-    """e_mt compares with one thread, whose data is its own."""
-    one = study(signature("parallel", "master"))
-    where = one.admit(1, 16)
-    e_mt = multithreading(one.run(where, one.sources()).work, where)
-    assert e_mt is not None
-    assert e_mt.value == pytest.approx(384e6 / 20e9 / 16 / (192e6 / 10e9), rel=1e-3)
 
 
 @pytest.mark.parametrize("touch", ["threads", "interleaved", "master"])

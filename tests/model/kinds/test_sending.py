@@ -77,16 +77,6 @@ def test_threads_share_the_overhead_of_messages_and_slow_each_other() -> None:
         assert halo(here, [0.0] * 3, "nonblocking", threads) == pytest.approx(expected)
 
 
-def test_one_communicating_thread_is_as_before() -> None:
-    for profile in (machine(), round_machine(thread_factor=0.7, multiple_overhead=1e-6)):
-        here = point(profile, 16, 4, (4, 4))
-        assert here.messages.within(3) == here.messages.within(3, 1)
-        assert here.messages.between(3) == here.messages.between(3, 1)
-        assert shift(here, 0, 1, 1e5) == shift(here, 0, 1, 1e5, 1)
-        assert halo(here, [1e5, 1e4], "blocking") == halo(here, [1e5, 1e4], "blocking", 1)
-        assert not {"net.thread_factor", "net.multiple_overhead"} & here.parameters.left_out
-
-
 @pytest.mark.parametrize("threads", [2, 4])
 def test_a_full_adapter_gains_nothing_from_more_threads(threads: int) -> None:
     profile = round_machine(thread_factor=0.25)
@@ -95,13 +85,6 @@ def test_a_full_adapter_gains_nothing_from_more_threads(threads: int) -> None:
     one, many = (shift(here, 0, 1, size, mt) for mt in (1, threads))
     assert one == pytest.approx(2e-6 + size * 2 * gap)
     assert many == pytest.approx(2e-6 * (1 + 0.25 * (threads - 1)) + size * 2 * gap)
-
-
-def test_threads_help_where_one_message_does_not_fill_the_adapter() -> None:
-    here = point(round_machine(thread_factor=0.0, nic_G=1e-11), 2, 8, (2,))
-    size = 1e6
-    assert shift(here, 0, 1, size, 1) == pytest.approx(2e-6 + 2e-10 * size)
-    assert shift(here, 0, 1, size, 4) == pytest.approx(2e-6 + 2e-10 * size / 4)
 
 
 def test_parts_of_a_message_may_be_eager() -> None:
@@ -113,17 +96,6 @@ def test_parts_of_a_message_may_be_eager() -> None:
     assert point_to_point(here, targets, size, "send", 2) == pytest.approx(ALPHA + BETA * size / 2)
     exchanged = point_to_point(here, targets, size, "sendrecv", 2)
     assert exchanged == pytest.approx(ALPHA + BETA * size / 2)
-
-
-def test_an_infinite_bandwidth_leaves_the_latency() -> None:
-    profile = round_machine(thread_factor=0.5, shm_k=None)
-    document = copy.deepcopy(dict(profile.document))
-    document["net"]["intra"]["classes"] = [{"alpha": exact(ALPHA), "beta": exact(0.0)}]
-    here = point(from_document(document), 8, 1, (2, 2, 2))
-    for threads in (1, 2, 4):
-        slower = 1 + 0.5 * (threads - 1)
-        assert halo(here, [1e9] * 3, "blocking", threads) == pytest.approx(3 * ALPHA * slower)
-        assert shift(here, 0, 1, 1e9, threads) == pytest.approx(ALPHA * slower)
 
 
 def test_what_is_not_known_of_threads_is_left_out_and_said() -> None:

@@ -10,7 +10,6 @@ from popmodel.model.predictor import Study
 from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import factors_of
 from popmodel.model.terms.imbalance import expected_maximum
-from popmodel.prediction.derivation import formula
 from popmodel.prediction.prediction import PredictedRun, predict
 
 HALVES = """
@@ -53,15 +52,6 @@ def test_it_stands_in_place_of_that_of_the_program() -> None:
     assert balance(halves(", transient_cv = 0", **common)) == balance(halves("", **common))
 
 
-def test_it_grows_with_processes_as_that_of_the_program() -> None:
-    growth = "reference_processes = 4\ngrowth_exponent = 0.5"
-    for processes in (4, 16, 64):
-        own = balance(halves(", persistent_cv = 0.1", imbalance=growth), processes)
-        cv = 0.05 * (processes / 4) ** 0.5
-        expected = balance(halves("", imbalance=f"persistent_cv = {cv}"), processes)
-        assert own == pytest.approx(expected, rel=1e-3)
-
-
 def test_what_if_changes_it_as_well() -> None:
     def unequal(**what_if: float) -> float:
         study = Study(halves(", persistent_cv = 0.1"), machine(), {}, 0, 0, factors_of(what_if))
@@ -76,30 +66,12 @@ def test_what_if_changes_it_as_well() -> None:
     assert any(one.label == "persistent imbalance" for one in found.elasticities)
 
 
-@pytest.mark.parametrize("own", [", persistent_cv = 0.1", ", transient_cv = 'c*P/16'"])
-@pytest.mark.parametrize("common", ["", "persistent_cv = 0.02\ntransient_cv = 0.03"])
-def test_the_printed_formula_gives_the_predicted_value(own: str, common: str) -> None:
-    one = halves(own, params="c = { value = 0.05, low = 0.04, high = 0.06 }", imbalance=common)
-    found = formula(one, machine(), 16, 1)  # checks what it prints
-    alone = predict(one, machine(), 16, 1, draws=0)
-    assert found.equations[0].value == pytest.approx(alone.runtime.value, rel=1e-12)
-
-
 def test_replay_and_closed_form_agree_where_all_wait_in_every_step() -> None:
     for own in (", persistent_cv = 0.1", ", transient_cv = 0.1"):
         study = Study(halves(own), machine(), {}, 0, 0)
         agreement = study.replay(study.admit(16, 1))
         assert agreement.gap == pytest.approx(0.0, abs=0.002)
         assert agreement.replay.ideal == pytest.approx(agreement.closed_form.ideal, rel=0.002)
-
-
-def test_an_uncertain_spread_makes_an_interval() -> None:
-    cv = "c = { value = 0.05, low = 0.02, high = 0.1 }"
-    one = halves(", persistent_cv = 'c'", params=cv)
-    found = predict(one, machine(), 16, 1).metrics["hybrid-additive"]["process_load_balance"]
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < found.value - 0.02 < found.value + 0.01 < found.high
 
 
 def test_threads_that_share_a_serial_loop_leave_its_spread() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from model.demo import machine, program
 
-from popmodel.model.signature.reading import SignatureError
 from popmodel.prediction.prediction import PredictedRun, predict
 
 REGION = """
@@ -33,11 +32,6 @@ def test_the_slowest_thread_has_its_part_more() -> None:
     found = predicted("overhead = 0, thread_imbalance = 0.25")
     assert found.runtime.value == pytest.approx(1e-2 * 1.25)
     assert metric(found, "openmp_load_balance") == pytest.approx(1 - 0.25 / 1.25)
-
-
-def test_one_thread_waits_for_none() -> None:
-    alone = predicted("overhead = 0, thread_imbalance = 0.25", threads=1)
-    assert alone.runtime.value == pytest.approx(4e-2)
 
 
 def test_overhead_stands_in_place_of_constructs() -> None:
@@ -69,19 +63,3 @@ def test_constructs_say_themselves_what_is_synchronisation() -> None:
         part, "openmp_synchronisation_efficiency"
     )
     assert more == pytest.approx(10 * 0.25e-3 / plain.runtime.value)
-
-
-def test_no_more_than_what_threads_idle_is_synchronisation() -> None:
-    with pytest.raises(SignatureError, match="synchronisation must be between 0 and 1"):
-        program(REGION.format("overhead = 1e-6, synchronisation = 1.5"))
-
-
-def test_memory_bandwidth_stretches_a_busy_thread_as_well() -> None:
-    slow = predicted("overhead = 0, thread_imbalance = 0.25, bytes.MEM = 1e6")
-    assert slow.runtime.value > predicted("overhead = 0, thread_imbalance = 0.25").runtime.value
-
-
-def test_equal_shares_would_help() -> None:
-    found = predicted("overhead = 0, thread_imbalance = 0.25")
-    assert found.remedies["equal shares of threads in region"] == pytest.approx(-0.2)
-    assert not any("schedule" in name for name in found.remedies)

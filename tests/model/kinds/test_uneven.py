@@ -12,7 +12,6 @@ from popmodel.model.signature.application import Signature
 from popmodel.model.symbols import factors_of
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.unroll import carry_out, outline
-from popmodel.prediction.derivation import formula
 from popmodel.prediction.prediction import predict
 
 RANKS = [1.0, 1.5, 0.75, 0.75]
@@ -52,10 +51,6 @@ def test_the_slowest_process_is_the_one_of_the_list(kind: str) -> None:
     one = steps(f"by_rank = {RANKS}", kind=kind)
     assert closed(one) == pytest.approx((1.5, 1.5))
     assert computed(one) == pytest.approx(np.outer(RANKS, np.full(20, 1e-3)))
-
-
-def test_only_relations_count() -> None:
-    assert closed(steps("by_rank = [4, 6, 3, 3]")) == pytest.approx((1.5, 1.5))
 
 
 def test_for_other_numbers_of_processes_the_spread_holds() -> None:
@@ -121,32 +116,6 @@ def test_a_replay_agrees_with_the_closed_form() -> None:
     assert one.agreement.replay.ideal == pytest.approx(one.agreement.closed_form.ideal, rel=1e-3)
     balance = one.metrics["hybrid-additive"]["process_load_balance"].value
     assert balance == pytest.approx(1 - 0.5e-3 * 200 / one.runtime.value)
-
-
-def test_what_if_changes_what_is_known_value_by_value() -> None:
-    one = steps(f"quantiles = {VALUES}, by_rank = {RANKS}")
-    assert closed(one, imbalance=0.5)[0] == pytest.approx(1.25)
-    assert 1.25 < closed(one, imbalance=0.5)[1] < closed(one)[1]
-    assert "half the imbalance" in predict(one, machine(), 4, 1, draws=0).remedies
-
-
-def test_an_uncertain_spread_beside_values_is_uncertain() -> None:
-    sections = {"constants": "cv = { value = 0.1, low = 0.05, high = 0.2 }"}
-    own = f"quantiles = {VALUES}, persistent_cv = 'cv'"
-    found = predict(steps(own, **sections), machine(), 4, 1, seed=1)
-    low = found.metrics["hybrid-additive"]["process_load_balance"]
-    assert low.low is not None and low.high is not None
-    assert low.high - low.low > 0.03
-
-
-def test_one_process_has_nobody_to_wait_for() -> None:
-    assert closed(steps(f"quantiles = {VALUES}, by_rank = [3]"), 1) == pytest.approx((1, 1))
-
-
-def test_formulas_can_be_derived() -> None:
-    # which fails if the printed equations do not give the predicted value
-    found = formula(steps(f"by_rank = {RANKS}, transient_cv = 0.1"), machine(), 4, 1)
-    assert found.equations
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,6 @@ def test_draws_end_where_the_domain_does_and_a_remark_says_so() -> None:
     assert np.array_equal(kept, [0.5, 0.0, 1.0, 1.0])
 
 
-def test_the_best_estimate_is_in_the_domain() -> None:
-    with pytest.raises(UsageError, match="trip of 'parallel' is 'N - 40' = -10 at P=16 T=4; must"):
-        demo("parallel = { trip = 'N - 40' }", N=np.array([30.0, 64.0])).work()
-
-
 def test_a_long_formula_is_cut() -> None:
     formula = parse(" + ".join(["x"] * 40))
     values = {"P": 1.0, "T": 1.0, "x": -1.0}

@@ -14,7 +14,6 @@ from popmodel.machines.profile import Profile, from_document
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import Allocation, place
 from popmodel.model.run.work import RunWork
-from popmodel.model.signature.reading import SignatureError
 from popmodel.model.tree import prepare
 
 KIB = 1024
@@ -118,20 +117,6 @@ def test_a_team_has_as_many_caches_as_its_threads_are_on(
     assert kept(f"{half}", "parallel", there, split, bind) == pytest.approx(4.5)
 
 
-def test_a_master_alone_has_one_cache() -> None:
-    there = node(16, 4096, 4, 1)
-    for split, caches in (((1, 16), 1), ((2, 8), 1), ((8, 2), 0.5)):
-        half = caches * 2048 * KIB
-        assert kept(f"{half}", "serial", there, split, "close") == pytest.approx(4.5)
-
-
-def test_a_level_that_is_not_there_holds_what_the_one_below_does() -> None:
-    there = levels(("L1", 32, 1), ("L3", 4096, 4))
-    assert traffic(f"if_fits({32 * KIB}, 1, 8, 'L2')", there) == 4.5
-    only_last = levels(("L3", 4096, 4))
-    assert traffic("if_fits(1, 1, 8, 'L2')", only_last) == 8
-
-
 def loop(counts: str, profile: Profile) -> tuple[float, Parameters]:
     """Time of an iteration beside that of its control, and what was asked for."""
     work, asked = walk(f"serial = {{ trip = 1, bytes = {{ {counts} }} }}", profile)
@@ -146,11 +131,6 @@ def test_a_level_is_charged_for_what_no_level_behind_it_serves() -> None:
     assert mixed == pytest.approx(50 / 1e11 + 20 / 4e10 + 10 / 1e10)
     # written to memory past the caches
     assert loop("L2 = 8, MEM = 24", there)[0] == pytest.approx(24 / 1e10)
-
-
-def test_a_level_that_the_machine_lacks_is_passed() -> None:
-    there = levels(("L1", 32, 1), ("L2", 256, 1), L2=1e11)
-    assert loop("L2 = 80, L3 = 60, MEM = 60", there)[0] == pytest.approx(20 / 1e11 + 60 / 1e10)
 
 
 def test_a_cache_without_a_rate_is_left_out_and_named() -> None:
@@ -188,18 +168,6 @@ def test_what_is_written_back_has_a_rate_of_its_own() -> None:
     # all traffic of memory shares its bandwidth
     in_memory = back("L2 = 24, L3 = 24, MEM = 24", "L2 = 8, L3 = 8, MEM = 8", there)
     assert in_memory == pytest.approx(24 / 1e10)
-
-
-def test_a_machine_that_does_not_say_writes_back_as_it_reads() -> None:
-    there = levels(*PRIVATE, L2=1e11, L3=4e10)
-    assert back("L2 = 24", "L2 = 8", there) == pytest.approx(24 / 1e11)
-    assert there.assumed["memory.write_back.any"].low == 0
-
-
-def test_what_is_written_back_is_part_of_what_moves() -> None:
-    text = "[[program]]\nserial = { trip = 1, bytes.L2 = 8, written.L3 = 8 }\n"
-    with pytest.raises(SignatureError, match=r"serial has written\.L3 and no bytes\.L3"):
-        program(text)
 
 
 def test_what_is_known_of_all_caches_is_not_assumed() -> None:

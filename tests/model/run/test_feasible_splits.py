@@ -83,19 +83,6 @@ def test_what_a_hint_offers_works(
             study.admit(processes, threads, Allocation(count, usable))
 
 
-@given(st.integers(1, 1100))
-def test_the_choices_of_a_square_are_its_neighbours(processes: int) -> None:
-    study = Study(CANNON, PRESET, {}, 0, 0)
-    try:
-        study.admit_or_advise(processes, 1)
-    except ImpossibleSplit as error:
-        splits, _ = offered(error.hint or "")
-        squares = [n * n for n in range(1, 33) if study.is_possible(n * n, 1)]
-        below = [square for square in squares if square < processes]
-        above = [square for square in squares if square > processes]
-        assert [p for p, _ in splits] == below[-1:] + above[:1]
-
-
 @pytest.mark.parametrize(
     ("application", "processes", "threads", "allocation", "message", "hint"),
     [
@@ -184,26 +171,6 @@ def test_nothing_possible_offers_nothing() -> None:
     with pytest.raises(ImpossibleSplit) as caught:
         predict(never, PRESET, 4, 1, draws=0)
     assert caught.value.hint is None
-
-
-def test_choices_may_need_a_network_that_is_not_known() -> None:
-    document = dict(machine().document)
-    document["net"] = {key: value for key, value in document["net"].items() if key != "inter"}
-    alone = from_document(document)
-    with pytest.raises(ImpossibleSplit) as caught:
-        predict(CANNON, alone, 7, 2, {"N": 64.0}, draws=0)
-    assert caught.value.hint == "possible: 4 x 2 or 9 x 2 (processes x threads)"
-    found = predict(CANNON, alone, 4, 1, {"N": 64.0}, allocation=Allocation(nodes=2), draws=0)
-    assert any("the profile lacks net.inter: " in note for note in found.notes)
-
-
-def test_a_formula_without_a_value_is_no_choice() -> None:
-    odd = program(SERIAL, let="x = '1/(P - 3)'", limits="require = ['x > 0', 'P != 4']")
-    study = Study(odd, PRESET, {}, 0, 0)
-    assert not study.is_possible(3, 1)
-    with pytest.raises(ImpossibleSplit) as caught:
-        study.admit_or_advise(4, 1)
-    assert caught.value.hint == "possible: 5 x 1 (processes x threads)"
 
 
 @pytest.mark.parametrize("processes", [10**6, 10**9, 10**18])

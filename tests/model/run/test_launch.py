@@ -37,19 +37,6 @@ def test_launch_lines() -> None:
     )
 
 
-def test_launch_lines_scatter_processes_over_a_node_that_is_not_full() -> None:
-    placement = place(8, 2, NODES, Allocation(nodes=4))
-    assert "OMP_NUM_THREADS=2 " in launch_line(placement, "./a")
-    assert "srun -N 4 -n 8 -c 8 --ntasks-per-node=2 " in launch_line(placement, "./a")
-    assert " --map-by ppr:2:node:PE=8 " in mpirun_line(placement, "./a")
-    wide = place(1, 12, NODES)
-    assert "OMP_PLACES=sockets OMP_PROC_BIND=spread " in launch_line(wide, "./a")
-    assert "srun -N 1 -n 1 -c 16 " in launch_line(wide, "./a")
-    assert " --map-by ppr:1:node:PE=16 " in mpirun_line(wide, "./a")
-    alone = place(1, 4, NODES)
-    assert "srun -N 1 -n 1 -c 4 --ntasks-per-node=1 --cpu-bind" in launch_line(alone, "./a")
-
-
 WORDS = st.lists(
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"])),
     min_size=1,
@@ -104,12 +91,6 @@ def test_arguments_are_those_of_the_run() -> None:
 def test_what_is_no_command_is_refused(command: str) -> None:
     with pytest.raises(PopmodelError, match="command"):
         from_text(PROGRAM.replace("COMMAND", command))
-
-
-def test_launch_lines_share_processes_out_by_socket() -> None:
-    placement = place(8, 4, Topology(4, 36, 2, 2, ()))
-    assert " --distribution=block:cyclic " in launch_line(placement, "./a")
-    assert " --map-by ppr:4:socket:PE=4 " in mpirun_line(placement, "./a")
 
 
 def test_launch_lines_spread_threads() -> None:

@@ -18,7 +18,6 @@ from popmodel.model.run.operations import RunMessages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.process_placement import place
 from popmodel.model.uncertainty import interval, nominal
-from popmodel.prediction.causes import elasticities
 from popmodel.prediction.derivation import formula
 from popmodel.prediction.prediction import predict
 
@@ -107,19 +106,6 @@ def test_there_is_no_jump_where_measurements_end(processes: int, size: float) ->
     assert above == pytest.approx(below, rel=1e-5)
 
 
-def test_one_measurement_is_enough() -> None:
-    profile = with_rows([row(8, 8, 512, 1e-4)])
-    for processes, size in ((8, 512), (2, 512), (64, 8), (16, 1e6)):
-        expected = 1e-4 * doubling(processes, size) / doubling(8, 512)
-        assert time(profile, processes, size) == pytest.approx(expected)
-
-
-def test_a_barrier_has_no_size() -> None:
-    profile = with_rows([row(8, 8, 0, 1e-4)], "barrier")
-    assert time(profile, 8, 0, "barrier") == pytest.approx(1e-4)
-    assert time(profile, 64, 0, "barrier") == pytest.approx(2e-4)
-
-
 def test_what_was_measured_within_a_node_says_nothing_of_the_network() -> None:
     for cores, rows in ((4, within()), (64, [row(16, 1, 8, 1.0), row(64, 4, 8, 1.0)])):
         profile = with_rows(rows, cores=cores)
@@ -154,15 +140,6 @@ def test_a_time_of_which_nothing_was_left_is_no_measurement() -> None:
     nothing = row(4, 4, 8, 0.0)
     assert time(with_rows([nothing, *within()]), 4, 8) == time(with_rows(within()), 4, 8)
     assert time(with_rows([nothing]), 4, 8) == pytest.approx(doubling(4, 8))
-
-
-def test_what_is_asked_is_noted_for_its_side_of_the_network() -> None:
-    for cores, side in ((64, "within a node"), (4, "between nodes")):
-        team = teams(with_rows(within(), cores=cores), 8)
-        team.collective("allreduce", 24)
-        asked = {(u.subject, u.argument, u.value) for u in team.messages.parameters.used}
-        subject = f"coll.allreduce {side}"
-        assert {(subject, "processes", 8.0), (subject, "bytes", 24.0)} <= asked
 
 
 @pytest.mark.parametrize(
@@ -220,24 +197,6 @@ def test_the_interval_is_that_of_the_measurement_and_wider_beyond() -> None:
     doubled = 2 * math.hypot(math.log(1.1), math.log(1.35))
     assert once == pytest.approx(doubled, rel=0.1)
     assert far == pytest.approx(2 * math.hypot(math.log(1.1), 2 * math.log(1.35)), rel=0.1)
-
-
-def test_a_size_that_is_uncertain_is_looked_up_in_every_draw() -> None:
-    profile = with_rows([row(8, 8, m, 1e-9 * m) for m in (1e3, 1e4, 1e5, 1e7)])
-    sizes = "{ value = 5e4, low = 5e3, high = 5e5 }"
-    asked = Study(program(SUM, params=f"m = {sizes}"), profile, {}, 400, 0)
-    drawn = asked.sources()
-    found = asked.run(asked.admit(8, 1), drawn).modelled.runtime
-    score = drawn["coll.allreduce[0].seconds"] / 1e-6
-    assert found / score == pytest.approx(1e-9 * drawn["params.m"], rel=1e-9)
-
-
-def test_elasticities_add_up_to_one() -> None:
-    asked = study(with_rows(within(algorithm="rabenseifner")), 512)
-    found = {one.name: one.value for one in elasticities(asked, asked.admit(8, 1))}
-    network = found["latency_intra"] - found["bandwidth_intra"] - found["reduction"]
-    assert network == pytest.approx(1, abs=1e-3)
-    assert found["params.m"] > 0
 
 
 @pytest.mark.parametrize(("processes", "size"), [(8, 512), (4, 600), (32, 1e6)])

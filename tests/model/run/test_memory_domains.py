@@ -21,9 +21,7 @@ from popmodel.model.predictor import Study
 from popmodel.model.run.memory_domains import Domains
 from popmodel.model.run.process_placement import Allocation, place
 from popmodel.model.terms import compute
-from popmodel.model.terms.openmp import multithreading_efficiency
 from popmodel.prediction.causes import causes
-from popmodel.prediction.derivation import formula
 
 Array = NDArray[np.float64]
 
@@ -106,17 +104,6 @@ kinds = st.lists(
 ).filter(lambda cores: any(units for _, units in cores))
 
 
-@given(kinds, st.floats(2.5, 6.0))
-def test_limits_of_what_a_domain_serves(cores: list[tuple[float, int]], q: float) -> None:
-    alone, units = zip(*cores, strict=True)
-    where = domain(len(cores), 2.0, q)
-    together, crowding, moved = loads(where, alone, units)
-    found = together * where.paces(together, crowding, moved)
-    assert (found >= (together - crowding) * (1 - 1e-9)).all()  # nobody is faster than alone
-    # nor all of them much faster than the memory: mixtures are served by a mean of their law
-    assert found.max() >= 0.85 * moved.sum()
-
-
 @given(st.floats(2.0, 50.0), st.integers(2, 12), st.floats(2.5, 6.0))
 def test_processes_with_the_same_work_keep_the_law_of_loops(
     alone: float, size: int, q: float
@@ -126,15 +113,6 @@ def test_processes_with_the_same_work_keep_the_law_of_loops(
     np.testing.assert_array_equal(where.paces(*same), np.ones(size))
     nearly = loads(where, [alone] * size, [100] * (size - 1) + [101])
     np.testing.assert_allclose(where.paces(*nearly), np.ones(size), atol=0.02)
-
-
-@given(kinds, st.randoms(use_true_random=False))
-def test_the_order_of_processes_says_nothing(cores: list[tuple[float, int]], random: Any) -> None:
-    mixed = random.sample(range(len(cores)), len(cores))
-    where = domain(len(cores), 2.0, 3.0)
-    all_loads = loads(where, *zip(*cores, strict=True))
-    found = where.paces(*(one[mixed] for one in all_loads))
-    np.testing.assert_allclose(found, where.paces(*all_loads)[mixed])
 
 
 def test_domains_do_not_slow_each_other_down() -> None:
@@ -217,17 +195,6 @@ def test_what_is_told_of_such_a_run_fits_together() -> None:
     )
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_threads_bring_no_more_than_their_number_where_memory_is_left_to_others(
-    threads: int,
-) -> None:
-    study = Study(program(BESIDE.replace("serial", "parallel")), machine(), {}, 0, 0)
-    placement = study.admit(8, threads)
-    found = study.outcome(placement, study.sources()).work
-    e_mt = multithreading_efficiency(float(found.single_thread), threads, float(found.parallel))
-    assert 0.5 < e_mt <= 1
-
-
 @given(kinds, st.floats(2.5, 6.0), st.floats(0.2, 1.0))
 def test_less_bandwidth_never_ends_a_domain_earlier(
     cores: list[tuple[float, int]], q: float, factor: float
@@ -244,11 +211,6 @@ def test_less_bandwidth_never_ends_a_domain_earlier(
         return float((together * where.paces(together, together - units * one, units)).max())
 
     assert end(1 / factor) >= end(1.0) * (1 - 1e-6)
-
-
-def test_its_formula_names_what_the_replay_changed() -> None:
-    derived = formula(program(BESIDE), machine(), 8, 1)
-    assert "rho_computation" in {one.name for one in derived.symbols}
 
 
 def test_the_whole_program_computes_as_predicted() -> None:
@@ -282,14 +244,6 @@ def test_teams_that_span_domains_keep_the_law_of_loops() -> None:
     study = Study(program(text.replace("[0, 1, 0, 1, 0, 1, 0, 1]", "[0, 1]")), machine(), {}, 0, 0)
     placement = study.admit(2, 8)
     assert placement.domains_spanned == 2
-    outcome = study.outcome(placement, study.sources())
-    assert outcome.agreement is not None
-    assert outcome.agreement.correction.computation == 1
-
-
-def test_times_that_nobody_crowds_stay_as_they_are() -> None:
-    stated = BESIDE.replace("bytes.MEM = 16", "seconds = 1e-9")
-    study, placement = run(stated)
     outcome = study.outcome(placement, study.sources())
     assert outcome.agreement is not None
     assert outcome.agreement.correction.computation == 1

@@ -97,20 +97,6 @@ def test_allocations_are_refused(
     assert caught.value.hint == hint
 
 
-def test_a_number_of_nodes_is_used_evenly_even_beyond_the_profile() -> None:
-    placement = place(16, 2, NODES, Allocation(nodes=8))
-    assert (placement.per_node, placement.nodes) == (2, 8)
-    assert place(17, 1, NODES, Allocation(nodes=2)).per_node == 9
-    assert place(17, 1, NODES).per_node == 16
-
-
-def test_cores_of_a_node_may_stay_idle() -> None:
-    placement = place(8, 2, NODES, Allocation(cores_per_node=4))
-    assert (placement.per_node, placement.nodes) == (2, 4)
-    assert placement.active == 2  # one process on each of two domains
-    assert placement.active_serial == 1
-
-
 @pytest.mark.parametrize(
     ("processes", "threads", "owned", "active", "serial", "sockets"),
     [
@@ -271,15 +257,6 @@ def test_seats_count_the_threads_of_processes_by_domain() -> None:
     assert [seat.processes for seat in place(16, 1, NODES).seats] == [8, 8]
 
 
-def test_idle_memory_domains_are_noted_where_threads_could_use_them() -> None:
-    assert remarks(place(1, 8, NODES), NODES) == [
-        "1 of 2 memory domains of a node in use: the threads of a process stay together; more "
-        "processes with fewer threads use all, as does --bind spread"
-    ]
-    assert remarks(place(2, 4, NODES), NODES) == []
-    assert remarks(place(1, 1, NODES), NODES) == []
-
-
 @pytest.mark.parametrize(("processes", "active"), [(2, 1), (6, 3), (10, 5), (12, 6), (14, 7)])
 def test_sockets_of_a_node_that_is_not_full_have_as_many_processes(
     processes: int, active: int
@@ -297,13 +274,6 @@ def test_processes_that_would_straddle_sockets_are_shared_out_by_socket() -> Non
     assert (placement.per_socket, placement.sockets_spanned, placement.active) == (4, 1, 16)
     uneven = place(5, 4, wide)  # six cores each, three of them on the first socket
     assert (uneven.per_socket, uneven.cores_per_process, uneven.sockets_spanned) == (None, 6, 1)
-
-
-@given(st.integers(1, 400), st.integers(1, 3))
-def test_best_grid_uses_all_processes(processes: int, dimensions: int) -> None:
-    extent = best_grid(processes, [400.0, 500.0, 600.0][:dimensions], [False] * dimensions)
-    assert math.prod(extent) == processes
-    assert len(extent) == dimensions
 
 
 @given(st.integers(1, 2000), st.integers(1, 3), st.booleans())
@@ -335,18 +305,6 @@ def test_best_grid_has_the_least_surface(processes: int, dimensions: int, wraps:
 @given(st.integers(1, 5000))
 def test_divisors(number: int) -> None:
     assert divisors(number) == [d for d in range(1, number + 1) if number % d == 0]
-
-
-def test_divisors_of_a_large_number_take_no_search_through_it() -> None:
-    assert divisors(999_999_937) == [1, 999_999_937]
-    assert len(divisors(10**12)) == 169
-
-
-def test_best_grid_cuts_the_longest_side_first() -> None:
-    assert best_grid(16, [512, 512, 512], [False] * 3) == (2, 2, 4)
-    assert best_grid(16, [512, 512, 512], [True] * 3) == (1, 4, 4)
-    assert best_grid(4, [1000, 10], [False] * 2) == (4, 1)
-    assert best_grid(1, [5, 5], [True] * 2) == (1, 1)
 
 
 def test_requirements_of_processes_and_threads() -> None:

@@ -59,22 +59,6 @@ def test_a_master_alone_uses_what_its_threads_touched() -> None:
     assert demand(TWO, (1, 16), "master", masters_only=True) == (1, 1, 0)
 
 
-def test_remote_data_of_serial_parts_is_noted() -> None:
-    about = parameters(TWO)
-    where = place(1, 16, TWO.topology)
-    asked_of_memory(where, about, "master", masters_only=True)
-    assert not about.remarks
-    asked_of_memory(where, about, "threads", masters_only=True)
-    assert any(one.startswith("serial parts use data in all memory") for one in about.remarks)
-
-
-def test_teams_within_a_domain_use_their_own() -> None:
-    for touch in FIRST_TOUCH:
-        for split in ((2, 8), (16, 1), (4, 4)):
-            assert demand(TWO, split, touch)[1:] == (1, 0)
-            assert demand(TWO, split, touch, masters_only=True)[1:] == (1, 0)
-
-
 def test_a_team_on_four_domains() -> None:
     """Of the pairs that are not known, 0-1 stands for those on a socket, 0-2 for the others."""
     served, slowdown, across = demand(FOUR, (1, 16), "interleaved")
@@ -88,13 +72,6 @@ def test_a_team_on_four_domains() -> None:
     )
     # 8 threads on domains 0 and 1
     assert demand(FOUR, (2, 8), "master")[:2] == (8, pytest.approx(1 / 0.8))
-
-
-def test_the_one_team_that_spans_domains_is_the_slow_one() -> None:
-    """3 x 5: the second team has three threads on the first socket, two on the other."""
-    served, slowdown, _ = demand(TWO, (3, 5), "interleaved")
-    assert (served, slowdown) == (5 + 5 / 2, 1.5)
-    assert demand(TWO, (3, 5), "master")[0] == 10
 
 
 def test_threads_that_nothing_binds_find_their_data_anywhere() -> None:

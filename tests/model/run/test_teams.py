@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model.demo import ALPHA, BETA, GAMMA, flat, machine, point, round_machine
+from model.demo import ALPHA, BETA, GAMMA, flat, point, round_machine
 
 from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
@@ -80,20 +80,3 @@ def test_all_communicators_of_a_node_share_its_adapter() -> None:
     # a ring sends one message of every communicator out of a node, whoever its members are
     assert here.teams.collective("allgather", size, (0,)) == pytest.approx(3 * message(8))
     assert here.teams.collective("allgather", size, "world") == pytest.approx(31 * message(1))
-
-
-def test_the_slowest_communicator_counts() -> None:
-    here = point(round_machine(), 12, 1, (3, 4))  # 8 on the first node, 4 on the second
-    inside = float(p2p.by_size(1000, here.messages.within(8)))
-    assert here.teams.collective("bcast", 1000, "node") == pytest.approx(3 * inside)
-    assert here.teams.collective("bcast", 1000, (1,)) == pytest.approx(2 * inside)
-    # the third process of a column is on another node; two of it share one
-    between = float(p2p.by_size(1000, here.messages.between(8)))
-    assert here.teams.collective("bcast", 1000, (0,)) == pytest.approx(inside + between)
-
-
-def test_one_process_communicates_with_nobody() -> None:
-    here = point(machine(), 1, 1, (1, 1))
-    for comm in ("world", "node", "leaders", (0,), (0, 1)):
-        assert here.teams.collective("allreduce", 8, comm) == 0.0
-    assert point(machine(), 8, 8).teams.collective("allreduce", 8, "node") == 0.0

@@ -43,12 +43,6 @@ def test_constants_are_read_with_their_origin_and_are_no_parameters():
     assert read.constants["c1"].origin == "assumed"
 
 
-def test_what_is_uncertain_in_a_constant_is_uncertain_in_a_prediction(machine):
-    found = predict(demo(), machine, 4, 1, {}, draws=400, seed=1)
-    assert next(iter(found.doubtful)) == "constants.c0"
-    assert found.runtime.low < 0.75 * found.runtime.value < found.runtime.high
-
-
 def test_a_constant_can_be_set_and_is_then_among_the_settings(machine):
     found = predict(demo(), machine, 4, 1, {"c0": 4e-9}, draws=0, seed=1)
     other = predict(demo(), machine, 4, 1, {}, draws=0, seed=1)
@@ -72,12 +66,6 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
     with pytest.raises(UsageError) as caught:
         demo().with_settings(settings)
     assert caught.value.message == message
-
-
-def test_the_hint_names_parameters_and_constants():
-    with pytest.raises(UsageError) as caught:
-        demo().with_settings({"zzz": 1})
-    assert caught.value.hint == "its parameters: N; its constants: c0, c1"
 
 
 UNKNOWN = """[params]

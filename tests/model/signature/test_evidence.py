@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from popmodel.model import signatures
 from popmodel.model.signature.reading import SignatureError
-from popmodel.model.signature_check import check
 from popmodel.model.uncertainty import Drift, packed, root_of, unpacked
 
 ROOT = np.array([[1.0, 0.0, 0.0], [-0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
@@ -67,12 +66,6 @@ def test_what_is_tied_to_a_number_that_was_changed_by_hand_is_forgotten(now: str
     assert known.deviations == pytest.approx([0.5, 0.25])
 
 
-def test_a_wider_interval_by_hand_changes_no_value() -> None:
-    known = signatures.from_text(TEXT.replace("high = 3e-9", "high = 4e-9")).calibration
-    assert known is not None
-    assert known.changed == ()
-
-
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -116,18 +109,6 @@ def test_a_table_that_is_none_is_refused() -> None:
     text = TEXT[: TEXT.index("[calibration]")]
     with pytest.raises(SignatureError, match="calibration must be a table"):
         signatures.from_text(f"calibration = 3\n{text}")
-
-
-def test_correlations_that_are_no_numbers_are_damaged() -> None:
-    text = packed(np.array([[np.nan]]))
-    with pytest.raises(ValueError, match="not the correlations of 1 scores"):
-        unpacked(text)
-
-
-def test_the_check_of_a_signature_collects_what_is_wrong_with_it(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    path = tmp_path / "demo.toml"
-    path.write_text(TEXT.replace("own = 0.5", "own = 0").replace("trip = 1", "trip = 0"))
-    assert len(check(path).mistakes) == 2
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1))

@@ -46,11 +46,6 @@ def test_the_order_of_the_lines_does_not_matter(lines: list[str]) -> None:
     assert all(order.index(x) < order.index(y) for x, y in ("ab", "ac", "bc", "cd", "bd"))
 
 
-def test_names_are_in_the_order_of_their_lines_where_that_is_possible() -> None:
-    one = program(BODY, let="a = '1'\nb = 'a'\nc = '2'\nd = 'b'")
-    assert [name for name, _ in one.let] == list("abcd")
-
-
 def test_a_name_says_what_its_formula_would() -> None:
     loop = "[[program]]\nparallel = {{ trip = 'n0', inner = 'n1', flops = 2, bytes.MEM = '{}' }}\n"
     by_name = program(loop.format("if_fits(ws, w, 3*w)"), **BLOCK)
@@ -58,9 +53,3 @@ def test_a_name_says_what_its_formula_would() -> None:
     found = [predict(one, machine(), 8, 2, draws=0).runtime.value for one in (by_name, in_full)]
     assert found[0] == found[1] > 0
     assert math.isfinite(found[0])
-
-
-def test_a_condition_may_use_a_name_of_the_grid() -> None:
-    small = program(BODY, **BLOCK, limits="require = ['ws < 3000']")
-    found = predict(small, machine(), 32, 1, draws=0)
-    assert found.grid == (16, 2)

@@ -7,9 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import sympy
 
-from popmodel.base.expressions.elementary import TracedExpression
 from popmodel.model.terms.openmp import random_round
 
 
@@ -36,18 +34,7 @@ def test_random_times_are_near_the_simulation(threads: int, inside: float) -> No
     assert random_round(threads, 1.0, inside) == pytest.approx(simulated, rel=0.03)
 
 
-def test_one_thread_never_waits() -> None:
-    assert random_round(1, 3.0, 2.0) == 5.0
-
-
 def test_random_times_wait_at_least_as_long_as_constant_ones() -> None:
     for threads in range(1, 20):
         constant = max(1.0 + 0.1, threads * 0.1)
         assert random_round(threads, 1.0, 0.1) >= constant * (1 - 1e-12)
-
-
-def test_traced_numbers_give_the_same_time() -> None:
-    z, s = (TracedExpression(value, sympy.Symbol(name)) for name, value in (("Z", 1.0), ("S", 0.3)))
-    time = random_round(5, z, s)
-    assert time.value == random_round(5, 1.0, 0.3)
-    assert str(time.formula) == "mva(5, Z, S)"

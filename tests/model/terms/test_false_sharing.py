@@ -30,14 +30,5 @@ def test_blocks_share_next_to_nothing() -> None:
     assert whole < 0.004 * false_sharing_time(8192, 4, 1, 8, 1e-7, 1.0)
 
 
-@pytest.mark.parametrize("threads", [1])
-def test_one_thread_shares_nothing(threads: int) -> None:
-    assert false_sharing_time(1000, threads, 1, 8, 1e-7, 1.0) == 0
-
-
-def test_a_line_of_one_element_is_not_shared() -> None:
-    assert false_sharing_time(1000, 4, 1, 1, 1e-7, 1.0) == 0
-
-
 def test_padded_threads_lose_nothing() -> None:
     assert false_sharing_time(1000, 4, 1, 8, 1e-7, 0.0) == 0

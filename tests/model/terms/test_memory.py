@@ -26,8 +26,6 @@ ALONE = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 6
 STREAMING = (2.0, 2.5, 4.0, 8.0)
 """Time alone of loops, and of those that only move data, in transfers of a full domain."""
 
-positive = st.floats(1e-3, 1e3)
-
 
 @given(st.floats(1e9, 2e10), st.floats(1.5, 8.0), st.floats(2.0, 20.0))
 def test_bandwidth_is_linear_at_first_and_saturates(b1: float, factor: float, q: float) -> None:
@@ -209,37 +207,7 @@ def test_error_of_the_law_over_the_whole_range_of_demand(
     assert max(plain) < constant
 
 
-@pytest.mark.long
-def test_the_hard_maximum_is_further_off() -> None:
-    for name, least in (("shared", 0.2), ("turns .25", 0.1)):
-        errors = [np.abs(np.maximum(a, CORES) / REFERENCES[name](a) - 1) for a in ALONE]
-        assert np.max(errors) > least
-
-
 # -- limits
-
-
-def test_the_busiest_core_ends_alone() -> None:
-    p, contended = 4.0, 40.0
-    assert compute.shared_time(10.0, 10.0, contended, p) == pytest.approx(contended)
-    assert compute.shared_time(10.0, 10.0, contended, p, 1.5) == pytest.approx(contended + 5.0)
-    assert compute.shared_time(10.0, 10.0, 10.0, p, 1.5) == pytest.approx(15.0)
-    assert compute.shared_time(10.0, 1.0, 1.0, p, 1.5) == pytest.approx(15.0)
-
-
-def test_loops_without_traffic_or_work_in_some_draws() -> None:
-    alone, data = np.array([1.0, 1.0, 0.0]), np.array([0.5, 0.0, 0.0])
-    with np.errstate(all="raise", under="ignore"):
-        p = compute.sharpness(alone, data, 3.0)
-        times = np.asarray(compute.shared_time(alone, data, 8 * data, p))
-    assert times[1:].tolist() == [1.0, 0.0]
-    assert 4.0 < times[0] < 4.5
-
-
-def test_stated_times_below_that_of_their_traffic_are_taken_at_their_word() -> None:
-    assert compute.sharpness(1.0, 2.0, 3.0) == 3.0
-    assert compute.shared_time(1.0, 2.0, 2.0, 3.0) == pytest.approx(1.0)
-    assert compute.shared_time(1.0, 2.0, 16.0, 3.0) == pytest.approx(16.0, rel=0.01)
 
 
 def test_large_sharpness_does_not_overflow() -> None:

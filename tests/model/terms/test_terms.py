@@ -90,11 +90,6 @@ def test_table_3_from_the_total_of_table_1() -> None:
     assert one_thread == pytest.approx(0.956, abs=1e-3)
 
 
-def test_good_threads_are_not_flagged() -> None:
-    assert not openmp.threads_bring_nothing(0.95, 4)
-    assert not openmp.threads_bring_nothing(1.0, 1)
-
-
 @pytest.mark.parametrize(
     ("trip", "threads", "chunk", "stretch"),
     [
@@ -159,19 +154,7 @@ def test_imbalance_against_monte_carlo() -> None:
     assert 1 + per_step == pytest.approx(ideal, abs=0.01)
 
 
-def test_spread_grows_with_processes() -> None:
-    assert imbalance.spread_at(0.1, 64, 16, 0.5) == pytest.approx(0.2)
-    assert imbalance.spread_at(0.1, 64, 16, 0.0) == 0.1
-
-
 # -- messages
-
-
-def test_grid_neighbours() -> None:
-    right = message.grid_neighbours((2, 3), 1, 1, periodic=True)
-    assert right.tolist() == [1, 2, 0, 4, 5, 3]
-    up = message.grid_neighbours((2, 3), 0, -1, periodic=False)
-    assert up.tolist() == [-1, -1, -1, 0, 1, 2]
 
 
 def test_traffic_counts_what_leaves_a_node() -> None:
@@ -189,10 +172,6 @@ def test_chain_of_a_line_and_of_a_star() -> None:
     assert message.traffic(line, 4).chain == 3
     star = np.array([-1, 0, 0, 0])
     assert message.traffic(star, 4).chain == 1
-
-
-def test_message_passing_ratio() -> None:
-    assert message.message_passing_ratio(3.0, 2.0) == 1.5
 
 
 def test_table_2_of_adhianto_and_chapman_in_both_directions() -> None:
