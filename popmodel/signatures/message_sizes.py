@@ -87,7 +87,7 @@ def extents_like(
     grid: ScalingGrid, sent: Sent, processes: int, kinds: Collection[Axes]
 ) -> tuple[int, ...] | None:
     """Return the extents at which the messages of a run go as those of another one do."""
-    taken = best_grid(processes, grid.cells, grid.periodic)
+    taken = best_grid(processes, tuple(grid.cells), grid.periodic)
     if not len(sent.size):
         return taken
     best, most = None, 0.0

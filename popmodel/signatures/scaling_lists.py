@@ -435,7 +435,7 @@ def grid_of(lists: Sequence[tuple[Sequence[Row], float]], processes: int) -> Sca
             continue
         for is_periodic in (False, True):
             grid = ScalingGrid(dims, (is_periodic,) * len(dims))
-            if best_grid(processes, grid.cells, grid.periodic) != dims:
+            if best_grid(processes, tuple(grid.cells), grid.periodic) != dims:
                 continue  # signatures choose another one
             moved = sum(size for rows, size in may if general(rows, grid) is not None)
             if moved > most * (1 + 1e-9):

@@ -279,7 +279,7 @@ def test_processes_that_would_straddle_sockets_are_shared_out_by_socket() -> Non
 @given(st.integers(1, 2000), st.integers(1, 3), st.booleans())
 def test_best_grid_has_the_least_surface(processes: int, dimensions: int, wraps: bool) -> None:
     """Against all grids, one by one."""
-    cells = [40.0, 70.0, 100.0][:dimensions]
+    cells = (40.0, 70.0, 100.0)[:dimensions]
     grids = [
         grid
         for grid in itertools.product(divisors(processes), repeat=dimensions)
@@ -288,7 +288,7 @@ def test_best_grid_has_the_least_surface(processes: int, dimensions: int, wraps:
     ]
     if not grids:
         with pytest.raises(ImpossibleSplit, match="each process needs at least one"):
-            best_grid(processes, cells, [wraps] * dimensions)
+            best_grid(processes, cells, (wraps,) * dimensions)
         return
 
     def surface(grid: tuple[int, ...]) -> float:
@@ -297,7 +297,7 @@ def test_best_grid_has_the_least_surface(processes: int, dimensions: int, wraps:
         sides = [0 if n == 1 else 2 if wraps or n > 2 else 1 for n in grid]
         return sum(n * face for n, face in zip(sides, faces, strict=True))
 
-    found = best_grid(processes, cells, [wraps] * dimensions)
+    found = best_grid(processes, cells, (wraps,) * dimensions)
     assert found in grids
     assert surface(found) == pytest.approx(min(map(surface, grids)))
 
