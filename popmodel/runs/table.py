@@ -17,8 +17,8 @@ from popmodel.base.documents import Real, csv_text, read_text, shown
 from popmodel.base.errors import FileError, PopmodelError, UsageError, did_you_mean
 from popmodel.base.units import TIME_UNITS
 from popmodel.efficiency.evidence import WAITED
-from popmodel.efficiency.family import AGGREGATES
-from popmodel.efficiency.hierarchy import IdentityError, load_families
+from popmodel.efficiency.family import AGGREGATES, IdentityError
+from popmodel.efficiency.hierarchy import load_families
 from popmodel.runs.measurement import MeasuredRow, require_plausible
 
 if TYPE_CHECKING:
