@@ -34,8 +34,10 @@ class Pieces {
         return piece == 0 ? 0 : before_[piece - 1] + std::min(t, end_[piece - 1]) - begin_[piece - 1];
     }
     bool hold(int64_t t) const {
+        if (whole())
+            return true;
         const size_t piece = begun(t);
-        return whole() || (piece > 0 && t <= end_[piece - 1]);
+        return piece > 0 && t <= end_[piece - 1];
     }
 
   private:
