@@ -326,6 +326,8 @@ class CExpressions(ABC):
             name = getattr(callee, "name", "") or name
             if what is None and isinstance(callee, Field):  # a method, inside of a template
                 arguments = self._with_object(children[0], arguments)
+            is_overloaded = children[0].kind == kinds.DECL_REF_EXPR  # found by types that are open
+            if what is None and (is_overloaded or isinstance(callee, Field)):
                 return Invocation("", name, tuple(arguments), type_, place)
             return Invocation("", name, tuple(arguments), type_, place, callee)
         if what is not None and what.kind == self.kinds.CONSTRUCTOR:

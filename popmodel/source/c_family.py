@@ -225,6 +225,11 @@ class _Reader(CExpressions):
                 statements,
                 self._type(cursor.result_type),
                 place,
+                frozenset(
+                    one.get_usr()
+                    for one in parameters
+                    if one.type.kind == self.cindex.TypeKind.LVALUEREFERENCE
+                ),
             )
 
     def _initialisers(self, children: Sequence[Any]) -> Iterator[Statement]:
@@ -472,7 +477,8 @@ class _Reader(CExpressions):
         else:
             return None
         test, change = self._value(condition), self._value(update)
-        if variable.type.kind != "int" or not isinstance(test, SourceOperation):
+        # inside of a template the type of a number may be a parameter
+        if variable.type.kind not in ("int", "other") or not isinstance(test, SourceOperation):
             return None
         test = _solved(test, variable)
         if test.operator not in _LOOP_ENDS or test.operands[0] != variable:

@@ -15,6 +15,17 @@ from sympy.printing.str import StrPrinter
 class _Printer(StrPrinter):  # type: ignore[misc]
     """Writes the operators and functions that formulas of a signature may have."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: dict[sympy.Basic, str] = {}
+
+    def _print(self, expr: Any, **options: Any) -> str:
+        if not isinstance(expr, sympy.Basic) or options:
+            return str(super()._print(expr, **options))
+        if expr not in self.texts:
+            self.texts[expr] = str(super()._print(expr))
+        return self.texts[expr]
+
     def _print_Mod(self, expr: Any) -> str:
         one, other = (self.parenthesize(part, 60) for part in expr.args)
         return f"({one} % {other})"
@@ -130,4 +141,7 @@ def formula(value: sympy.Basic) -> str | int | float:
         return int(value)
     if value.is_Rational and value.q in (2, 4, 8, 5, 10):
         return float(value)
-    return str(_Printer().doprint(value))
+    return str(_PRINTER.doprint(value))
+
+
+_PRINTER = _Printer()

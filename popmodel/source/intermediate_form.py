@@ -184,6 +184,7 @@ class SourceFunction(NamedTuple):
     body: Body
     type: SourceType  # Of its value
     place: SourcePlace
+    references: frozenset[str] = frozenset()  # Parameters that are other names of arguments
 
 
 class SourceProgram(NamedTuple):

@@ -164,8 +164,7 @@ class Interpreter(SymbolicEvaluation):
             return
         memory = self.allocate(variable.name, variable.type)
         self.frames[-1].variables[variable.key] = memory
-        if variable.type.kind in ("int", "real"):
-            self.frames[-1].own.append(memory)
+        self.frames[-1].own.append(memory)
         if declaration.value is not None:
             self._initialise(memory, (), declaration.value, variable.type)
             self._name_parameter(self.state.get(memory, {}).get(()), variable.name)
@@ -332,7 +331,7 @@ class Interpreter(SymbolicEvaluation):
         if not isinstance(condition, SourceOperation) or condition.operator not in ("<", "<="):
             return None
         left, right = condition.operands
-        if left.type.kind != "int" or not isinstance(left, Variable):
+        if left.type.kind not in ("int", "other") or not isinstance(left, Variable):
             return None
         steps = [
             one.expression

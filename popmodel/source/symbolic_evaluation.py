@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import sympy
@@ -14,6 +15,7 @@ import sympy
 from popmodel.source import mpi_arguments
 from popmodel.source.formula_text import compared, expanded, parts_of, quotient
 from popmodel.source.intermediate_form import (
+    OTHER,
     Address,
     Assignment,
     Body,
@@ -34,6 +36,7 @@ from popmodel.source.library_calls import ALLOCATORS, LibraryCalls
 from popmodel.source.source_events import Event
 from popmodel.source.symbolic_memory import (
     LARGEST,
+    Alias,
     Contents,
     LiteralText,
     Pointer,
@@ -41,7 +44,7 @@ from popmodel.source.symbolic_memory import (
     named,
 )
 
-MOST_STEPS = 50_000
+MOST_STEPS = 100_000
 """Statements, beyond which calls are not followed any more."""
 MOST_WITHOUT_MESSAGES = 2_000
 """Statements of a function that sends nothing, such as one that reads texts, all calls together."""
@@ -51,6 +54,8 @@ _NAMED = 4
 """Functions that a note names."""
 DEEPEST = 40
 """Calls inside of each other that are followed."""
+_CLASS = re.compile(r"@(\w+)@FT?@")
+"""The class of a method, or a namespace, in the key of a function."""
 _ENDS = ("exit", "_exit", "abort", "MPI_Abort", "quick_exit", "__assert_fail", "terminate")
 _COMPARISONS = {
     "==": sympy.Eq,
@@ -85,12 +90,9 @@ class SymbolicEvaluation(LibraryCalls, ABC):
     def __init__(self, program: SourceProgram) -> None:
         super().__init__()
         self.program = program
-        names = Counter(function.name for function in program.functions.values())
-        self.by_name = {  # Templates are called by the keys of their instances
-            function.name: function
-            for function in program.functions.values()
-            if names[function.name] == 1
-        }
+        self._named: dict[str, list[str]] = {}  # Keys of functions
+        for key, function in program.functions.items():
+            self._named.setdefault(function.name, []).append(key)
         self.specialised: dict[str, list[SourceFunction]] = {}  # Templates for certain types
         for key, function in program.functions.items():
             if f"F@{function.name}<" in key:
@@ -160,15 +162,18 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         return memory, ()
 
     def _home(self, variable: Variable) -> int:
-        for variables in (
-            *(frame.variables for frame in self.frames[-1:]),
-            self.variables,
-            *(frame.variables for frame in self.frames[-2::-1]),  # what a lambda captures
-        ):
-            if variable.key in variables:
-                return variables[variable.key]
+        key, frames = variable.key, self.frames
+        if frames and key in frames[-1].variables:
+            return frames[-1].variables[key]
+        if key in self.variables:
+            return self.variables[key]
+        for frame in frames[-2::-1]:  # what a lambda captures
+            if key in frame.variables:
+                return frame.variables[key]
         memory = self.allocate(variable.name, variable.type)
-        (self.frames[-1].variables if self.frames else self.variables)[variable.key] = memory
+        if frames:
+            frames[-1].own.append(memory)
+        (frames[-1].variables if frames else self.variables)[key] = memory
         return memory
 
     def _initialise(
@@ -208,8 +213,8 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         frame, before, state = Frame(function, {}), self.steps, dict(self.state)
         value: Any = None
         for variable, argument in zip(function.parameters, arguments, strict=False):
-            if variable.type.kind == "record" and isinstance(argument, Pointer):
-                frame.others[variable.key] = self.at(argument, sympy.Integer(0))
+            if isinstance(argument, Alias):
+                frame.others[variable.key] = tuple(argument)
                 continue
             memory = frame.variables[variable.key] = self.allocate(variable.name, variable.type)
             frame.own.append(memory)
@@ -258,19 +263,45 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             raise Ended
         if name.startswith(("MPI_", "PMPI_")):
             return self.mpi.call(invocation)
-        values = [self.value(argument) for argument in invocation.arguments]
         if function is not None:
-            for number, (argument, parameter) in enumerate(
-                zip(invocation.arguments, function.parameters, strict=False)
-            ):
-                if parameter.type.kind == "record" and isinstance(
-                    argument, (Variable, Field, Element)
-                ):
-                    values[number] = Pointer(*self.locate(argument))
-            return self.call(function, values)
+            given: tuple[Expression, ...] = invocation.arguments
+            own = [part.name for part in function.parameters]
+            if own[:1] == ["this"] and len(given) < len(own) and invocation.callee is not None:
+                given = (Address(invocation.callee, OTHER), *given)
+            pairs = zip(given, function.parameters, strict=False)
+            return self.call(function, [self._passed(function, *pair) for pair in pairs])
+        values = [self.value(argument) for argument in invocation.arguments]
         if invocation.callee is not None or invocation.is_dynamic:
             return self._anything(invocation.type, name or "call", place)
         return self._library(name, values, invocation, place)
+
+    def _passed(self, function: SourceFunction, argument: Expression, parameter: Variable) -> Any:
+        """The value of an argument, or what its parameter is another name of."""
+        is_record = "record" in (parameter.type.kind, argument.type.kind)
+        is_lasting = isinstance(argument, (Variable, Field, Element))
+        if is_lasting and (is_record or parameter.key in function.references):
+            return Alias(*self.locate(argument))
+        value = self.value(argument)
+        return Alias(self.allocate("value", argument.type), ()) if is_record else value
+
+    def _method(self, target: Expression, name: str, arguments: int) -> list[SourceFunction]:
+        """The method of an object, by the class that is known of it only now."""
+        type_ = target.type
+        if type_.kind != "record" or not type_.name:
+            memory, path = self.locate(target)
+            type_ = type_ if path else self.memories[memory].type
+        plain = re.sub(r"<.*|\[.*", "", type_.name.removeprefix("const ")).strip(" *&")
+        methods = self._methods.get((plain.rpartition("::")[2], name), [])
+        return [one for one in methods if len(one.parameters) == arguments] or methods
+
+    @cached_property
+    def _methods(self) -> dict[tuple[str, str], list[SourceFunction]]:
+        """Methods by their class, which their keys have, and name."""
+        found: dict[tuple[str, str], list[SourceFunction]] = {}
+        for key, function in self.program.functions.items():
+            if match := _CLASS.search(key):
+                found.setdefault((match[1], function.name), []).append(function)
+        return found
 
     def candidates(self, invocation: Invocation) -> list[SourceFunction]:
         """The functions of the program that may be called; none for those of others."""
@@ -278,21 +309,29 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         keys: list[str] = []
         if invocation.callee is not None:
             type_ = invocation.callee.type
-            keys = self._taken.get((type_.element or type_).name.removeprefix("const "), [])
+            name = (type_.element or type_).name.removeprefix("const ")
+            keys = self._taken.get(name) or self._named.get("operator()", [])
         elif invocation.is_dynamic:
             waiting = [invocation.key]
             while waiting:
                 keys.append(waiting.pop())
                 waiting += self.program.overriders.get(keys[-1], ())
         else:
-            known = functions.get(invocation.key) or self.by_name.get(invocation.name)
+            known = functions.get(invocation.key) or self._only(invocation.name)
             given = [_of_type(argument) for argument in invocation.arguments]
             for one in () if known else self.specialised.get(invocation.name, ()):
                 own = [_of_type(part) for part in one.parameters if part.name != "this"]
                 if given[len(given) - len(own) :] == own:
                     known = one
-            return [] if known is None else [known]
+            if known is not None or invocation.key:
+                return [] if known is None else [known]
+            keys = self._named.get(invocation.name, [])
         return [functions[key] for key in dict.fromkeys(keys) if key in functions]
+
+    def _only(self, name: str) -> SourceFunction | None:
+        """The one function of a name: templates are called by the keys of their instances."""
+        keys = self._named.get(name, ())
+        return self.program.functions[keys[0]] if len(keys) == 1 else None
 
     def _called(self, invocation: Invocation) -> SourceFunction | None:
         """The function that is called: of pointers and virtual methods the only one it can be."""
@@ -301,15 +340,19 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             value = self.value(invocation.callee)
             if isinstance(value, LiteralText) and value.kind == "function":
                 return self.program.functions.get(value.text)
-            if name in self.by_name:  # of a template
-                return self.by_name[name]
-        found = self.candidates(invocation)
+        target: Any = invocation.arguments[0] if invocation.arguments else None
+        found: list[SourceFunction] = []
+        if invocation.callee is not None:
+            found = self._method(invocation.callee, "operator()", len(invocation.arguments) + 1)
+        elif not invocation.key and isinstance(target, Address):
+            found = self._method(target.target, name, len(invocation.arguments))
+        found = found or self.candidates(invocation)
         if len(found) > 1:
             names_in_trace = self.traced()
             found = [one for one in found if one.name in names_in_trace] or found
         if len(found) == 1:
             return found[0]
-        if invocation.callee is not None or invocation.is_dynamic:
+        if len(found) > 1 or invocation.callee is not None or invocation.is_dynamic:
             names = sorted(f"{function.name} ({function.place})" for function in found)
             which = f"may be {', '.join(names[:_NAMED])}" if names else "is not known"
             self.note(f"{invocation.place}: {name or 'a pointer'}: the function {which}: left out")
@@ -340,11 +383,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             if isinstance(expression.value, str):
                 return LiteralText(expression.value, expression.type.kind)
             if expression.type.kind == "real":
-                return (
-                    sympy.nsimplify(expression.value)
-                    if abs(expression.value) < 1e15
-                    else UnfollowedReal()
-                )
+                return _exact_real(expression.value)
             return sympy.Integer(expression.value)
         if isinstance(expression, (Variable, Field, Element)):
             if isinstance(expression, Variable) and expression.name.startswith("MPI_"):
@@ -478,10 +517,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         a, b = values
         found: sympy.Expr
         if operator in "+-*":
-            found = a + b if operator == "+" else a - b if operator == "-" else a * b
-            # sums of expanded formulas are expanded
-            if operator == "*" and (a.is_Add or b.is_Add) and parts_of(found) < _MOST_PARTS:
-                found = expanded(found)
+            found = _joined(operator, a, b)
         elif operator == "/":
             if b == 0:
                 return self.symbol("division by zero", self.place)
@@ -585,9 +621,26 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         return self.place
 
 
+_LARGEST_REAL = 1e15
+"""Beyond, numbers are not followed."""
 _MOST_PARTS_OF_REALS = 20
 _MOST_PARTS = 2 * LARGEST
 """A formula of so many operations has about twice as many parts: operations and what they join."""
+
+
+@lru_cache(10_000)
+def _exact_real(value: float) -> Any:
+    return sympy.nsimplify(value) if abs(value) < _LARGEST_REAL else UnfollowedReal()
+
+
+@lru_cache(100_000)
+def _joined(operator: str, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
+    """A sum, a difference or a product; of expanded formulas an expanded one."""
+    if operator != "*":
+        return a + b if operator == "+" else a - b
+    product = a * b
+    is_short = (a.is_Add or b.is_Add) and parts_of(product) < _MOST_PARTS
+    return expanded(product) if is_short else product
 
 
 def _exact(index: Any, interpreter: SymbolicEvaluation, target: Element) -> sympy.Expr:

@@ -37,6 +37,13 @@ class Pointer(NamedTuple):
     offset: sympy.Expr | None = None
 
 
+class Alias(NamedTuple):
+    """What a parameter is another name of: block of memory, and the way to it."""
+
+    memory: int
+    path: tuple[Any, ...]
+
+
 class LiteralText(NamedTuple):
     """A text, or the key of a function."""
 
