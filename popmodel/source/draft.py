@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,22 +35,19 @@ from popmodel.source.message_items import (
 )
 from popmodel.source.mpi_arguments import NOBODY
 from popmodel.source.source_events import (
-    Conditional,
     Event,
     MessageCall,
     Nest,
     RepeatedEvents,
     Tally,
     Work,
+    all_events,
+    formulas_of,
+    with_conditions,
 )
 from popmodel.source.symbolic_memory import PROCESSES, RANK
 from popmodel.source.trace_join import JoinedLine, findings, join
-from popmodel.source.user_compiler import (
-    MOST_FILES,
-    assembly_loops,
-    iteration_of,
-    loop_instructions,
-)
+from popmodel.source.user_compiler import as_compiled
 
 if TYPE_CHECKING:
     from popmodel.traces import Trace
@@ -126,7 +123,7 @@ class Draft:
             self.note(f"no source here, taken as no time: {', '.join(unread[:_NAMED])}{more}")
         self._plain.clear()  # now that the blocks are known
         program = small_together(self, self._items(self.interpreter.events, ()))
-        program = self._as_compiled(program)
+        program = as_compiled(self, program)
         self.program = program
         if trace is not None:
             self.measured, self.joined = join(self, trace)
@@ -149,8 +146,8 @@ class Draft:
 
     def _find_blocks(self) -> None:
         """Recognise numbers of cells that a process has of those along a dimension."""
-        for event in _all(self.interpreter.events):
-            for value in _formulas(event):
+        for event in all_events(self.interpreter.events):
+            for value in formulas_of(event):
                 self.plain(value)
 
     def plain(self, value: Any) -> Any:
@@ -295,7 +292,7 @@ class Draft:
         every = sympy.Integer(1)  # Of what waits to be written
         between = None
         if loops:
-            nests = (event.nest for event in _all(events) if isinstance(event, Work))
+            nests = (event.nest for event in all_events(events) if isinstance(event, Work))
             between = WorkingSet(*map(self.plain, working_set(map(self._arrays_of, nests))))
 
         def flush() -> None:
@@ -304,7 +301,7 @@ class Draft:
             work.clear()
             calls.clear()
 
-        for event, conditions in _flat(events):
+        for event, conditions in with_conditions(events):
             turns, rest = self._every(conditions, loops)
             if turns != every:
                 flush()
@@ -436,34 +433,6 @@ class Draft:
         grids = self.interpreter.mpi.grids
         return bool(grids and dim < len(grids[0].periodic) and grids[0].periodic[dim])
 
-    # Instructions
-
-    def _as_compiled(self, program: Sequence[TomlItem]) -> list[TomlItem]:
-        """The program with instructions as the user's compiler makes them, where it can."""
-        names = [item.entries.get("name", "") for item in _all_items(program)]
-        wanted = [name for name in names if self.iterations.get(name, Tally()).accesses]
-        wanted.sort(key=lambda name: -self.amounts[name].cost())
-        given = {str(path): path for path in self.files}
-        files: dict[Path, None] = {}
-        for name in wanted:
-            file = self.iterations[name].accesses[0].place.file
-            files |= dict.fromkeys([given[file]] if file in given else self.files)
-        loops, counts = [], {}
-        for path in list(files)[:MOST_FILES]:
-            found, problem = assembly_loops(path, self.options)
-            loops += found
-            if problem:
-                self.note(problem)
-        for name in wanted:
-            tally = self.iterations[name]
-            counted = loop_instructions(loops, *iteration_of(tally.accesses, tally.flops))
-            if counted is not None:
-                counts[name] = counted
-        if len(counts) < len(wanted) and loops:
-            rest = len(wanted) - len(counts)
-            self.note(f"instructions of {rest} of {len(wanted)} loops are estimated")
-        return _with_instructions(program, counts)
-
     # Tables
 
     def _drop_unused(self, program: Sequence[TomlItem]) -> None:
@@ -538,27 +507,6 @@ class Draft:
         ]
 
 
-def _with_instructions(
-    items: Sequence[TomlItem], counts: Mapping[str, tuple[int, int]]
-) -> list[TomlItem]:
-    made = []
-    for item in items:
-        entries = dict(item.entries)
-        if entries.get("name") in counts:
-            number, elements = counts[entries["name"]]
-            each = formula(sympy.Rational(number, elements))
-            entries["instructions"] = Noted(each, f"{number} for {elements} by the compiler")
-        body = tuple(_with_instructions(item.body, counts))
-        made.append(item._replace(entries=entries, body=body))
-    return made
-
-
-def _all_items(items: Iterable[TomlItem]) -> Iterator[TomlItem]:
-    for item in items:
-        yield item
-        yield from _all_items(item.body)
-
-
 def _several(places: Sequence[Any]) -> str:
     more = f" and {len(places) - 1} more" if len(places) > 1 else ""
     return f"{places[0]}{more}"
@@ -598,31 +546,3 @@ def _is_block(
         if sum(parts) != whole or max(parts) - min(parts) > 1:
             return False
     return True
-
-
-def _flat(
-    events: Iterable[Event], conditions: tuple[sympy.Basic, ...] = ()
-) -> Iterator[tuple[Any, tuple[sympy.Basic, ...]]]:
-    for event in events:
-        if isinstance(event, Conditional):
-            yield from _flat(event.body, (*conditions, event.condition))
-        else:
-            yield event, conditions
-
-
-def _all(events: Iterable[Event]) -> Iterator[Event]:
-    for event in events:
-        yield event
-        if isinstance(event, (Conditional, RepeatedEvents)):
-            yield from _all(event.body)
-
-
-def _formulas(event: Event) -> Iterator[sympy.Basic]:
-    if isinstance(event, MessageCall) and event.bytes is not None:
-        yield event.bytes
-    if isinstance(event, Work):
-        stack = [event.nest]
-        while stack:
-            nest = stack.pop()
-            yield nest.trip
-            stack += nest.inner

@@ -560,7 +560,7 @@ class Interpreter(SymbolicEvaluation):
             if isinstance(part, Invocation):
                 if part.name.startswith("MPI_") and part.name not in ("MPI_Wtime", "MPI_Abort"):
                     return False
-                for function in self.candidates(part):
+                for function in self.index.candidates(part):
                     if function.key not in called:
                         called.add(function.key)
                         waiting += function.body

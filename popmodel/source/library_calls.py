@@ -21,92 +21,21 @@ from popmodel.source.symbolic_memory import (
 
 ALLOCATORS = ("malloc", "calloc", "realloc", "aligned_alloc", "operator new", "operator new[]")
 _NUMBERS = (
-    "strtol",
-    "strtoll",
-    "strtoul",
-    "atoi",
-    "atol",
-    "atoll",
-    "strtod",
-    "atof",
-    "stoi",
-    "stol",
+    *("strtol", "strtoll", "strtoul", "atoi", "atol", "atoll", "strtod", "atof", "stoi", "stol"),
 )
-_CHEAP = frozenset(
-    [
-        "printf",
-        "fprintf",
-        "sprintf",
-        "snprintf",
-        "vprintf",
-        "puts",
-        "fputs",
-        "putchar",
-        "fflush",
-        "fopen",
-        "fclose",
-        "perror",
-        "free",
-        "time",
-        "clock",
-        "gettimeofday",
-        "clock_gettime",
-        "srand",
-        "rand",
-        "getenv",
-        "getopt",
-        "strcmp",
-        "strncmp",
-        "strlen",
-        "strcpy",
-        "strncpy",
-        "strcat",
-        "strdup",
-        "strtok",
-        "strchr",
-        "strstr",
-        "isnan",
-        "isinf",
-        "signal",
-        "atexit",
-    ]
+_CHEAP_NAMES = (
+    "printf fprintf sprintf snprintf vprintf puts fputs putchar fflush fopen fclose perror free "
+    "time clock gettimeofday clock_gettime srand rand getenv getopt strcmp strncmp strlen "
+    "strcpy strncpy strcat strdup strtok strchr strstr isnan isinf signal atexit"
 )
+_CHEAP = frozenset(_CHEAP_NAMES.split())
 """Functions of the C library whose time is not worth a word."""
 _READERS = ("scanf", "fscanf", "sscanf")
-_MATH = [
-    "sqrt",
-    "cbrt",
-    "exp",
-    "log",
-    "log2",
-    "log10",
-    "pow",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "atan2",
-    "sinh",
-    "cosh",
-    "tanh",
-    "fabs",
-    "floor",
-    "ceil",
-    "round",
-    "lround",
-    "lrint",
-    "trunc",
-    "fmod",
-    "fmin",
-    "fmax",
-    "hypot",
-    "abs",
-    "labs",
-    "min",
-    "max",
-]
+_MATH_NAMES = (
+    "sqrt cbrt exp log log2 log10 pow sin cos tan asin acos atan atan2 sinh cosh tanh fabs "
+    "floor ceil round lround lrint trunc fmod fmin fmax hypot abs labs min max"
+)
+_MATH = frozenset(_MATH_NAMES.split())
 
 
 class LibraryCalls(SymbolicMemory):

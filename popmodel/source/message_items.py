@@ -14,26 +14,12 @@ from popmodel.source.symbolic_memory import PROCESSES, RANK
 if TYPE_CHECKING:
     from popmodel.source.draft import Draft
 
+_ALIKE = "barrier bcast reduce allreduce scan reduce_scatter gather scatter allgather alltoall"
 COLLECTIVES = {
-    "barrier": "barrier",
-    "ibarrier": "barrier",
-    "bcast": "bcast",
-    "ibcast": "bcast",
-    "reduce": "reduce",
-    "allreduce": "allreduce",
-    "iallreduce": "allreduce",
-    "scan": "scan",
-    "exscan": "scan",
-    "reduce_scatter": "reduce_scatter",
-    "reduce_scatter_block": "reduce_scatter",
-    "gather": "gather",
-    "gatherv": "gather",
-    "scatter": "scatter",
-    "scatterv": "scatter",
-    "allgather": "allgather",
-    "allgatherv": "allgather",
-    "alltoall": "alltoall",
-    "alltoallv": "alltoall",
+    **{name: name for name in _ALIKE.split()},
+    **{f"i{name}": name for name in ("barrier", "bcast", "allreduce")},
+    **{f"{name}v": name for name in ("gather", "scatter", "allgather", "alltoall")},
+    **{"exscan": "scan", "reduce_scatter_block": "reduce_scatter"},
 }
 """Collective calls, with what they are in a signature."""
 SENDS = ("send", "ssend", "bsend", "rsend", "isend", "issend", "irsend", "send_init")

@@ -54,30 +54,12 @@ class CallArguments(NamedTuple):
 _SEND = CallArguments(1, 2, 3, None, None, 5)
 _REDUCE = CallArguments(2, 3, communicator=5)
 SHAPES = {
-    **dict.fromkeys(
-        (
-            "send",
-            "ssend",
-            "bsend",
-            "rsend",
-            "isend",
-            "issend",
-            "irsend",
-            "recv",
-            "irecv",
-            "send_init",
-            "recv_init",
-        ),
-        _SEND,
-    ),
+    **dict.fromkeys(("send", "ssend", "bsend", "rsend", "isend", "issend", "irsend"), _SEND),
+    **dict.fromkeys(("recv", "irecv", "send_init", "recv_init"), _SEND),
     "sendrecv": CallArguments(1, 2, 3, 8, None, 10),
     "sendrecv_replace": CallArguments(1, 2, 3, 5, None, 7),
-    "wait": CallArguments(),
-    "waitall": CallArguments(),
-    "waitany": CallArguments(),
-    "waitsome": CallArguments(),
-    "start": CallArguments(),
-    "startall": CallArguments(),
+    **dict.fromkeys(("wait", "waitall", "waitany", "waitsome"), CallArguments()),
+    **dict.fromkeys(("start", "startall"), CallArguments()),
     "barrier": CallArguments(communicator=0),
     "ibarrier": CallArguments(communicator=0),
     "bcast": CallArguments(1, 2, root=3, communicator=4),
@@ -99,36 +81,23 @@ SHAPES = {
     "alltoallv": CallArguments(None, 3, communicator=8),
 }
 """Calls that transfer or wait."""
-QUIET = frozenset(
-    [
-        "init",
-        "init_thread",
-        "initialized",
-        "finalized",
-        "finalize",
-        "wtick",
-        "get_processor_name",
-        "comm_free",
-        "comm_set_errhandler",
-        "errhandler_set",
-        "type_commit",
-        "type_free",
-        "op_free",
-        "request_free",
-        "get_count",
-        "get_elements",
-        "error_string",
-        "info_create",
-        "info_set",
-        "info_free",
-        "query_thread",
-        "group_free",
-        "pcontrol",
-        "status_set_error",
-        "comm_set_name",
-    ]
+_QUIET_NAMES = (
+    "init init_thread initialized finalized finalize wtick get_processor_name comm_free "
+    "comm_set_errhandler errhandler_set type_commit type_free op_free request_free get_count "
+    "get_elements error_string info_create info_set info_free query_thread group_free pcontrol "
+    "status_set_error comm_set_name"
 )
+QUIET = frozenset(_QUIET_NAMES.split())
 """Calls that cost nothing worth naming."""
+
+
+_RECEIVED = {
+    **dict.fromkeys(("recv", "irecv", "bcast", "ibcast"), 0),
+    **dict.fromkeys(("reduce", "allreduce", "iallreduce", "scan"), 1),
+    **dict.fromkeys(("gather", "gatherv", "scatter", "allgather", "allgatherv", "alltoall"), 3),
+    **{"sendrecv": 5, "alltoallv": 4},
+}
+"""Which argument of a call points to what it receives, counted from 0."""
 
 
 class MpiCalls:
@@ -191,26 +160,8 @@ class MpiCalls:
                 exact(shape.root, "root"),
             )
         )
-        received = {
-            "recv": 0,
-            "irecv": 0,
-            "sendrecv": 5,
-            "bcast": 0,
-            "ibcast": 0,
-            "reduce": 1,
-            "allreduce": 1,
-            "iallreduce": 1,
-            "scan": 1,
-            "gather": 3,
-            "gatherv": 3,
-            "scatter": 3,
-            "allgather": 3,
-            "allgatherv": 3,
-            "alltoall": 3,
-            "alltoallv": 4,
-        }
-        if name in received and received[name] < len(values):
-            self._received(values[received[name]], invocation)
+        if name in _RECEIVED and _RECEIVED[name] < len(values):
+            self._received(values[_RECEIVED[name]], invocation)
 
     def _received(self, pointer: Any, invocation: Invocation) -> None:
         """What has come from elsewhere is not known; what is broadcast is the same everywhere."""

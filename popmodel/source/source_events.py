@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import sympy
 
@@ -88,3 +89,31 @@ class Conditional:
 
 
 Event: TypeAlias = Work | MessageCall | RepeatedEvents | Conditional
+
+
+def with_conditions(
+    events: Iterable[Event], conditions: tuple[sympy.Basic, ...] = ()
+) -> Iterator[tuple[Any, tuple[sympy.Basic, ...]]]:
+    for event in events:
+        if isinstance(event, Conditional):
+            yield from with_conditions(event.body, (*conditions, event.condition))
+        else:
+            yield event, conditions
+
+
+def all_events(events: Iterable[Event]) -> Iterator[Event]:
+    for event in events:
+        yield event
+        if isinstance(event, (Conditional, RepeatedEvents)):
+            yield from all_events(event.body)
+
+
+def formulas_of(event: Event) -> Iterator[sympy.Basic]:
+    if isinstance(event, MessageCall) and event.bytes is not None:
+        yield event.bytes
+    if isinstance(event, Work):
+        stack = [event.nest]
+        while stack:
+            nest = stack.pop()
+            yield nest.trip
+            stack += nest.inner

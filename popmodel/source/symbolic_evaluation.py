@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import sympy
 
 from popmodel.source import mpi_arguments
 from popmodel.source.formula_text import compared, expanded, parts_of, quotient
+from popmodel.source.function_index import FunctionIndex
 from popmodel.source.intermediate_form import (
     OTHER,
     Address,
@@ -54,8 +54,6 @@ _NAMED = 4
 """Functions that a note names."""
 DEEPEST = 40
 """Calls inside of each other that are followed."""
-_CLASS = re.compile(r"@(\w+)@FT?@")
-"""The class of a method, or a namespace, in the key of a function."""
 _ENDS = ("exit", "_exit", "abort", "MPI_Abort", "quick_exit", "__assert_fail", "terminate")
 _COMPARISONS = {
     "==": sympy.Eq,
@@ -90,13 +88,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
     def __init__(self, program: SourceProgram) -> None:
         super().__init__()
         self.program = program
-        self._named: dict[str, list[str]] = {}  # Keys of functions
-        for key, function in program.functions.items():
-            self._named.setdefault(function.name, []).append(key)
-        self.specialised: dict[str, list[SourceFunction]] = {}  # Templates for certain types
-        for key, function in program.functions.items():
-            if f"F@{function.name}<" in key:
-                self.specialised.setdefault(function.name, []).append(function)
+        self.index = FunctionIndex(program)
         self.variables: dict[str, int] = {}  # Of the files
         self.frames: list[Frame] = []
         self.events: list[Event] = []
@@ -290,48 +282,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         if type_.kind != "record" or not type_.name:
             memory, path = self.locate(target)
             type_ = type_ if path else self.memories[memory].type
-        plain = re.sub(r"<.*|\[.*", "", type_.name.removeprefix("const ")).strip(" *&")
-        methods = self._methods.get((plain.rpartition("::")[2], name), [])
-        return [one for one in methods if len(one.parameters) == arguments] or methods
-
-    @cached_property
-    def _methods(self) -> dict[tuple[str, str], list[SourceFunction]]:
-        """Methods by their class, which their keys have, and name."""
-        found: dict[tuple[str, str], list[SourceFunction]] = {}
-        for key, function in self.program.functions.items():
-            if match := _CLASS.search(key):
-                found.setdefault((match[1], function.name), []).append(function)
-        return found
-
-    def candidates(self, invocation: Invocation) -> list[SourceFunction]:
-        """The functions of the program that may be called; none for those of others."""
-        functions = self.program.functions
-        keys: list[str] = []
-        if invocation.callee is not None:
-            type_ = invocation.callee.type
-            name = (type_.element or type_).name.removeprefix("const ")
-            keys = self._taken.get(name) or self._named.get("operator()", [])
-        elif invocation.is_dynamic:
-            waiting = [invocation.key]
-            while waiting:
-                keys.append(waiting.pop())
-                waiting += self.program.overriders.get(keys[-1], ())
-        else:
-            known = functions.get(invocation.key) or self._only(invocation.name)
-            given = [_of_type(argument) for argument in invocation.arguments]
-            for one in () if known else self.specialised.get(invocation.name, ()):
-                own = [_of_type(part) for part in one.parameters if part.name != "this"]
-                if given[len(given) - len(own) :] == own:
-                    known = one
-            if known is not None or invocation.key:
-                return [] if known is None else [known]
-            keys = self._named.get(invocation.name, [])
-        return [functions[key] for key in dict.fromkeys(keys) if key in functions]
-
-    def _only(self, name: str) -> SourceFunction | None:
-        """The one function of a name: templates are called by the keys of their instances."""
-        keys = self._named.get(name, ())
-        return self.program.functions[keys[0]] if len(keys) == 1 else None
+        return self.index.methods(type_.name, name, arguments)
 
     def _called(self, invocation: Invocation) -> SourceFunction | None:
         """The function that is called: of pointers and virtual methods the only one it can be."""
@@ -346,7 +297,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             found = self._method(invocation.callee, "operator()", len(invocation.arguments) + 1)
         elif not invocation.key and isinstance(target, Address):
             found = self._method(target.target, name, len(invocation.arguments))
-        found = found or self.candidates(invocation)
+        found = found or self.index.candidates(invocation)
         if len(found) > 1:
             names_in_trace = self.traced()
             found = [one for one in found if one.name in names_in_trace] or found
@@ -357,23 +308,6 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             which = f"may be {', '.join(names[:_NAMED])}" if names else "is not known"
             self.note(f"{invocation.place}: {name or 'a pointer'}: the function {which}: left out")
         return None
-
-    @cached_property
-    def _taken(self) -> dict[str, list[str]]:
-        """Functions that are values somewhere, by their types."""
-        taken: dict[str, list[str]] = {}
-        waiting: list[Any] = [
-            *(function.body for function in self.program.functions.values()),
-            *self.program.variables.values(),
-        ]
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, Literal):
-                if part.type.kind == "function":
-                    taken.setdefault(part.type.name, []).append(str(part.value))
-            elif isinstance(part, tuple) and not isinstance(part, (SourceType, SourcePlace)):
-                waiting += part
-        return taken
 
     # Expressions
 
@@ -649,8 +583,3 @@ def _exact(index: Any, interpreter: SymbolicEvaluation, target: Element) -> symp
     return interpreter.symbol(
         words_of(target.subscript), interpreter._place(target), interpreter.dependence(index)
     )
-
-
-def _of_type(value: Any) -> str:
-    type_ = value.type.element or value.type
-    return str(type_.name.removeprefix("const "))

@@ -15,13 +15,21 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import sympy
+
+from popmodel.signatures.document import Noted, TomlItem
+from popmodel.source.formula_text import formula
 from popmodel.source.fortran_text import SUFFIXES as FORTRAN
 from popmodel.source.intermediate_form import HEADERS
+from popmodel.source.source_events import Tally
+
+if TYPE_CHECKING:
+    from popmodel.source.draft import Draft
 
 _ABOVE = 4
 """Folders above that of a file in which options are looked for."""
@@ -29,7 +37,7 @@ _SHARE = 0.25
 """Share of the lines of a loop of the assembly that have to be those of the source's loop."""
 _FAR = 0.5
 """Relative difference of the work of both, beyond which they are not the same."""
-MOST_FILES = 8
+_MOST_FILES = 8
 """Files that are compiled."""
 _LIMIT_S = 60
 """Time that a compiler may take for a file, s."""
@@ -265,3 +273,51 @@ def iteration_of(accesses: Sequence[Any], flops: dict[str, float]) -> tuple[Any,
     operations = sum(times for name, times in flops.items() if name in ("+", "-", "*", "/"))
     stores = {(access.array, access.path): access.size for access in accesses if access.is_store}
     return places, operations, sum(stores.values())
+
+
+def as_compiled(draft: Draft, program: Sequence[TomlItem]) -> list[TomlItem]:
+    """The program with instructions as the user's compiler makes them, where it can."""
+    names = [item.entries.get("name", "") for item in _all_items(program)]
+    wanted = [name for name in names if draft.iterations.get(name, Tally()).accesses]
+    wanted.sort(key=lambda name: -draft.amounts[name].cost())
+    given = {str(path): path for path in draft.files}
+    files: dict[Path, None] = {}
+    for name in wanted:
+        file = draft.iterations[name].accesses[0].place.file
+        files |= dict.fromkeys([given[file]] if file in given else draft.files)
+    loops, counts = [], {}
+    for path in list(files)[:_MOST_FILES]:
+        found, problem = assembly_loops(path, draft.options)
+        loops += found
+        if problem:
+            draft.note(problem)
+    for name in wanted:
+        tally = draft.iterations[name]
+        counted = loop_instructions(loops, *iteration_of(tally.accesses, tally.flops))
+        if counted is not None:
+            counts[name] = counted
+    if len(counts) < len(wanted) and loops:
+        rest = len(wanted) - len(counts)
+        draft.note(f"instructions of {rest} of {len(wanted)} loops are estimated")
+    return _with_instructions(program, counts)
+
+
+def _with_instructions(
+    items: Sequence[TomlItem], counts: Mapping[str, tuple[int, int]]
+) -> list[TomlItem]:
+    made = []
+    for item in items:
+        entries = dict(item.entries)
+        if entries.get("name") in counts:
+            number, elements = counts[entries["name"]]
+            each = formula(sympy.Rational(number, elements))
+            entries["instructions"] = Noted(each, f"{number} for {elements} by the compiler")
+        body = tuple(_with_instructions(item.body, counts))
+        made.append(item._replace(entries=entries, body=body))
+    return made
+
+
+def _all_items(items: Iterable[TomlItem]) -> Iterator[TomlItem]:
+    for item in items:
+        yield item
+        yield from _all_items(item.body)

@@ -8,7 +8,7 @@ import pytest
 
 from popmodel.source import c_family
 from popmodel.source.interpreter import Interpreter
-from popmodel.source.source_events import Work
+from popmodel.source.source_events import MessageCall, RepeatedEvents, Work
 
 FUNCTIONS = """
 #include <stdlib.h>
@@ -65,6 +65,42 @@ def test_the_function_that_is_called_is_followed(
 ) -> None:
     found, notes = followed(tmp_path, before, body)
     assert (found, [note for note in notes if "left out" in note]) == (functions, [])
+
+
+TEMPLATES = """
+template <class M> struct Sum { void operator()(M &, int n) {
+  double x; MPI_Allreduce(&x, &x, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); } };
+template <class M> struct Wait { void operator()(M &, int) { MPI_Barrier(MPI_COMM_WORLD); } };
+struct Rows { int rows; int size() { return rows; } };
+struct Pairs { int rows; int size() { return 2 * rows; } };
+void extents(int &x, int &y) { x = 4; y = 5; }
+template <class M, class F, class N> void solve(M &a, F f, N turns) {
+  a.rows = a.size();
+  for (N k = 1; k <= turns; ++k) f(a, a.rows);
+}
+int main(int argc, char **argv) {
+  int x, y; double b[100]; extents(x, y);
+  MPI_Bcast(b, x * y, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  Rows rows; rows.rows = 7; solve(rows, Sum<Rows>(), 30);
+  Pairs pairs; pairs.rows = 7; solve(pairs, Sum<Pairs>(), 40); solve(pairs, Wait<Pairs>(), 50);
+}
+"""
+
+
+def test_templates_call_the_methods_of_the_objects_that_they_are_given(tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text(f"#include <mpi.h>\n{TEMPLATES}")
+    made = Interpreter(c_family.read([tmp_path / "a.cpp"]))
+    made.run()
+    first, *loops = made.events
+    assert isinstance(first, MessageCall) and first.bytes == 160
+    assert [
+        (loop.count, call.name, call.bytes)
+        for loop in loops
+        if isinstance(loop, RepeatedEvents)
+        for call in loop.body
+        if isinstance(call, MessageCall)
+    ] == [(30, "allreduce", 56), (40, "allreduce", 112), (50, "barrier", None)]
+    assert made.notes == []
 
 
 CHOICE = "Kernel all[2] = {near, far}; all[unknown()](a, n);"
