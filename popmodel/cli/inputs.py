@@ -49,8 +49,6 @@ def kind_of(given: Any) -> str:
     What is no file and has no suffix is taken as the name of a signature, which may be misspelt.
     """
     from popmodel.cli.completion import bundled_signatures
-    from popmodel.runs.run_files import is_table
-    from popmodel.runs.table import split
     from popmodel.traces import Trace
     from popmodel.traces.trace_formats import FORMATS
 
@@ -64,11 +62,16 @@ def kind_of(given: Any) -> str:
         known = "paths, names, signatures or traces"
         raise UsageError(f"inputs: must be {known}, not {type(given).__name__}")
     path = os.fspath(given)
-    path = path if os.path.exists(path) else split(path)[0]  # noqa: PTH110 (any name)
+    if ":" in path and not os.path.exists(path):  # noqa: PTH110 (names may hold anything)
+        from popmodel.runs.table import split
+
+        path = split(path)[0]
     if path.lower().endswith(".toml") or path in bundled_signatures(None):
         return "signature"
     if any(form.is_named(Path(path)) for form in FORMATS):
         return "trace"
+    from popmodel.runs.run_files import is_table
+
     if is_table(path):
         return "table"
     if "." not in os.path.basename(path) and not os.path.exists(path):  # noqa: PTH110, PTH119

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping
 from popmodel.base.errors import FileError, UsageError
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
-from popmodel.cli.inputs import TraceLike, path_of, several, trace_of
+from popmodel.cli.inputs import TraceLike, kind_of, path_of, several, trace_of
 from popmodel.efficiency.measure import analyse
 from popmodel.runs.measurement import MeasuredRow, checked, from_run
-from popmodel.runs.run_files import is_table, read_file
+from popmodel.runs.run_files import read_file
 from popmodel.runs.same_program import difference
 from popmodel.runs.table import RunTimes, numbers_of, split
 from popmodel.structure.focus import part_of_run
@@ -44,7 +44,7 @@ def read_runs(
     known = None if parameters is None else tuple(parameters)
     part = asked or PROGRAM
     once, warnings = _once([named(one) for one in given])
-    if part != PROGRAM and all(_is_table(one, path) for one, path, _ in once):
+    if part != PROGRAM and all(kind_of(one) == "table" for one, _, _ in once):
         raise UsageError(
             "a window, a region or the whole run can be taken of traces, not of tables of runtimes",
             "leave them out, or name a trace",
@@ -53,12 +53,11 @@ def read_runs(
     runs: list[MeasuredRow] = []
     traces: list[Trace] = []
     for one, path, said in once:
-        if _is_table(one, path):
+        if kind_of(one) == "table":
             tables.append(read_file(path, known, said))
             runs += tables[-1].runs
             continue
-        held = one if isinstance(one, Trace) else path
-        trace = trace_of(held, application=application)
+        trace = trace_of(one, application=application)
         if traces and (other := difference(traces[0], trace)):
             if other.sure:
                 raise FileError(
@@ -80,19 +79,16 @@ def read_runs(
 
 
 Named = tuple[TraceLike, str, Mapping[str, str]]
-"""What was given, its file, and what is said of its runs."""
+"""What is to be read, its file, and what is said of its runs."""
 
 
-def named(one: TraceLike) -> Named:
-    """What was given, its file, and what is said behind the file's name."""
-    path = path_of(one)
-    if isinstance(one, Trace) or os.path.exists(path):  # noqa: PTH110 (names of files may hold anything)
-        return one, path, {}
-    return (one, *split(path))
-
-
-def _is_table(one: TraceLike, path: str) -> bool:
-    return not isinstance(one, Trace) and is_table(path)
+def named(given: TraceLike) -> Named:
+    """What is to be read, its file, and what is said behind the file's name."""
+    path = path_of(given)
+    if isinstance(given, Trace) or os.path.exists(path):  # noqa: PTH110 (names of files may hold anything)
+        return given, path, {}
+    path, said = split(path)
+    return path, path, said
 
 
 def _once(given: list[Named]) -> tuple[list[Named], list[str]]:

@@ -35,13 +35,11 @@ from popmodel.reports.result import Result, ResultValue, save_text
 
 if TYPE_CHECKING:
     from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
-    from popmodel.fit.usable_runs import FittedSignature
-    from popmodel.model.run.process_placement import Allocation
     from popmodel.model.signature.application import Signature
     from popmodel.model.signature_check import CheckedSignature
     from popmodel.signatures.compare_replay import ProgramAgreement
     from popmodel.signatures.document import TomlItem
-    from popmodel.signatures.from_runs import LearntSignature
+    from popmodel.traces import Trace
     from popmodel.traces.selection import Foa, TracePart, Window
 
 SUMMARY = """Find, show and check what a program does.
@@ -74,6 +72,8 @@ RENAMED = {
     "--for": "--cores N: all splits of N cores",
 }
 
+_OF_TRACES = ("window", "region", "from_start", "foa", "flop_rate")
+_OF_FITS = ("machine", "nodes", "cores_per_node", "cores")
 APP = argument(
     "[APP]",
     "A signature (.toml) or the name of a bundled one.",
@@ -138,7 +138,6 @@ class SignatureCheck(Result):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The signature and the trace."""
         return tuple(path for path in (self.checked.path, self.trace) if path)
 
     def to_dict(self) -> dict[str, Any]:
@@ -204,13 +203,13 @@ def check_signature(
     sensible value. All are listed with their lines; the exit status is 1 if there are any. With a
     trace: where the signature differs from the run.
     """
+    options = dict(locals())
     from popmodel.cli.inputs import refuse_options
     from popmodel.model.signature_check import CheckedSignature, check
 
     app = _named("check", app)
     if against is None:
-        given = {"window": window, "region": region, "from_start": from_start, "foa": foa}
-        refuse_options({**given, "flop_rate": flop_rate}, "needs --against TRACE", "add it")
+        refuse_options(options, "needs --against TRACE", "add it", _OF_TRACES)
         return SignatureCheck(check(app, settings or {}))
     from popmodel.cli.inputs import path_of, signature_of, trace_of
     from popmodel.signatures.compare_replay import against as compared
@@ -240,14 +239,13 @@ class FoundSignature(Result):
     # What it was found in: "traces", "source" or "signature"; then "runs" if it was fitted to some.
     origins: tuple[str, ...]
     facts: Mapping[str, Any]  # The rest of the document
-    learnt: LearntSignature | None = None  # From traces
-    fitted: FittedSignature | None = None  # By runs
+    fitted: Signature | None = None  # To runs
 
     @property
     def signature(self) -> Signature:
         """The signature, which `predict` and `validate` take."""
         if self.fitted is not None:
-            return self.fitted.calibrated.signature
+            return self.fitted
         from popmodel.model import signatures
 
         return signatures.from_text(self.text or "", self.name)
@@ -401,8 +399,8 @@ def signature(
     >>> fitted["error"] < 0.1  # of configurations that were left out
     True
     """
+    options = dict(locals())
     from popmodel.cli.inputs import kind_of, refuse_options, several
-    from popmodel.model.run.process_placement import Allocation
     from popmodel.traces.selection import TracePart
 
     kinds: dict[str, list[Any]] = {"source": [], "signature": [], "trace": [], "table": []}
@@ -430,25 +428,20 @@ def signature(
             "popmodel predict app.toml --set NAME=VALUE",
         )
     if not traces:
-        of_traces = {"window": window, "region": region, "from_start": from_start, "foa": foa}
-        refuse_options({**of_traces, "flop_rate": flop_rate}, "needs a trace")
+        refuse_options(options, "needs a trace", among=_OF_TRACES)
     if not runs:
-        of_fits = {"machine": machine, "nodes": nodes, "cores_per_node": cores_per_node}
         hint = "popmodel signature from app.toml RUN..."
-        refuse_options({**of_fits, "cores": cores}, "needs runs to fit a signature to", hint)
+        refuse_options(options, "needs runs to fit a signature to", hint, _OF_FITS)
     found: FoundSignature | SignatureLike
     if signatures:
         (found,) = signatures
     elif sources:
-        options = shlex.split(cflags)
-        found = _from_source(sources, name, options, traces[:1], application, flop_rate)
+        found = _from_source(sources, traces[:1], options)
     else:
-        values = settings or {}
-        found = _from_traces(traces, name, values, scaling, part, application, flop_rate)
+        found = _from_traces(traces, part, options)
     if isinstance(found, FoundSignature) and not runs:
         return found
-    places = Allocation(nodes, cores_per_node, bind)
-    return _fitted(found, runs, machine, settings, places, several(cores or ()), part, application)
+    return _fitted(found, runs, part, options)
 
 
 ACTIONS = {
@@ -495,38 +488,32 @@ def _refuse_mixes(
 
 
 def _from_traces(
-    traces: Sequence[TraceLike],
-    name: str | None,
-    settings: Mapping[str, float],
-    scaling: str,
-    asked: TracePart,
-    application: int,
-    flop_rate: float | None,
+    traces: Sequence[TraceLike], part: TracePart, given: Mapping[str, Any]
 ) -> FoundSignature:
-    from popmodel.cli.inputs import trace_of
     from popmodel.cli.measured_runs import named
     from popmodel.runs.table import numbers_of
     from popmodel.signatures import Run, signature_from
     from popmodel.structure.focus import part_of_run
-    from popmodel.traces import Trace
     from popmodel.traces.selection import PROGRAM, focused
 
-    given = [named(trace) for trace in traces]
-    values = [{**settings, **numbers_of(path, said)} for _, path, said in given]
-    for (_, path, _), own in zip(given, values, strict=True):
-        if own.keys() != values[0].keys():
-            names = ", ".join(sorted(values[0])) or "none"
+    known = [
+        (trace, path, {**(given["settings"] or {}), **numbers_of(path, said)})
+        for trace, path, said in map(named, traces)
+    ]
+    first = known[0][2]
+    for _, path, own in known:
+        if own.keys() != first.keys():
+            names = ", ".join(sorted(first)) or "none"
             raise UsageError(
                 f"{path}: other parameters than the first trace ({names})",
                 "give the same parameters to every trace, such as run.prv.gz:N=128",
             )
     runs = []
-    for (trace, path, _), own in zip(given, values, strict=True):
-        source = trace if isinstance(trace, Trace) else path
-        read = trace_of(source, application=application, flop_rate=flop_rate, rated=True)
-        part, focus = focused(read, part_of_run(asked, read))
-        runs.append(Run(part, own, focus.why if asked != PROGRAM else None))
-    learnt = signature_from(runs, name=name, scaling=scaling)
+    for trace, _, own in known:
+        read = _read(trace, given)
+        run, focus = focused(read, part_of_run(part, read))
+        runs.append(Run(run, own, focus.why if part != PROGRAM else None))
+    learnt = signature_from(runs, name=given["name"], scaling=given["scaling"])
     found = learnt.to_dict()
     facts = {
         "values": found["constants"],
@@ -537,46 +524,39 @@ def _from_traces(
         "traces": {key: found[key] for key in ("runs", "loops", "phases", "laws", "replay")},
     }
     files = tuple(run.trace.path for run in learnt.runs)
-    return FoundSignature(learnt.name, learnt.text, files, ("traces",), facts, learnt=learnt)
+    return FoundSignature(learnt.name, learnt.text, files, ("traces",), facts)
+
+
+def _read(trace: TraceLike, given: Mapping[str, Any]) -> Trace:
+    from popmodel.cli.inputs import trace_of
+
+    rate = given["flop_rate"]
+    return trace_of(trace, application=given["application"], flop_rate=rate, rated=True)
 
 
 def _from_source(
-    paths: Sequence[str],
-    name: str | None,
-    options: Sequence[str],
-    traces: Sequence[TraceLike],
-    application: int,
-    flop_rate: float | None,
+    paths: Sequence[str], traces: Sequence[TraceLike], given: Mapping[str, Any]
 ) -> FoundSignature:
-    from popmodel.cli.inputs import trace_of
     from popmodel.cli.measured_runs import named
     from popmodel.source import signature_of_source
-    from popmodel.traces import Trace
 
-    called = name or Path(paths[0]).stem
+    called = given["name"] or Path(paths[0]).stem
     trace, files = None, list(paths)
     if traces:
-        given, path, _ = named(traces[0])
-        run = given if isinstance(given, Trace) else path
-        trace = trace_of(run, application=application, flop_rate=flop_rate)
+        trace = _read(named(traces[0])[0], given)
         files.append(trace.path)
-    text, draft = signature_of_source(paths, called, options, trace)
+    text, draft = signature_of_source(paths, called, shlex.split(given["cflags"]), trace)
     unknown = [
         {"name": key, "source": what, "place": str(place)}
         for key, (what, place) in draft.open.items()
     ]
-    unknown += [
-        {"name": key, "source": "parameter", "place": noted.note}
-        for key, noted in draft.given.items()
-        if noted.value == "?"
-    ]
-    values = [
-        {
-            **{"name": key, "value": None if noted.value == "?" else noted.value},
-            **{"low": None, "high": None, "unit": None, "origin": "source", "source": noted.note},
-        }
-        for key, noted in draft.given.items()
-    ]
+    values = []
+    about = {"low": None, "high": None, "unit": None, "origin": "source"}
+    for key, noted in draft.given.items():
+        value = None if noted.value == "?" else noted.value
+        values.append({"name": key, "value": value, **about, "source": noted.note})
+        if value is None:
+            unknown.append({"name": key, "source": "parameter", "place": noted.note})
     kinds = Counter(item.kind for item in _all_items(draft.program))
     facts = {
         "values": values,
@@ -599,20 +579,19 @@ def _all_items(items: Iterable[TomlItem]) -> Iterable[TomlItem]:
 def _fitted(
     found: FoundSignature | SignatureLike,
     runs: Sequence[TraceLike],
-    machine: ProfileLike | None,
-    settings: Mapping[str, float] | None,
-    places: Allocation,
-    cores: Sequence[int],
     part: TracePart,
-    application: int,
+    given: Mapping[str, Any],
 ) -> FoundSignature:
     """Fit a signature to measured runs: one that was given, or was just found in other inputs."""
-    from popmodel.cli.inputs import profile_of, signature_of
+    from statistics import median
+
+    from popmodel.cli.inputs import profile_of, several, signature_of
     from popmodel.cli.measured_runs import read_runs
     from popmodel.fit.calibrate import learnt_values, text_of
     from popmodel.fit.calibration_summary import summary
     from popmodel.fit.usable_runs import fit_signature
     from popmodel.model import signatures
+    from popmodel.model.run.process_placement import Allocation
     from popmodel.prediction.prediction import subject
 
     original: str | None = None  # none of a signature that was read from no file
@@ -625,15 +604,15 @@ def _fitted(
         files = (before.path,)
         if before.is_bundled or Path(before.path).exists():
             original = signatures.read(before.name if before.is_bundled else before.path)[2]
-    profile = profile_of(machine)
-    measured = read_runs(runs, before.params, asked=part, application=application)
+    profile = profile_of(given["machine"])
+    measured = read_runs(runs, before.params, asked=part, application=given["application"])
     fitted = fit_signature(
         before,
         profile,
         measured.runs,
-        settings or {},
-        allocation=places,
-        cores=cores,
+        given["settings"] or {},
+        allocation=Allocation(given["nodes"], given["cores_per_node"], given["bind"]),
+        cores=several(given["cores"] or ()),
         warnings=measured.warnings,
     )
     after = fitted.calibrated.signature
@@ -643,11 +622,18 @@ def _fitted(
         as_written = signatures.from_text(original, before.path)
         text = text_of(original, as_written, after, values, date.today())
     said = summary(fitted, values, subject(before, profile, fitted.settings))
+    fidelity = []  # configurations as measured and as predicted from the others
+    for row in said.facts["left_out"]:
+        about = {key: row[key] for key in ("processes", "threads", "parameters")}
+        run = f"{row['processes']} x {row['threads']}"
+        run += "".join(f", {key}={number:g}" for key, number in row["parameters"].items())
+        times = {"measured": median(row["measured"]), "replayed": row["value"]}
+        fidelity.append({"run": run, **about, **times})
     earlier = found.facts if isinstance(found, FoundSignature) else {}
     facts = {
         **earlier,
         "values": said.values,
-        "fidelity": [_left_out_run(row) for row in said.facts["left_out"]],
+        "fidelity": fidelity,
         "caveats": [*earlier.get("caveats", ()), *fitted.warnings],
         "notes": [*said.verdict, *earlier.get("notes", ())],
         "unknown": [
@@ -658,17 +644,4 @@ def _fitted(
         "calibration": said.facts,
     }
     every = (*files, profile.path, *measured.files)
-    return FoundSignature(before.name, text, every, (*origins, "runs"), facts, fitted=fitted)
-
-
-def _left_out_run(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as measured and as predicted from the others."""
-    from statistics import median
-
-    values = "".join(f", {name}={value:g}" for name, value in row["parameters"].items())
-    return {
-        "run": f"{row['processes']} x {row['threads']}{values}",
-        **{key: row[key] for key in ("processes", "threads", "parameters")},
-        "measured": median(row["measured"]),
-        "replayed": row["value"],
-    }
+    return FoundSignature(before.name, text, every, (*origins, "runs"), facts, after)

@@ -12,7 +12,7 @@ from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.base.units import parse_time
 from popmodel.base.values import dataclass
 from popmodel.cli.app import Verb
-from popmodel.cli.command import argument, flag, option, verb
+from popmodel.cli.command import OfCommand, argument, flag, option, verb
 from popmodel.cli.inputs import several
 from popmodel.cli.options import (
     CORES,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from popmodel.cli.progress import ProgressLine
     from popmodel.machines.bench.suite import Progress
-    from popmodel.reports.views import Document, Views
+    from popmodel.reports.views import Document
     from popmodel.studies.plan import Prepared, StudyRequest
     from popmodel.studies.steps import Watch
 
@@ -97,22 +97,8 @@ class StudyResult(Result):
         return [*(value for values in splits for value in values), error]
 
 
-@dataclass(frozen=True)
-class StudyPlan(Result):
+class StudyPlan(OfCommand):
     """What a study would do, as returned by `study` with ``dry_run`` or ``script``."""
-
-    document: Document  # Schema ``popmodel/study-plan/1``
-    files: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/study-plan/1``, without provenance."""
-        return dict(self.document)
-
-    @property
-    def views(self) -> Views:
-        from popmodel.reports.study_tables import PLAN
-
-        return PLAN
 
 
 def _time(option: str, given: Any) -> float:

@@ -76,6 +76,7 @@ SHOWN: Mapping[str, str | Callable[[Document], Views]] = {
     "signature-check": _checked_signature,
     "signature-from": "signature_tables.VIEWS",
     "signatures": "signature_words.LISTED",
+    "study-plan": "study_tables.PLAN",
     "validate": "validation_tables.VIEWS",
     "whatif": _whatif,
 }
