@@ -348,7 +348,8 @@ def metrics(
     def other_program(first: int, other: int) -> str | None:
         from popmodel.runs.same_program import difference, may_differ
 
-        if not may_differ(runs[first], runs[other]):
+        sums_alone = runs[first].window is None or runs[other].window is None
+        if sums_alone or not may_differ(runs[first], runs[other]):
             return None
         both = (trace_of(given[run], application=application) for run in (first, other))
         told = difference(*both)
@@ -398,7 +399,7 @@ def _measure(
 ) -> tuple[MeasuredRun, dict[str, Any], list[dict[str, Any]], Mapping[str, Mapping[str, Any]]]:
     """A run, broken down, with the problems of its trace and, if asked for, its marked regions."""
     from popmodel.cli.inputs import path_of, trace_of
-    from popmodel.efficiency.measure import analyse
+    from popmodel.efficiency.measure import analyse, by_process
     from popmodel.runs.checked_runs import is_checked_run, read_checked_run
     from popmodel.runs.cube_profiles import is_cube_profile, read_cube_profile
     from popmodel.structure.focus import part_of_run
@@ -408,13 +409,15 @@ def _measure(
     path = path_of(given)
     summed_up = is_checked_run(path)
     if summed_up or is_cube_profile(path):
-        if asked != TracePart() or by is not None:
+        if asked != TracePart() or by == "region":
             raise UsageError(
                 f"{path}: has sums of the whole run, no parts of it",
                 "record a trace: popmodel trace",
             )
         read_sums = read_checked_run if summed_up else read_cube_profile
-        return read_sums(path), {}, [], {}
+        run = read_sums(path)
+        rows = {"by_process": process_rows(by_process(run.observables))} if by else {}
+        return run, rows, [], {}
     trace = trace_of(given, application=application)
     with _named(path):
         part = part_of_run(asked, trace)

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.efficiency.evidence import CallSite
 from popmodel.efficiency.measure import MeasuredRun
-from popmodel.efficiency.observables import Observables
+from popmodel.efficiency.observables import Observables, RegionObservables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ _GET = "pip install 'popmodel-hpc[cubex]'"
 _AGAIN = "give profile.cubex as Score-P writes it, not remapped, or copy it again"
 _WHOLE_RUN = (
     "a profile of the whole run, with MPI_Init and MPI_Finalize: efficiencies by the rules of "
-    "Cube's Advisor, nothing replayed"
+    "Cube's Advisor, nothing replayed; all processes are taken as on one node"
 )
 _SUMS_ONLY = "a profile has sums, and no course of time"
 _ABSENT = (
@@ -72,18 +73,18 @@ def read_cube_profile(path: str | os.PathLike[str]) -> MeasuredRun:
         warnings.simplefilter("ignore")  # of checksums that a writer got wrong, of files left open
         try:
             with CubexParser(path) as cube:
-                observed, problem = _observables(cube), None
+                (observed, sites), problem = _measured(cube), None
         except PopmodelError as error:
             problem = error.message
         except Exception:  # whatever pycubexr meets in a damaged file: it checks by assertions
             problem = "is damaged, or no profile of Cube as Score-P writes it"
     if problem:
         raise FileError(path, problem, hint=_AGAIN)
-    return MeasuredRun(os.fspath(path), observed, (), (_WHOLE_RUN,))
+    return MeasuredRun(os.fspath(path), observed, (), (_WHOLE_RUN,), call_sites=sites)
 
 
-def _observables(cube: Any) -> Observables:
-    """Sums of the threads of a profile, as of a trace."""
+def _measured(cube: Any) -> tuple[Observables, tuple[CallSite, ...]]:
+    """Sums of the threads of a profile, as of a trace, and of its calls of MPI."""
     cnodes = sorted(cube.all_cnodes(), key=lambda cnode: cnode.id)
     columns, threads = _teams(cube.get_locations())
     masters = np.cumsum(threads) - threads
@@ -119,8 +120,14 @@ def _observables(cube: Any) -> Observables:
         for counter, names in _COUNTERS.items()
         if (name := next((name for name in names if name in stored), None))
     }
-    return Observables(
-        runtime=float(execution.max()),
+    visits = exclusive("visits") if "visits" in stored else np.zeros_like(time)
+    forks = [
+        region.name if (region.paradigm, region.role) == ("openmp", "parallel") else None
+        for region in regions
+    ]
+    runtime = float(execution.max())
+    observed = Observables(
+        runtime=runtime,
         threads=threads,
         node=np.zeros(len(threads), dtype=np.int32),
         useful=useful,
@@ -132,8 +139,58 @@ def _observables(cube: Any) -> Observables:
         has_mpi=bool(in_mpi.any()),
         has_openmp=bool(inside.any()),
         not_in_mpi=(execution - in_mpi)[masters],
+        regions=tuple(
+            _parallel_region(
+                name,
+                round(float(visits[own][:, masters].sum())),
+                time * _marked(cnodes, own)[:, None],
+                computing,
+                mpi,
+                threads,
+            )
+            for name in dict.fromkeys(filter(None, forks))
+            for own in [[fork == name for fork in forks]]
+        ),
         absent=dict.fromkeys(_ABSENT, _SUMS_ONLY),
         **counters,
+    )
+    places: dict[tuple[str, str], list[float]] = {}
+    for row in np.flatnonzero(mpi).tolist():
+        caller = cnodes[row].parent
+        function = "" if caller is None else cube.get_region(caller).name
+        sums = places.setdefault((regions[row].name, function), [0.0, 0.0])
+        sums[0] += visits[row].sum()
+        sums[1] += time[row].sum()
+    sites = [
+        CallSite(call, function, "", round(count), spent, spent / (runtime * threads.sum()))
+        for (call, function), (count, spent) in places.items()
+    ]
+    return observed, tuple(sorted(sites, key=lambda site: -site.time))
+
+
+def _parallel_region(
+    name: str,
+    count: int,
+    time: NDArray[np.float64],
+    computing: NDArray[np.bool_],
+    mpi: NDArray[np.bool_],
+    threads: NDArray[np.int64],
+) -> RegionObservables:
+    """What a profile says of a parallel region, of the times of its call paths."""
+    masters = np.cumsum(threads) - threads
+    wall, useful = time[:, masters].sum(axis=0), time[computing].sum(axis=0)
+    busiest = np.maximum.reduceat(useful, masters)
+    all_time, spent = float(wall @ threads), float(useful.sum())
+    return RegionObservables(
+        name,
+        count,
+        float(wall.sum()),
+        spent / all_time if all_time else 0.0,
+        spent / float(busiest @ threads) if busiest.any() else 1.0,
+        max(all_time - spent, 0.0),
+        imbalance=float(busiest @ threads) - spent,
+        mpi=float(time[mpi].sum()),
+        barriers=float(time[~computing & ~mpi].sum()),
     )
 
 

@@ -56,7 +56,7 @@ def test_its_findings_stand_above_the_numbers(tmp_path: Path) -> None:
 
 def test_it_has_no_parts(summary: Path) -> None:
     with pytest.raises(UsageError, match="sums of the whole run"):
-        popmodel.metrics(str(summary), by="process")
+        popmodel.metrics(str(summary), by="region")
 
 
 def test_a_damaged_one_is_refused(summary: Path, tmp_path: Path) -> None:

@@ -155,6 +155,23 @@ def test_counters_and_idle_threads_are_taken_where_there_are_any(tmp_path: Path)
     assert found.instructions.tolist() == [3, 3, 3, 3]  # main, parallel, loop
 
 
+def test_calls_and_parallel_regions_are_listed(tmp_path: Path) -> None:
+    visits = np.array([[1, 0, 1, 0], [3, 0, 4, 0], [2, 2, 2, 2], [2, 2, 2, 2], [2, 2, 2, 2]], float)
+    file = write_cube(tmp_path / "a.cubex", HYBRID, (2, 2), {"visits": visits, "time": TIMES})
+    run = read_cube_profile(file)
+    (site,) = run.call_sites
+    assert (site.name, site.count, site.time) == ("MPI_Allreduce in main", 7, 4.0)
+    assert site.share == pytest.approx(4 / 40)
+    (region,) = run.observables.regions
+    useful, busiest = 6.5 + 5.5 + 6 + 2.5, 2 * (6.5 + 6)
+    assert (region.name, region.count, region.wall) == ("!$omp parallel @a.c:7", 4, 7 + 6)
+    assert region.parallel_efficiency == pytest.approx(useful / (2 * 13))
+    assert region.load_balance == pytest.approx(useful / busiest)
+    assert (region.cost, region.barriers, region.mpi) == pytest.approx((26 - useful, 5.5, 0))
+    shown = popmodel.metrics([file, DATA / "cg.S.2.prv.gz"])  # whose calls are other ones
+    assert shown.to_dict()["runs"][0]["call_sites"][0]["function"] == "main"
+
+
 def test_runs_are_compared(tmp_path: Path) -> None:
     pure = Called("main", inside=(Called("MPI_Recv", "mpi", "point2point"),))
     small = write_cube(tmp_path / "a.cubex", pure, (1,), {"time": [[8.0], [0.0]]})
@@ -199,8 +216,11 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 def test_it_has_no_parts(tmp_path: Path) -> None:
     file = write_cube(tmp_path / "a.cubex", HYBRID, (2, 2), {"time": TIMES})
-    with pytest.raises(UsageError, match="sums of the whole run"):
-        popmodel.metrics(file, window=(0, 1))
+    for part in ({"window": (0, 1)}, {"by": "region"}):
+        with pytest.raises(UsageError, match="sums of the whole run"):
+            popmodel.metrics(file, **part)
+    rows = popmodel.metrics(file, by="process").to_dict()["runs"][0]["by_process"]
+    assert [row["process"] for row in rows] == [0, 1]
 
 
 def test_without_the_library_a_line_says_how_to_get_it(
