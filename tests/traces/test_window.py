@@ -180,20 +180,6 @@ def tables(trace: Trace) -> dict[str, object]:
     }
 
 
-@pytest.mark.long
-@given(traces(), st.lists(times, min_size=4, max_size=4, unique=True))
-def test_cutting_again_changes_nothing_and_cuts_compose(
-    tmp_path_factory: pytest.TempPathFactory, writer: TraceWriter, edges: list[int]
-) -> None:
-    trace = traced(tmp_path_factory.mktemp("window"), writer)
-    a, b, c, d = sorted(edges)
-    outer = trace.window(a, d)
-    assert tables(outer.window(a, d)) == tables(outer)
-    assert tables(outer.window(b, c)) == tables(trace.window(b, c))
-    assert tables(outer.window(a, c)) == tables(trace.window(a, c))
-    assert tables(outer.window(b, d)) == tables(trace.window(b, d))
-
-
 @given(traces(), times)
 def test_two_halves_make_the_whole(
     tmp_path_factory: pytest.TempPathFactory, writer: TraceWriter, middle: int

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from trace_files import DATA, HEADER, STATE, same, write
 
 from popmodel.base.errors import PopmodelError, UsageError
-from popmodel.traces import Trace, read
+from popmodel.traces import read
 from popmodel.traces.paraver import columns, text_scan
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.writer import TraceWriter
@@ -229,25 +229,6 @@ def test_the_pieces_of_a_long_trace_make_the_same_trace(monkeypatch: pytest.Monk
             monkeypatch.setattr(columns, "ROWS", rows_)
             monkeypatch.setattr(columns, "BLOCK", block)
             assert same(read(DATA / f"{name}.prv.gz"), wanted)
-
-
-def test_out_of_order_records_of_a_long_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = gzip.decompress((DATA / "comd.4.prv.gz").read_bytes()).splitlines(keepends=True)
-    begin = next(at for at, line in enumerate(text) if line.startswith(b"1"))
-    text[begin:] = text[: begin - 1 : -1]
-    path = write(tmp_path / "x.prv", b"".join(text))
-    wanted = read(path)
-    assert all(np.all(np.diff(wanted.states.begin[a:b]) >= 0) for a, b in _edges(wanted))
-    monkeypatch.setattr(text_scan, "HELD", 1 << 13)
-    monkeypatch.setattr(text_scan, "CHUNK", 1 << 12)
-    assert same(read(path), wanted)
-
-
-def _edges(trace: Trace) -> list[tuple[int, int]]:
-    offsets = trace.states.offsets.tolist()
-    return list(pairwise(offsets))
 
 
 @st.composite

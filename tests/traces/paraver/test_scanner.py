@@ -171,68 +171,11 @@ def test_every_error_names_its_line_and_reason() -> None:
             assert found == ("error", 3, reason), line
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (
-            "1:1:1:1:1:0:9223372036854776:1",
-            "field 7 (end) does not fit 64 bits in nanoseconds: '9223372036854776'",
-        ),
-        (
-            "2:1:1:1:1:92233720368547758:1:1",
-            "field 6 (time) does not fit 64 bits in nanoseconds: '92233720368547758'",
-        ),
-    ],
-)
-def test_microseconds_that_do_not_fit_in_nanoseconds(line: str, reason: str) -> None:
-    assert compiled(line.encode() + b"\n", MICRO) == ("error", 2, reason)
-
-
 def test_a_file_that_ends_inside_a_record_is_called_truncated() -> None:
     text = b"1:1:1:1:1:0:1:1\n3:1:1:1:1:1:2:2:1:1:2:3:4:8:0"
     for kept in range(1, 24):
         found = compiled(text[: 16 + kept], ONE)
         assert found == ("error", 3, "the file ends in the middle of a record"), kept
-
-
-def test_values_keep_all_64_bits() -> None:
-    text = (
-        b"2:1:1:1:1:5:4294967295:18446744073709551615:7:-9223372036854775808:8:72057594037927936\n"
-    )
-    found = compiled(text, ONE)
-    assert found[2][0] == [(5, 4294967295, -1), (5, 7, -(2**63)), (5, 8, 2**56)]
-
-
-def test_tallies_count_and_name_the_first_line() -> None:
-    text = b"""1:1:1:1:1:10:20:1
-# a comment
-1:1:1:1:1:5:8:1
-1:1:1:1:1:7:9:1
-2:1:1:1:1:9:1:1
-2:1:1:1:1:8:1:1
-3:1:1:1:1:7:7:2:1:1:2:8:8:1:0
-3:1:1:1:1:6:6:2:1:1:2:8:8:1:0
-2:1:1:1:1:1001:1:1
-c:1:1:1:1
-c:1:1:1:2
-c:1:1:1:2
-i:1:2:1:1:1:1
-4:1:1:1:5:7
-"""
-    tallies = compiled(text, ONE)[5]
-    assert tallies == [
-        [1, 3],  # comment
-        [1, 4],  # states out of order
-        [1, 7],  # events
-        [1, 9],  # communications
-        [1, 5],  # overlap
-        [1, 10],  # after the end
-        [0, 0],  # other application
-        [1, 12],  # communicator again
-        [1, 14],  # intercommunicator
-        [1, 15],  # global operation
-        [0, 0],  # last line without its end
-    ]
 
 
 def test_records_of_other_applications_are_checked_and_left_out() -> None:

@@ -162,17 +162,6 @@ def test_messages_without_their_other_end(tmp_path: Path) -> None:
     )
 
 
-def test_damaged_compression(tmp_path: Path) -> None:
-    whole = (DATA / "jac2048.4.ti.txt.gz").read_bytes()
-    path = tmp_path / "cut.ti.txt.gz"
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(TraceError, match="the compressed file is truncated"):
-        read(path)
-    path.write_bytes(whole[:2000] + b"\xff" * 50 + whole[2050:])
-    with pytest.raises(TraceError, match="damaged"):
-        read(path)
-
-
 def test_without_datatypes_amounts_are_bytes_or_doubles(tmp_path: Path) -> None:
     """As the tracers TAU and MPE wrote them."""
     for init, unit in (("init", 1), ("init 0", 8)):
