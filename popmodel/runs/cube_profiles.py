@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _GET = "pip install 'popmodel-hpc[cubex]'"
 _AGAIN = "give profile.cubex as Score-P writes it, not remapped, or copy it again"
+_NOT_READ = "several roots of calls (tasks), computed metrics (remapped profiles)"
 _WHOLE_RUN = (
     "a profile of the whole run, with MPI_Init and MPI_Finalize: efficiencies by the rules of "
     "Cube's Advisor, nothing replayed; all processes are taken as on one node"
@@ -77,7 +78,7 @@ def read_cube_profile(path: str | os.PathLike[str]) -> MeasuredRun:
         except PopmodelError as error:
             problem = error.message
         except Exception:  # whatever pycubexr meets in a damaged file: it checks by assertions
-            problem = "is damaged, or no profile of Cube as Score-P writes it"
+            problem = f"is damaged, or has what pycubexr does not read: {_NOT_READ}"
     if problem:
         raise FileError(path, problem, hint=_AGAIN)
     return MeasuredRun(os.fspath(path), observed, (), (_WHOLE_RUN,), call_sites=sites)

@@ -202,7 +202,10 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     )
     visits = write_cube(tmp_path / "b.cubex", HYBRID, (2, 2), {"visits": TIMES})
     (no_tar := tmp_path / "c.cubex").write_text("nothing")
-    damaged = "is damaged, or no profile of Cube as Score-P writes it"
+    damaged = (
+        "is damaged, or has what pycubexr does not read: several roots of calls (tasks), computed "
+        "metrics (remapped profiles)"
+    )
     for file, problem in (
         (remapped, damaged),
         (no_tar, damaged),
