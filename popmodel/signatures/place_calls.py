@@ -196,14 +196,6 @@ def segments(structure: Structure) -> NDArray[np.int64]:
     return found
 
 
-def _event_of(structure: Structure, *kinds: Op) -> NDArray[np.int64]:
-    """The event in which each message has an operation of some kinds; -1 for none."""
-    operation, event = operations_of(structure, kinds)
-    found = np.full(len(structure.program.messages), _NOTHING, dtype=np.int64)
-    found[structure.program.target[operation]] = event
-    return found
-
-
 def messages_at(structure: Structure, events: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
     """Return the messages sent in events, which are given for each place, -1 for none."""
     operation = _operations_in(structure, np.concatenate([each.ravel() for each in events]))
@@ -218,7 +210,7 @@ def within_stretches(structure: Structure) -> tuple[Structure, NDArray[np.bool_]
     executions = int(structure.execution.max(initial=0)) + 1
 
     def stretch(*kinds: Op) -> NDArray[np.int64]:
-        event = _event_of(structure, *kinds)
+        event = events.of_messages(program, *kinds)
         number = np.full(len(event), _NOTHING, dtype=np.int64)
         known = event >= 0
         at = event[known]
@@ -249,6 +241,7 @@ def open_before(structure: Structure) -> NDArray[np.bool_]:
 
     A list must not be cut there: it would hold one end of a message only.
     """
+    program, events = structure.program, structure.events
     index = np.zeros(len(structure.places), dtype=np.int64)
     total = 0
     for leaf in leaves(structure.nest):
@@ -261,7 +254,7 @@ def open_before(structure: Structure) -> NDArray[np.bool_]:
         (_SENDS, (Op.POST, Op.RECEIVE)),
         (_SENDS, (Op.WAIT_RECEIVE, Op.RECEIVE)),
     ):
-        begin, end = _event_of(structure, *first), _event_of(structure, *last)
+        begin, end = (events.of_messages(program, *kinds) for kinds in (first, last))
         both = (begin >= 0) & (end >= 0)
         here, there = index[structure.place[begin[both]]], index[structure.place[end[both]]]
         np.add.at(change, np.minimum(here, there) + 1, 1)

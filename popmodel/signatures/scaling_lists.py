@@ -20,7 +20,7 @@ from popmodel.base.expressions import parse
 from popmodel.base.values import dataclass
 from popmodel.model.run.feasible_splits import best_grid
 from popmodel.structure.pattern_kinds import extents_of
-from popmodel.structure.rank_formulas import condition
+from popmodel.structure.rank_formulas import who
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -95,7 +95,7 @@ def partners(row: Mapping[str, Any], key: str, dims: Dims) -> NDArray[np.int64]:
 
 
 def tidy(rows: Sequence[Mapping[str, Any]], processes: int) -> list[Row]:
-    """Write rows as signatures read them: lists of ranks as such, requests of those that have any.
+    """Write rows as signatures read them: requests of those ranks that have any.
 
     A row may leave out on which ranks it does nothing because its partner is no rank; of a
     nonblocking call that would be a request that nobody waits for.
@@ -104,25 +104,12 @@ def tidy(rows: Sequence[Mapping[str, Any]], processes: int) -> list[Row]:
     for row in map(dict, rows):
         if "calls" in row:
             row["calls"] = tidy(row["calls"], processes)
-        if isinstance(row.get("on"), str):
-            row["on"] = _listed(row["on"])
         if row.get("do") in _OPENING:
             mine = partners(row, "to" if row["do"] == "isend" else "from", (processes,)) >= 0
             if (mine != ranks_on(row, (processes,))).any():
-                row = {"on": _listed(condition(mine)), **{k: row[k] for k in row if k != "on"}}
+                row = {"on": who(mine), **{k: row[k] for k in row if k != "on"}}
         made.append(row)
     return made
-
-
-def _listed(text: str) -> str | list[int]:
-    """Ranks of a text such as ``0,3-4``; other conditions as they are."""
-    if not text or set(text) - set("0123456789,- "):
-        return text
-    ranks: list[int] = []
-    for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        ranks += range(int(first), int(last or first) + 1)
-    return ranks
 
 
 # -- whether every message has both ends

@@ -309,12 +309,10 @@ def flows_of(
 
 def _ends(program: Program, events: ProgramEvents) -> NDArray[np.int64]:
     """Events that messages are sent and received in, where both are known: int64[2, m]."""
-    event = events.of_operation
-    ends = np.full((2, len(program.messages)), -1, np.int64)
-    for row, kinds in zip(ends, ((Op.SEND, Op.ISEND), (Op.RECEIVE, Op.POST)), strict=True):
-        mine = (program.kind == kinds[0]) | (program.kind == kinds[1])
-        row[program.target[mine]] = event[mine]
-    return ends[:, (ends >= 0).all(axis=0)]
+    sent = events.of_messages(program, Op.SEND, Op.ISEND)
+    received = events.of_messages(program, Op.RECEIVE, Op.POST)
+    known = (sent >= 0) & (received >= 0)
+    return np.stack([sent[known], received[known]])
 
 
 def _iterations(nest: Repetition) -> NDArray[np.int64]:

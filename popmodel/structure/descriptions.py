@@ -20,7 +20,7 @@ from popmodel.structure.bursts import bursts, regions
 from popmodel.structure.focus import on_sequences, part_of_run, structure_of
 from popmodel.structure.iterations import find
 from popmodel.structure.patterns import find_communication
-from popmodel.structure.phase_variation import Causes, causes, idle_regions, interruptions, remark
+from popmodel.structure.phase_variation import causes, idle_regions, interruptions
 from popmodel.structure.phases import phases
 from popmodel.structure.structure import (
     ASKED,
@@ -252,8 +252,8 @@ def phase_facts(trace: Trace, asked: TracePart) -> dict[str, Any]:
     useful, *counted = (_summed(found, name, owner) for name in ("useful", *_COUNTERS))
     useful = np.zeros(found.processes) if useful is None else useful
     balance = causes(useful, *counted)
-    broken = interruptions(found)
-    told = [text for text in (remark(broken), idle_regions(found)) if text]
+    interrupted, remark = interruptions(found)
+    told = [text for text in (remark, idle_regions(found)) if text]
     iterations = _iterations_inside(structure, found)
     return {
         "processes": found.processes,
@@ -264,21 +264,10 @@ def phase_facts(trace: Trace, asked: TracePart) -> dict[str, Any]:
         "iterations": iterations,
         "computing": found.seconds,
         "useful": float(useful.sum()),
-        "load_balance": _balance(balance),
-        "interrupted": {"bursts": broken.bursts, "time": broken.lost, "share": broken.share},
+        "load_balance": balance,
+        "interrupted": interrupted,
         "phases": [_of_phase(found, phase, owner, balance) for phase in found.phases],
-        "calls": [
-            {
-                "name": use.name,
-                "calls": use.calls,
-                "per_process": use.calls / found.processes,
-                "per_iteration": use.calls / (found.processes * iterations) if iterations else None,
-                "time": use.time if part.timed else None,
-                "computing_before": use.before,
-                "bytes": use.bytes,
-            }
-            for use in traffic.calls_in_part(structure, whole, found.begin, found.end)
-        ],
+        "calls": traffic.calls_in_part(structure, whole, found.begin, found.end, iterations),
     }
 
 
@@ -302,15 +291,8 @@ def _by_process(
     return sums
 
 
-def _balance(found: Causes | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    factors = {name: getattr(found, name) for name in ("instructions", "ipc", "frequency")}
-    return {"value": found.balance, "process": found.process, **factors, "main": found.main}
-
-
 def _of_phase(
-    found: Phases, phase: Phase, owner: NDArray[np.int64], balance: Causes | None
+    found: Phases, phase: Phase, owner: NDArray[np.int64], balance: dict[str, Any] | None
 ) -> dict[str, Any]:
     useful = _by_process(phase, phase.useful, owner, found.processes)
     counted = {
@@ -319,7 +301,7 @@ def _of_phase(
     }
     instructions, cycles = counted["instructions"], counted["cycles"]
     spread = phase.imbalance
-    excess = None if balance is None else float(useful[balance.process] - useful.mean())
+    excess = None if balance is None else float(useful[balance["process"]] - useful.mean())
     quantiles = phase.quantiles(tuple(_QUANTILES.values()))
     return {
         "name": phase.name,
@@ -343,7 +325,7 @@ def _of_phase(
         "common": spread.common,
         "by_process": [None if one != one else one for one in spread.by_rank.tolist()],
         "excess": excess,
-        "load_balance": _balance(causes(useful, instructions, cycles)),
+        "load_balance": causes(useful, instructions, cycles),
         "instructions": None if instructions is None else float(instructions.sum()),
         "cycles": None if cycles is None else float(cycles.sum()),
         "ipc": _quotient(instructions, cycles),
@@ -408,7 +390,6 @@ def communication_facts(trace: Trace, asked: TracePart) -> dict[str, Any]:
     neighbours = partners[: program.processes]
     loops = loops_around(structure.nest)
     meaning = find_communication(structure)
-    times = traffic.times(part)
     found: dict[str, Any] = plain(
         {
             "processes": program.processes,
@@ -429,21 +410,9 @@ def communication_facts(trace: Trace, asked: TracePart) -> dict[str, Any]:
                 "mean": float(neighbours.mean()),
                 "max": neighbours.max(initial=0),
             },
-            "per_iteration": _per_iteration(structure),
-            "sizes": [
-                {"from": low, "below": high, "messages": number, "bytes": size}
-                for low, high, number, size in traffic.by_size(program, rows)
-            ],
-            "calls": [
-                {
-                    "name": use.name,
-                    "calls": use.calls,
-                    "bytes": use.bytes,
-                    "time": times.get(use.name),
-                    "collective": use.collective,
-                }
-                for use in traffic.uses(program, calls_made(part))
-            ],
+            "per_iteration": traffic.sent_in_iterations(structure),
+            "sizes": traffic.by_size(program, rows),
+            "calls": traffic.uses(program, calls_made(part), traffic.times(part)),
             "ranks_together": together,
             "pairs": {
                 "from": shown.sender,
@@ -462,19 +431,6 @@ def communication_facts(trace: Trace, asked: TracePart) -> dict[str, Any]:
         }
     )
     return found
-
-
-def _per_iteration(structure: Structure) -> dict[str, float] | None:
-    """What is sent in an iteration on average; None where nothing repeats."""
-    found = traffic.sent_in_iterations(structure)
-    if found is None:
-        return None
-    iterations, messages, size = found
-    return {
-        "iterations": iterations,
-        "messages": messages / iterations,
-        "bytes": size / iterations,
-    }
 
 
 def _described(

@@ -136,17 +136,9 @@ def closed_groups(structure: Structure, *, requests: bool = True) -> list[Messag
 
 def _ends(structure: Structure) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Place of the send, the post and both waits of each message, and the event of its send."""
-    program, events = structure.program, structure.events
-    of = events.of_operation
-    places = np.full((len(_ENDS), len(program.messages)), -1, np.int64)
-    event = np.full(len(program.messages), -1, np.int64)
-    for row, kinds in enumerate(_ENDS):
-        operations = np.flatnonzero(np.isin(program.kind, kinds))
-        rows = program.target[operations]
-        places[row, rows] = structure.place[of[operations]]
-        if row < 2:
-            event[rows] = np.where((row == 1) & (event[rows] >= 0), event[rows], of[operations])
-    return places, event
+    ends = [structure.events.of_messages(structure.program, *kinds) for kinds in _ENDS]
+    places = [np.where(event >= 0, structure.place[event], -1) for event in ends]
+    return np.stack(places), np.where(ends[0] >= 0, ends[0], ends[1])
 
 
 def _group(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -139,51 +139,32 @@ def _effects(
 # all processes: the three factors multiply to the whole exactly, and their logarithms add up.
 
 
-class Causes(NamedTuple):
-    """Load balance of processes and why it is not 1."""
-
-    balance: float  # Mean over largest useful time of the processes
-    process: int  # The busiest one
-    # Factors by which its useful time exceeds the mean; above 1 by more instructions, fewer of them
-    # per cycle, or fewer cycles per second than all processes have. Their product is 1 / `balance`.
-    # None without these counters.
-    instructions: float | None = None
-    ipc: float | None = None
-    frequency: float | None = None
-
-    @property
-    def main(self) -> str | None:
-        """The factor that explains most: instructions, ipc or frequency; None: not known."""
-        factors = {
-            "instructions": self.instructions,
-            "ipc": self.ipc,
-            "frequency": self.frequency,
-        }
-        known = {name: factor for name, factor in factors.items() if factor is not None}
-        return max(known, key=lambda name: known[name]) if known else None
-
-
 def causes(
     useful: NDArray[np.float64],
     instructions: NDArray[np.float64] | None = None,
     cycles: NDArray[np.float64] | None = None,
-) -> Causes | None:
-    """Explain the load balance of processes."""
+) -> dict[str, Any] | None:
+    """Load balance of processes (mean over largest useful time), and why it is not 1.
+
+    Factors by which the busiest process exceeds the mean are above 1 by more instructions, fewer of
+    them per cycle, or fewer cycles per second than all processes have; None without these counters.
+    Their product is 1 over the balance; the largest is the main cause.
+    """
     if not useful.sum() > 0:
         return None
     busiest = int(useful.argmax())
     most, mean = float(useful[busiest]), float(useful.mean())
-    found = Causes(mean / most, busiest)
-    if instructions is None or not instructions[busiest] > 0:
-        return found
-    own = float(instructions[busiest] / instructions.mean())
-    if cycles is None or not cycles[busiest] > 0:
-        return Causes(found.balance, busiest, own)
-    per_instruction = float(
-        (cycles[busiest] / instructions[busiest]) / (cycles.sum() / instructions.sum())
-    )
-    per_cycle = float((most / cycles[busiest]) / (useful.sum() / cycles.sum()))
-    return Causes(found.balance, busiest, own, per_instruction, per_cycle)
+    factors: dict[str, float | None] = dict.fromkeys(("instructions", "ipc", "frequency"))
+    if instructions is not None and instructions[busiest] > 0:
+        factors["instructions"] = float(instructions[busiest] / instructions.mean())
+        if cycles is not None and cycles[busiest] > 0:
+            per_instruction = cycles[busiest] / instructions[busiest]
+            factors["ipc"] = float(per_instruction / (cycles.sum() / instructions.sum()))
+            per_cycle = most / cycles[busiest]
+            factors["frequency"] = float(per_cycle / (useful.sum() / cycles.sum()))
+    known = {name: factor for name, factor in factors.items() if factor is not None}
+    main = max(known, key=lambda name: known[name], default=None)
+    return {"value": mean / most, "process": busiest, **factors, "main": main}
 
 
 # Bursts that took far longer than their work explains: the process had no core meanwhile.
@@ -194,38 +175,24 @@ def causes(
 # slow in the same execution, and (where counters exist) with no more instructions.
 
 
-class Interruptions(NamedTuple):
-    """Bursts in which processes probably had no core."""
+def interruptions(found: Phases) -> tuple[dict[str, float], str | None]:
+    """Look for interrupted bursts in the phases of a run.
 
-    bursts: int  # How many, of all phases
-    lost: float  # Their time beyond the median of the same process, s
-    share: float  # The same as a part of all computing
-    longest: float  # Most that one of them lost, s
-    by_work: bool  # Whether counters show that they did no more work
-
-
-def interruptions(found: Phases) -> Interruptions:
-    """Look for interrupted bursts in the phases of a run."""
-    lost = [_lost(phase) for phase in found.phases]
-    all_lost = np.concatenate([np.empty(0), *lost])
-    return Interruptions(
-        int(np.count_nonzero(all_lost)),
-        float(all_lost.sum()),
-        float(all_lost.sum()) / found.seconds if found.seconds else 0.0,
-        float(all_lost.max(initial=0.0)),
-        bool(found.phases) and all(phase.instructions is not None for phase in found.phases),
-    )
-
-
-def remark(found: Interruptions) -> str | None:
-    """What to know of them before numbers are read; None where they do not matter."""
-    if found.share < _NOTEWORTHY:
-        return None
-    work = "with no more instructions" if found.by_work else "of equal place in the program"
-    return (
-        f"{plural(found.bursts, 'burst')} {work} took up to "
-        f"{format_time(found.longest, digits=3)} longer than usual for their process, "
-        f"{100 * found.share:.2g} % of all computing: processes were probably without a core "
+    How many there are, their time beyond the median of the same process (s), and that as a part of
+    all computing; and what to know of them before numbers are read, where they matter.
+    """
+    lost = np.concatenate([np.empty(0), *(_lost(phase) for phase in found.phases)])
+    number, time = int(np.count_nonzero(lost)), float(lost.sum())
+    share = time / found.seconds if found.seconds else 0.0
+    told = {"bursts": number, "time": time, "share": share}
+    if share < _NOTEWORTHY:
+        return told, None
+    counted = all(phase.instructions is not None for phase in found.phases)
+    work = "with no more instructions" if counted else "of equal place in the program"
+    return told, (
+        f"{plural(number, 'burst')} {work} took up to "
+        f"{format_time(float(lost.max()), digits=3)} longer than usual for their process, "
+        f"{100 * share:.2g} % of all computing: processes were probably without a core "
         "meanwhile (more processes than cores, or other programs); medians tell more than means"
     )
 

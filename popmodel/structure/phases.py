@@ -19,7 +19,6 @@ from popmodel.base.arrays import distinct, quantiles
 from popmodel.base.units import count, plural
 from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import UsefulTimes, useful_times
-from popmodel.simulator.program_calls import sequence_calls
 from popmodel.structure.bursts import (
     PhaseTeam,
     Stretches,
@@ -30,6 +29,7 @@ from popmodel.structure.bursts import (
     teams,
 )
 from popmodel.structure.phase_variation import Imbalance, imbalance
+from popmodel.structure.program_events import locations_of
 from popmodel.structure.structure import FoundLoop, Leaf, Nest
 from popmodel.traces.caveats import delays
 from popmodel.traces.codes import TRACING_DISABLED
@@ -277,7 +277,7 @@ def _recounted(structure: Structure, trace: Trace, rows: Stretches) -> Stretches
     if len(disabled):
         outside = alone([outside, disabled], [])
     begin, end = rows.begin[cut], rows.end[cut]
-    held = outside.inside(_locations(structure, trace)[rows.sequence[cut]], begin, end)
+    held = outside.inside(locations_of(structure.program, trace)[rows.sequence[cut]], begin, end)
     wall = rows.wall.copy()
     wall[cut] = (end - begin - held) / _NS
     return replace(rows, wall=wall)
@@ -289,18 +289,11 @@ def _measured_bursts(
     """Useful time of bursts, what is counted in them, and notes."""
     if useful is None:
         return {"useful": rows.wall}, ()
-    location = _locations(structure, trace)[rows.sequence]
+    location = locations_of(structure.program, trace)[rows.sequence]
     waited = delays(trace).inside(location, rows.begin, rows.end)
     running = useful.running.inside(location, rows.begin, rows.end)
     counts, notes = counted(trace, useful.running, location, rows.begin, rows.end)
     return {"useful": np.maximum(running - waited, 0) / _NS, **counts}, notes
-
-
-def _locations(structure: Structure, trace: Trace) -> NDArray[np.int64]:
-    """Thread of each sequence."""
-    if not len(structure.program.threads):
-        return np.asarray(trace.process_offsets[:-1], np.int64)
-    return np.asarray(sequence_calls(trace.whole or trace).location, np.int64)
 
 
 # Where phases are in the nest of a program, and what they are called.

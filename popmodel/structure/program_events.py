@@ -90,6 +90,13 @@ class ProgramEvents:
         """Event of each operation: int64[N]."""
         return np.repeat(np.arange(len(self)), np.diff(self.first))
 
+    def of_messages(self, program: Program, *kinds: Op) -> NDArray[np.int64]:
+        """Event in which each message has an operation of some kinds; -1 for none: int64[M]."""
+        operations = np.flatnonzero(np.isin(program.kind, kinds))
+        found = np.full(len(program.messages), -1, np.int64)
+        found[program.target[operations]] = self.of_operation[operations]
+        return found
+
     @property
     def computing(self) -> NDArray[np.float64]:
         """Computing before each event, and in it if it is a region, ns: float64[E]."""
@@ -148,7 +155,7 @@ def events_of(program: Program, trace: Trace | None = None) -> ProgramEvents:
             computing[mine] = _outside(trace, where[mine], since[mine], until[mine])
         if len(delays(trace)):
             waited = float(delays(trace).total().sum())
-            waits = delays(trace).inside(_locations(program, trace)[where], since, until)
+            waits = delays(trace).inside(locations_of(program, trace)[where], since, until)
             computing = np.maximum(computing - waits, 0.0)
             rows = np.flatnonzero(is_region)
             delayed[rows] = _delayed_regions(trace, sequence[rows], begin[rows], end[rows])
@@ -251,7 +258,7 @@ def _gaps(
     return where, since, np.maximum(until, since)
 
 
-def _locations(program: Program, trace: Trace) -> NDArray[np.int64]:
+def locations_of(program: Program, trace: Trace) -> NDArray[np.int64]:
     """Thread of each sequence."""
     if not len(program.threads):
         return np.asarray(trace.process_offsets[:-1], np.int64)

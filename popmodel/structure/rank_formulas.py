@@ -188,12 +188,6 @@ def who(ranks: NDArray[np.bool_]) -> str | list[int]:
     return np.flatnonzero(ranks).tolist() if text is None else text
 
 
-def condition(ranks: NDArray[np.bool_]) -> str:
-    """Say which ranks in a text: a condition, empty for all, or ranks such as ``0-3,7``."""
-    text = _condition(ranks.tobytes(), len(ranks))
-    return _listed(ranks) if text is None else text
-
-
 @lru_cache(maxsize=4096)
 def _condition(mask: bytes, processes: int) -> str | None:
     ranks: NDArray[np.bool_] = np.frombuffer(mask, bool)
@@ -269,12 +263,3 @@ def _comparisons(processes: int) -> Iterator[tuple[str, NDArray[np.bool_]]]:
             yield f"rank % {stride} == {value}", rank % stride == value
         for value in range(1, min(processes // stride - 1, 64)):
             yield f"rank // {stride} == {value}", rank // stride == value
-
-
-def _listed(ranks: NDArray[np.bool_]) -> str:
-    """Ranks with ranges: ``0-3,7``."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], ranks.view(np.int8), [0]])))
-    return ",".join(
-        str(first) if first == last else f"{first}-{last}"
-        for first, last in zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
-    )

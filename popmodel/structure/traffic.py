@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,15 +39,6 @@ class Pairs(NamedTuple):
     messages: NDArray[np.int64]
     bytes: NDArray[np.int64]
     within: NDArray[np.bool_]  # bool[K]: Whether both are on the same node
-
-
-class TrafficUse(NamedTuple):
-    """Calls of one name."""
-
-    name: str  # Such as ``MPI_Isend``
-    calls: int  # By all processes
-    bytes: int  # What these send: messages, and what members of collectives give
-    collective: bool  # Whether it is a collective
 
 
 def sent(program: Program) -> NDArray[np.int64]:
@@ -93,16 +84,15 @@ def gathered(found: Pairs, processes: int, most: int = MOST_PAIRS) -> tuple[int,
     return each, made
 
 
-def by_size(program: Program, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+def by_size(program: Program, rows: NDArray[np.int64]) -> list[dict[str, int]]:
     """Messages by size: from, below (powers of two; 0 is a class of its own), messages, bytes."""
-    sizes = program.messages.size[rows]
+    sizes = program.messages.size[rows].astype(np.int64)
+    power = np.frexp(sizes.astype(np.float64))[1]  # 2**(power - 1) <= size < 2**power
     found = []
-    if np.any(sizes == 0):
-        found.append((0, 1, int((sizes == 0).sum()), 0))
-    exponent = np.frexp(sizes.astype(np.float64))[1] - 1  # 2**e <= size < 2**(e + 1)
-    for power in np.unique(exponent[sizes > 0]).tolist():
-        mine = sizes[(exponent == power) & (sizes > 0)]
-        found.append((1 << power, 2 << power, len(mine), int(mine.sum())))
+    for number in np.unique(power).tolist():
+        mine = sizes[power == number]
+        edges = {"from": (1 << number) >> 1, "below": 1 << number}
+        found.append({**edges, "messages": len(mine), "bytes": int(mine.sum())})
     return found
 
 
@@ -129,8 +119,10 @@ def given(program: Program) -> NDArray[np.int64]:
     return found
 
 
-def uses(program: Program, made: Mapping[str, int]) -> list[TrafficUse]:
-    """Calls by name, those that send most first; `made` says how many there are of each name."""
+def uses(
+    program: Program, made: Mapping[str, int], time_in: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """Calls by name, those that send most first: how many, bytes and time (s) of all processes."""
     amount = given(program)
     code = program.call_code[program.call]
     arrives = np.isin(program.kind, (*_ARRIVALS, Op.WAIT_COLLECTIVE))
@@ -139,8 +131,9 @@ def uses(program: Program, made: Mapping[str, int]) -> list[TrafficUse]:
     for name, calls in made.items():
         mine = code == numbers.get(name, -1)
         collective = np.isin(program.kind[mine], _ARRIVALS).any() and arrives[mine].all()
-        found.append(TrafficUse(name, calls, int(amount[mine].sum()), bool(collective)))
-    return sorted(found, key=lambda use: (-use.bytes, -use.calls, use.name))
+        sums = {"calls": calls, "bytes": int(amount[mine].sum()), "time": time_in.get(name)}
+        found.append({"name": name, **sums, "collective": bool(collective)})
+    return sorted(found, key=lambda use: (-use["bytes"], -use["calls"], use["name"]))
 
 
 def times(trace: Trace) -> dict[str, float]:
@@ -155,8 +148,8 @@ def times(trace: Trace) -> dict[str, float]:
     return by_call(calls.names, (total / _NS).tolist())
 
 
-def sent_in_iterations(structure: Structure) -> tuple[int, int, int] | None:
-    """Iterations of a run, and messages and bytes that are sent in them; None without any."""
+def sent_in_iterations(structure: Structure) -> dict[str, float] | None:
+    """Iterations of a run, and messages and bytes that are sent in each; None without any."""
     if structure.loop is None or len(structure.iterations) < 2:
         return None
     program, events = structure.program, structure.events
@@ -164,46 +157,48 @@ def sent_in_iterations(structure: Structure) -> tuple[int, int, int] | None:
     inside = np.array([bool(path) and path[0] is structure.loop for path in around])
     operations = np.flatnonzero(np.isin(program.kind, _SENDS))
     mine = operations[inside[structure.place[events.of_operation[operations]]]]
-    size = program.messages.size[program.target[mine]]
-    return len(structure.iterations) - 1, len(mine), int(size.sum())
+    size, number = program.messages.size[program.target[mine]], len(structure.iterations) - 1
+    each = {"messages": len(mine) / number, "bytes": int(size.sum()) / number}
+    return {"iterations": number, **each}
 
 
 # How many MPI calls a part of a run makes, and how much it computes between them.
 
 
-class CallUse(NamedTuple):
-    """The calls of one name."""
-
-    name: str
-    calls: int  # Of all threads
-    time: float  # Time in them, s; 0 of a trace without measured times
-    # Mean computing before each, s: how granular the communication is. None for calls that do
-    # nothing (probes that find nothing) and those that communicate nothing.
-    before: float | None
-    # Mean bytes that a call sends; of a collective what a member contributes at most. None where a
-    # call of this name sends nothing.
-    bytes: float | None
-
-
 def calls_in_part(
-    structure: Structure, trace: Trace, begin: NDArray[np.int64], end: NDArray[np.int64]
-) -> tuple[CallUse, ...]:
-    """Sum up the MPI calls of which something lies in a part of a run, and their time in it."""
+    structure: Structure,
+    trace: Trace,
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    iterations: float | None = None,
+) -> list[dict[str, Any]]:
+    """Sum up the MPI calls of which something lies in a part of a run, and their time in it.
+
+    Of those that act also the mean computing before each (s): how granular communication is; and
+    the mean bytes that it sends, of a collective what a member contributes at most.
+    """
     found = trace.calls()
-    number = len(found.names)
+    number, processes = len(found.names), structure.program.processes
     acts = _acts(structure, begin, end)
     process = np.repeat(trace.process_of_location(), np.diff(found.offsets))
     begin, end = begin[process], end[process]
     held = np.minimum(found.exit, end) - np.maximum(found.entry, begin)
-    times = np.bincount(found.name, np.maximum(held, 0), number) / _NS
+    lengths = np.bincount(found.name, np.maximum(held, 0), number) / _NS
     inside = (found.entry < end) & ((found.exit > begin) | (found.entry >= begin))
     made = calls_made(trace, inside) if trace.whole is None else calls_made(trace)
-    time_in = by_call(found.names, times.tolist())
+    time_in = by_call(found.names, lengths.tolist())
     uses = [
-        CallUse(name, count, time_in.get(name, 0.0), *acts.get(name, (None, None)))
-        for name, count in made.items()
+        {
+            "name": name,
+            "calls": calls,
+            "per_process": calls / processes,
+            "per_iteration": calls / (processes * iterations) if iterations else None,
+            "time": time_in.get(name, 0.0) if trace.timed else None,
+            **dict(zip(("computing_before", "bytes"), acts.get(name, (None, None)), strict=True)),
+        }
+        for name, calls in made.items()
     ]
-    return tuple(sorted(uses, key=lambda use: (-use.time, -use.calls, use.name)))
+    return sorted(uses, key=lambda use: (-(use["time"] or 0.0), -use["calls"], use["name"]))
 
 
 def _acts(

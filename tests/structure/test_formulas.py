@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.base.expressions import parse
-from popmodel.structure.rank_formulas import NOBODY, colour, condition, split, who
+from popmodel.structure.rank_formulas import NOBODY, colour, split, who
 
 SIXTEEN = np.arange(16)
 
@@ -37,14 +37,14 @@ def value(formula, processes):
 )
 def test_simple_forms(partner, expected):
     found = split(np.asarray(partner))
-    assert [(condition(row.ranks), row.formula) for row in found] == expected
+    assert [(who(row.ranks), row.formula) for row in found] == expected
 
 
 def test_ranks_whose_partner_would_be_outside_may_take_part():
     (row,) = split(np.where(SIXTEEN < 12, SIXTEEN + 4, NOBODY), free=True)
     assert (row.ranks.all(), row.formula) == (True, "rank + 4")
     (row,) = split(np.where(SIXTEEN % 4 < 3, SIXTEEN + 1, NOBODY), free=True)
-    assert condition(row.ranks) == "rank % 4 < 3"  # rank 3 would send to 4
+    assert who(row.ranks) == "rank % 4 < 3"  # rank 3 would send to 4
 
 
 @given(
@@ -80,7 +80,6 @@ def test_conditions_hold_on_the_ranks_that_are_meant(listed):
 def test_ranks_that_no_condition_says_are_listed():
     ranks = np.isin(np.arange(12), [0, 1, 2, 7, 9, 10])
     assert who(ranks) == [0, 1, 2, 7, 9, 10]
-    assert condition(ranks) == "0-2,7,9-10"
 
 
 @pytest.mark.parametrize(
