@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.model.signature.application import Signature
     from popmodel.model.signature_check import CheckedSignature
-    from popmodel.signatures.compare_replay import ProgramAgreement
     from popmodel.signatures.document import TomlItem
     from popmodel.traces import Trace
     from popmodel.traces.selection import Foa, TracePart, Window
@@ -131,7 +130,7 @@ class SignatureCheck(Result):
     """What is wrong with a signature and what it says, as returned by `check_signature`."""
 
     checked: CheckedSignature
-    agreement: ProgramAgreement | None = None  # With a trace, if there is one to compare with
+    agreement: Mapping[str, Any] | None = None  # With a trace, if there is one to compare with
     trace: str | None = None
     processes: int = 0  # Of the trace, as the following
     threads: int = 0
@@ -145,7 +144,7 @@ class SignatureCheck(Result):
         against = None
         if self.agreement is not None:
             run = {name: getattr(self, name) for name in ("trace", "processes", "threads")}
-            against = {"signature": self.checked.path, **run, **self.agreement.to_dict()}
+            against = {"signature": self.checked.path, **run, **self.agreement}
         return {**self.checked.to_dict(), "against": against}
 
     def values(self) -> list[ResultValue]:
@@ -154,7 +153,7 @@ class SignatureCheck(Result):
         return [
             ResultValue("error", None, why="no trace is given with --against")
             if agreement is None
-            else ResultValue("error", agreement.worst),
+            else ResultValue("error", agreement["worst"]),
             ResultValue("mistakes", len(self.checked.mistakes)),
             ResultValue("remarks", len(self.checked.remarks)),
         ]
@@ -514,17 +513,8 @@ def _from_traces(
         run, focus = focused(read, part_of_run(part, read))
         runs.append(Run(run, own, focus.why if part != PROGRAM else None))
     learnt = signature_from(runs, name=given["name"], scaling=given["scaling"])
-    found = learnt.to_dict()
-    facts = {
-        "values": found["constants"],
-        "fidelity": found["fidelity"],
-        "caveats": found["caveats"],
-        "notes": found["notes"],
-        "unknown": [],
-        "traces": {key: found[key] for key in ("runs", "loops", "phases", "laws", "replay")},
-    }
     files = tuple(run.trace.path for run in learnt.runs)
-    return FoundSignature(learnt.name, learnt.text, files, ("traces",), facts)
+    return FoundSignature(learnt.name, learnt.text, files, ("traces",), learnt.to_dict())
 
 
 def _read(trace: TraceLike, given: Mapping[str, Any]) -> Trace:

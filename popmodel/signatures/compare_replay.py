@@ -8,11 +8,10 @@ compared phase by phase; else what is exchanged is compared as a whole.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.base.values import dataclass
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse, before_replay
 from popmodel.efficiency.observables import FAMILIES, NO_REGIONS, of_execution, unknown_families
@@ -26,7 +25,7 @@ from popmodel.simulator.program import COLLECTIVES, Op, unmodelled_calls
 from popmodel.traces.selection import TracePart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -48,66 +47,6 @@ _NAMES = {
 }
 
 
-class ComparedPair(NamedTuple):
-    """A quantity of both."""
-
-    name: str  # What it is
-    signature: float
-    trace: float
-
-
-class OperationDifference(NamedTuple):
-    """The first operation of a process that differs."""
-
-    rank: int  # The process
-    number: int  # Which of its operations, from 1
-    # What each program does there; ``nothing more`` behind its last operation.
-    mine: str
-    other: str
-
-
-@dataclass(frozen=True)
-class ProgramAgreement:
-    """What a signature and a trace have in common."""
-
-    runtime: ComparedPair  # Of the replays on the ideal network, s
-    metrics: Mapping[str, tuple[ComparedPair, ...]]  # Efficiencies of these replays by family
-    phases: tuple[ComparedPair, ...]  # Computing of all processes before each call, by its name, s
-    # Messages and collectives by kind, and their bytes.
-    counts: tuple[ComparedPair, ...]
-    bytes: tuple[ComparedPair, ...]
-    # The first operation of each process that differs; empty where all are the same.
-    differences: tuple[OperationDifference, ...]
-    notes: tuple[str, ...]  # What the replays do not say
-    caveats: tuple[str, ...]  # What of the trace neither replay contains
-
-    @property
-    def worst(self) -> float:
-        """By how much it is off, the most: the runtime relatively, efficiencies in points."""
-        relative = abs(self.runtime.signature / self.runtime.trace - 1)
-        pairs = [pair for pairs in self.metrics.values() for pair in pairs]
-        return max(relative, *(abs(pair.signature - pair.trace) for pair in pairs), 0.0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON types."""
-
-        def told(rows: Iterable[ComparedPair | OperationDifference]) -> list[dict[str, Any]]:
-            return [row._asdict() for row in rows]
-
-        return {
-            "runtime": self.runtime._asdict(),
-            "metrics": {family: told(pairs) for family, pairs in self.metrics.items()},
-            "phases": told(self.phases),
-            "counts": told(self.counts),
-            "bytes": told(self.bytes),
-            "differences": told(self.differences),
-            "same_operations": not self.differences,
-            "worst": self.worst,
-            "notes": list(self.notes),
-            "caveats": list(self.caveats),
-        }
-
-
 # -- both programs, whatever the machine
 
 
@@ -116,10 +55,13 @@ def against(
     trace: Trace,
     settings: Mapping[str, float] | None = None,
     machine: Profile | None = None,
-) -> ProgramAgreement:
+) -> dict[str, Any]:
     """Compare a signature with a trace: both are replayed on the ideal network.
 
-    What differs is what the signature says wrong, not what the network costs.
+    What differs is what the signature says wrong, not what the network costs. In pairs: the runtime
+    (s), efficiencies by family, computing of all processes before each call (s), messages and
+    collectives by kind, and their bytes; the first operation of each process that differs; by how
+    much it is off at most (``worst``), the runtime relatively, efficiencies in points.
     """
     made = _made(signature, trace.processes, int(max(trace.threads)), settings, machine)
     traced = from_trace(trace)
@@ -138,28 +80,37 @@ def against(
     for name in [name for name in FAMILIES[::-1] if name not in unknown][:1]:
         family = load_families()[name]
         mine, theirs = (family.evaluate(run.aggregates(), run.absent).values for run in replayed)
-        metrics[name] = tuple(
-            ComparedPair(key, float(mine[key]), float(theirs[key])) for key in mine if key in theirs
-        )
+        metrics[name] = [_pair(key, mine[key], theirs[key]) for key in mine if key in theirs]
     unlike = differences(made.program, traced)
     ours, others = exchanged(made.program), exchanged(traced)
     counts, volumes = (
-        tuple(
-            ComparedPair(name, *(float(each.get(name, (0, 0))[column]) for each in (ours, others)))
+        [
+            _pair(name, *(each.get(name, (0, 0))[column] for each in (ours, others)))
             for name in {**others, **ours}
-        )
+        ]
         for column in (0, 1)
     )
-    return ProgramAgreement(
-        ComparedPair("runtime", *(run.runtime for run in replayed)),
-        metrics,
-        _phases(made.program, traced, same=not unlike),
-        counts,
-        volumes,
-        unlike,
-        tuple(why for why in dict.fromkeys(unknown.values()) if why != NO_REGIONS),
-        tuple(unmodelled_calls(traced.unmodelled)),
+    runtime = _pair("runtime", *(run.runtime for run in replayed))
+    points = (
+        abs(pair["signature"] - pair["trace"]) for pairs in metrics.values() for pair in pairs
     )
+    return {
+        "runtime": runtime,
+        "metrics": metrics,
+        "phases": _phases(made.program, traced, same=not unlike),
+        "counts": counts,
+        "bytes": volumes,
+        "differences": unlike,
+        "same_operations": not unlike,
+        "worst": max(abs(runtime["signature"] / runtime["trace"] - 1), *points, 0.0),
+        "notes": [why for why in dict.fromkeys(unknown.values()) if why != NO_REGIONS],
+        "caveats": [*unmodelled_calls(traced.unmodelled)],
+    }
+
+
+def _pair(name: str, signature: float, trace: float) -> dict[str, Any]:
+    """A quantity of both."""
+    return {"name": name, "signature": float(signature), "trace": float(trace)}
 
 
 def carried_out(
@@ -238,8 +189,8 @@ def steps(program: Program) -> NDArray[np.int64]:
     return found[np.lexsort((found[:, 2], found[:, 1], found[:, 0], row))]
 
 
-def differences(mine: Program, other: Program) -> tuple[OperationDifference, ...]:
-    """Return the first operation of each process that differs; empty if all are the same."""
+def differences(mine: Program, other: Program) -> list[dict[str, Any]]:
+    """Return the first operation of each process that differs, by its number from 1, in words."""
     one, two = steps(mine), steps(other)
     found = []
     for rank in range(min(mine.sequences, other.sequences)):
@@ -249,10 +200,9 @@ def differences(mine: Program, other: Program) -> tuple[OperationDifference, ...
         unlike = np.flatnonzero((a[:both] != b[:both]).any(axis=1))
         if len(unlike) or len(a) != len(b):
             at = int(unlike[0]) if len(unlike) else both
-            found.append(
-                OperationDifference(rank, at + 1, _words(a[at : at + 1]), _words(b[at : at + 1]))
-            )
-    return tuple(found)
+            words = {"mine": _words(a[at : at + 1]), "other": _words(b[at : at + 1])}
+            found.append({"rank": rank, "number": at + 1, **words})
+    return found
 
 
 def _words(step: NDArray[np.int64]) -> str:
@@ -264,7 +214,7 @@ def _words(step: NDArray[np.int64]) -> str:
     return "nothing more"
 
 
-def _phases(mine: Program, theirs: Program, *, same: bool) -> tuple[ComparedPair, ...]:
+def _phases(mine: Program, theirs: Program, *, same: bool) -> list[dict[str, Any]]:
     """Computing of all processes before each kind of call, and behind the last one.
 
     Where all operations are the same calls are told apart by name, else by what they do.
@@ -280,12 +230,9 @@ def _phases(mine: Program, theirs: Program, *, same: bool) -> tuple[ComparedPair
         for program, code in zip((mine, theirs), codes, strict=True)
     ]
     rows = np.flatnonzero((before[0] > 0) | (before[1] > 0))
-    found = [
-        ComparedPair(f"before {names[row]}", float(before[0][row]), float(before[1][row]))
-        for row in rows.tolist()
-    ]
+    found = [_pair(f"before {names[row]}", before[0][row], before[1][row]) for row in rows.tolist()]
     ends = [float(program.tail.sum()) / _NS for program in (mine, theirs)]
-    return (*found, ComparedPair("behind the last call", *ends))
+    return [*found, _pair("behind the last call", *ends)]
 
 
 def _kinds(program: Program) -> NDArray[np.int64]:

@@ -78,14 +78,13 @@ class LearntSignature:
         """Return what was found as JSON types."""
         body = paths(self.outline.body)
         amounts = self.amounts.values()
+        replay = {
+            "traced": self.fidelity.traced.to_dict(),
+            "written": self.fidelity.written.to_dict(),
+            "recorded": len(self.fidelity.recorded),
+        }
         return {
-            "application": self.name,
-            "caveats": list(self.caveats),
-            "runs": [run.to_dict() for run in self.runs],
-            "loops": sum(isinstance(node, OutlineRepeat) for _, node in body),
-            "phases": [self._phase(point) for point in range(len(self.outline.points))],
-            "constants": [dict(vars(one)) for amount in amounts for one in amount.constants],
-            "laws": [dict(law) for law in self.laws],
+            "values": [dict(vars(one)) for amount in amounts for one in amount.constants],
             "fidelity": [
                 {
                     "run": run.trace.path,
@@ -97,13 +96,16 @@ class LearntSignature:
                 }
                 for run, replay in self.replays
             ],
-            "replay": {
-                "traced": self.fidelity.traced.to_dict(),
-                "written": self.fidelity.written.to_dict(),
-                "recorded": len(self.fidelity.recorded),
-            },
+            "caveats": list(self.caveats),
             "notes": list(self.notes),
-            "signature": self.text,
+            "unknown": [],
+            "traces": {
+                "runs": [run.to_dict() for run in self.runs],
+                "loops": sum(isinstance(node, OutlineRepeat) for _, node in body),
+                "phases": [self._phase(point) for point in range(len(self.outline.points))],
+                "laws": [dict(law) for law in self.laws],
+                "replay": replay,
+            },
         }
 
     def _phase(self, number_: int) -> dict[str, Any]:

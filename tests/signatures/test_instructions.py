@@ -40,7 +40,7 @@ def test_a_signature_has_as_many_instructions_as_its_trace(
 def test_without_counters_nothing_is_said_of_instructions(tmp_path: Path) -> None:
     found = signature_from([focused(traced(tmp_path))[0]])
     assert "instructions" not in found.text
-    assert {phase["instructions"] for phase in found.to_dict()["phases"]} == {None}
+    assert {phase["instructions"] for phase in found.to_dict()["traces"]["phases"]} == {None}
 
 
 WORK, AGAIN, STEPS = 0.2, 0.002, 6

@@ -13,7 +13,7 @@ from synthetic import Program, programs, run
 from popmodel.base.expressions import parse
 from popmodel.model.signatures import from_text
 from popmodel.signatures import Run, signature_from
-from popmodel.signatures.compare_replay import ProgramAgreement, against
+from popmodel.signatures.compare_replay import against
 from popmodel.signatures.from_runs import LearntSignature
 
 
@@ -55,10 +55,12 @@ def collectives(found: LearntSignature) -> dict[str, Any]:
     return {one["op"]: one.get("bytes") for one in every}
 
 
-def moves_the_same(compared: ProgramAgreement) -> bool:
+def moves_the_same(compared: dict[str, Any]) -> bool:
     """Whether as many messages of as many bytes are sent."""
-    pairs = [one for one in (*compared.counts, *compared.bytes) if one.name == "messages"]
-    return len(pairs) == 2 and all(one.signature == one.trace for one in pairs)
+    pairs = [
+        one for key in ("counts", "bytes") for one in compared[key] if one["name"] == "messages"
+    ]
+    return len(pairs) == 2 and all(one["signature"] == one["trace"] for one in pairs)
 
 
 @pytest.mark.long(after=1)

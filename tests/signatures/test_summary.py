@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import popmodel
 from popmodel.model.signatures import from_text
-from popmodel.signatures import LearntSignature
+from popmodel.signatures import LearntSignature, signature_from
 from popmodel.signatures.compare_replay import carried_out
 from popmodel.signatures.layout import _LoopBody
 from popmodel.signatures.place_calls import communicator_text, partitions
 from popmodel.signatures.summary import exchange_rows, is_read
 from popmodel.simulator.program import Op, ProgramBuilder
+from popmodel.traces import read
+from popmodel.traces.selection import PROGRAM, focused
 
 Ranks = Callable[[int, Callable[[str], None]], None]
 
@@ -29,7 +30,7 @@ def signature(folder: Path, ranks: int, does: Ranks) -> LearntSignature:
         lines += [f"{rank} {action}" for action in (*mine, "compute 1e6", "finalize")]
     path = folder / "app.ti.txt"
     path.write_text("\n".join(lines) + "\n")
-    return popmodel.signature(str(path), flop_rate=1e9).learnt
+    return signature_from([focused(read(path, flop_rate=1e9), PROGRAM)[0]])
 
 
 def test_what_some_iterations_do_is_done_every_so_many_turns() -> None:
@@ -116,7 +117,7 @@ def test_production_programs_have_short_signatures_that_replay(
 ) -> None:
     """Quantum ESPRESSO has groups of ranks, LAMMPS a start of hundreds of calls."""
     path = shared_traces / "programs" / f"{name}.prv.gz"
-    found = popmodel.signature(str(path)).learnt
+    found = signature_from([focused(read(path), PROGRAM)[0]])
     off = found.fidelity.written.off(found.fidelity.traced)
     assert off < 0.02
     assert len(found.text.partition("[recorded]")[0].splitlines()) < 450
