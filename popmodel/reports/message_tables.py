@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from popmodel.base.units import count, format_size, plural, time_if_any
@@ -35,8 +34,6 @@ SHOWN = 12
 """Patterns on a page."""
 MOST = 32
 """Rows of characters; more processes share rows."""
-SHADES = 9
-"""Shades of a drawing."""
 LEGEND = "# at least half of the largest, + a tenth, : a hundredth, . less"
 _SMALL = 6
 """Processes up to which a screen shows the matrix."""
@@ -244,14 +241,6 @@ class MatrixPair(NamedTuple):
     within: bool  # Whether both are on one node
 
 
-class MatrixCell(NamedTuple):
-    """A cell with something in it."""
-
-    row: int
-    column: int
-    shade: int  # From 1 to `SHADES`, higher for more
-
-
 @dataclass(frozen=True)
 class Binned:
     """Sums over square cells of neighbouring ranks."""
@@ -288,45 +277,10 @@ def ranks(row: int, each: int, processes: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-@dataclass(frozen=True)
-class MatrixScale:
-    """Classes of values, each from a power of two to another, and their shades."""
-
-    low: int  # Exponent of the lower end of the first class
-    step: int  # A class is 2**step wide
-    classes: int  # How many there are, at most `SHADES`
-
-    def shade(self, value: float) -> int:
-        """From 1 to `SHADES`, higher for more; 0 of nothing."""
-        return self._shade((math.frexp(value)[1] - 1 - self.low) // self.step) if value else 0
-
-    def ends(self) -> list[tuple[int, int]]:
-        """Shade and lower end of each class, ascending."""
-        return [
-            (self._shade(number), 2 ** (self.low + number * self.step))
-            for number in range(self.classes)
-        ]
-
-    def _shade(self, number: int) -> int:
-        if self.classes == 1:
-            return SHADES
-        return 1 + (2 * number * (SHADES - 1) + self.classes - 1) // (2 * (self.classes - 1))
-
-
-def scale(values: Iterable[float]) -> MatrixScale:
-    """A scale for values of at least 1, or 0."""
-    exponents = [math.frexp(value)[1] - 1 for value in values if value]
-    if not exponents:
-        return MatrixScale(0, 1, 0)
-    low, octaves = min(exponents), max(exponents) - min(exponents) + 1
-    step = -(-octaves // SHADES)
-    return MatrixScale(low, step, -(-octaves // step))
-
-
 def matrix_lines(document: Document, most: int = MOST) -> list[str]:
     """The matrix as lines of characters, not more than 80 of them wide."""
     found = binned(document, most)
-    index = _index(quantity_of(document))
+    index = index_of(quantity_of(document))
     names = [ranks(row, found.each, document["processes"]) for row in range(found.rows)]
     label = max(map(len, names))
     largest = max(values[index] for values in found.cells.values())
@@ -334,7 +288,7 @@ def matrix_lines(document: Document, most: int = MOST) -> list[str]:
     drawn = [f"{'':{label}} {_columns(names, wide=wide)}".rstrip()]
     for row, name in enumerate(names):
         values = (found.cells.get((row, column), (0, 0))[index] for column in range(found.rows))
-        cells = (_character(value, largest) for value in values)
+        cells = (_LEVELS[level(value, largest)][1] if value else " " for value in values)
         text = "".join(f"{cell:>3}" for cell in cells) if wide else "".join(cells)
         drawn.append(f"{name:>{label}} {text}".rstrip())
     return drawn
@@ -345,7 +299,8 @@ def quantity_of(document: Document) -> Quantity:
     return "bytes" if document["bytes"] else "messages"
 
 
-def _index(quantity: Quantity) -> int:
+def index_of(quantity: Quantity) -> int:
+    """Where a quantity stands in a cell."""
     return ("messages", "bytes").index(quantity)
 
 
@@ -358,25 +313,9 @@ def _columns(names: Sequence[str], *, wide: bool) -> str:
     return text
 
 
-def _character(value: int, largest: int) -> str:
-    if not value:
-        return " "
-    return next(sign for least, sign in _LEVELS if value >= least * largest)
-
-
-def drawn(
-    found: Binned, quantity: Quantity
-) -> tuple[tuple[MatrixCell, ...], tuple[tuple[int, str], ...]]:
-    """Shaded cells, and what the shades mean."""
-    index = _index(quantity)
-    made = scale(values[index] for values in found.cells.values())
-    cells = tuple(
-        MatrixCell(row, column, shade)
-        for (row, column), values in sorted(found.cells.items())
-        if (shade := made.shade(values[index]))
-    )
-    written: Any = format_size if quantity == "bytes" else count
-    return cells, tuple((shade, written(low)) for shade, low in made.ends())
+def level(value: int, largest: int) -> int:
+    """Which of the levels of the legend a value has."""
+    return next(at for at, (least, _) in enumerate(_LEVELS) if value >= least * largest)
 
 
 # Patterns in words.

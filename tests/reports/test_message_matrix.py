@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from popmodel.reports.message_tables import (
     LEGEND,
-    SHADES,
     binned,
     matrix_lines,
-    scale,
 )
 
 
@@ -66,31 +61,3 @@ def test_sums_are_kept_whatever_the_cells() -> None:
         assert sum(messages for messages, _ in found.cells.values()) == 100
         assert sum(size for _, size in found.cells.values()) == 2400
         assert found.rows <= most
-
-
-def test_one_value_has_the_darkest_shade() -> None:
-    made = scale([1000])
-    assert (made.shade(1000), made.shade(0)) == (SHADES, 0)
-    assert made.ends() == [(SHADES, 512)]
-
-
-def test_no_values_have_no_shades() -> None:
-    assert scale([0, 0]).ends() == []
-
-
-def test_two_classes_differ_as_much_as_shades_can() -> None:
-    assert scale([64, 100, 128]).ends() == [(1, 64), (SHADES, 128)]
-
-
-@given(st.lists(st.integers(1, 2**53), min_size=1))
-def test_shades_rise_with_values_and_ends_are_those_of_the_classes(values: list[int]) -> None:
-    made = scale(values)
-    ends = made.ends()
-    assert len(ends) <= SHADES
-    assert [shade for shade, _ in ends] == sorted({shade for shade, _ in ends})
-    shades = [made.shade(value) for value in sorted(values)]
-    assert shades == sorted(shades)
-    assert shades[-1] == SHADES
-    assert len(ends) == 1 or shades[0] == 1
-    for value in values:
-        assert made.shade(value) == max(shade for shade, low in ends if low <= value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
@@ -13,10 +12,11 @@ from popmodel.reports.blocks import Section as BlockSection
 from popmodel.reports.figures import run_names
 from popmodel.reports.html.contents import Contents, Section
 from popmodel.reports.message_tables import (
-    MatrixCell,
+    Binned,
     MatrixPair,
     binned,
-    drawn,
+    index_of,
+    level,
     pairs_of,
     quantity_of,
     ranks,
@@ -28,6 +28,7 @@ _MOST_ROWS = 64  # of the matrix
 _MOST_PAIRS = 50  # lines of the table
 _SIDE, _CELL = 420, 32  # pixels of the matrix, and of a cell of it, at most
 _LEFT, _TOP = 64, 40  # room for what names its rows and columns
+_LEGEND = ("at least half of the largest", "a tenth", "a hundredth", "less")
 _DIGIT = 8  # pixels of a digit of a label
 
 
@@ -51,7 +52,6 @@ def _matrix(document: Document) -> dict[str, Any]:
     found = binned(document, _MOST_ROWS)
     processes = document["processes"]
     quantity = quantity_of(document)
-    cells, legend = drawn(found, quantity)
     cell = min(_CELL, _SIDE / found.rows)
     side = found.rows * cell
     step = math.ceil((_DIGIT * len(str(processes)) + 6) / cell)
@@ -68,8 +68,8 @@ def _matrix(document: Document) -> dict[str, Any]:
             {"at": round((row + 0.5) * cell, 1), "text": str(row * found.each)}
             for row in range(0, found.rows, step)
         ],
-        "paths": _outlines(cells),
-        "legend": legend,
+        "paths": _outlines(found, index_of(quantity)),
+        "legend": enumerate(_LEGEND),
     }
 
 
@@ -96,15 +96,20 @@ def _pairs(document: Document) -> BlockSection:
     return (table, *notes([more] if left else [], Role.REMARK))
 
 
-def _outlines(cells: Iterable[MatrixCell]) -> dict[int, str]:
-    """Path around the cells of each shade, a cell being 1 wide and high; neighbours in one go."""
+def _outlines(found: Binned, index: int) -> dict[int, str]:
+    """Path around the cells of each level, a cell being 1 wide and high; neighbours in one go."""
+    largest = max(values[index] for values in found.cells.values())
+    cells = [
+        (level(values[index], largest), row, column)
+        for (row, column), values in found.cells.items()
+        if values[index]
+    ]
     paths: dict[int, str] = {}
-    ordered = sorted(cells, key=lambda cell: (cell.shade, cell.row, cell.column))
     # In a run of neighbours the column rises as fast as the place in order.
     for (shade, row, _), run in groupby(
-        enumerate(ordered), key=lambda item: (item[1].shade, item[1].row, item[1].column - item[0])
+        enumerate(sorted(cells)), key=lambda item: (*item[1][:2], item[1][2] - item[0])
     ):
-        places = [cell.column for _, cell in run]
-        length = len(places)
-        paths[shade] = paths.get(shade, "") + f"M{places[0]} {row}h{length}v1h-{length}z"
+        columns = [column for _, (_, _, column) in run]
+        length = len(columns)
+        paths[shade] = paths.get(shade, "") + f"M{columns[0]} {row}h{length}v1h-{length}z"
     return paths

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from popmodel.base.units import count, format_time
-from popmodel.base.values import dataclass
 from popmodel.efficiency.evaluation import shares
 from popmodel.efficiency.explain import explain
 from popmodel.efficiency.family import Family, FamilyEvaluation, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.scaling import COMPARABLE, SCALING
+from popmodel.efficiency.scaling import SCALING
 from popmodel.reports import palette
 from popmodel.reports.figures import describe_team, label, percent, run_names
 from popmodel.reports.html.contents import Contents, Section
@@ -122,10 +121,10 @@ def _cell(
     lost = shares.get(metric)
     return {
         "absent": None,
-        "text": _written(found.value, ratio=ratio),
+        "text": _written(found["value"], ratio=ratio),
         "interval": _interval(found, ratio=ratio),
-        "heat": None if ratio else palette.level(found.value),
-        "lost": None if lost is None else _time(lost * run.runtime.value),
+        "heat": None if ratio else palette.level(found["value"]),
+        "lost": None if lost is None else _time(lost * run.runtime["value"]),
         "worst": run.lowest.get(family.id) == metric,
     }
 
@@ -134,10 +133,9 @@ def _written(value: float, *, ratio: bool) -> str:
     return f"{value:.3f}" if ratio else percent(value)
 
 
-def _interval(found: PageValue, *, ratio: bool) -> str:
-    if found.low is None or found.high is None:
-        return ""
-    return " .. ".join(_written(end, ratio=ratio) for end in (found.low, found.high))
+def _interval(found: Mapping[str, Any], *, ratio: bool) -> str:
+    ends = [found["low"], found["high"]]
+    return "" if None in ends else " .. ".join(_written(end, ratio=ratio) for end in ends)
 
 
 def _time(seconds: float) -> str:
@@ -160,7 +158,7 @@ def _with_unit(meaning: str, unit: str) -> str:
 def _costs(metric: str, runs: Sequence[PageColumn], shares: Sequence[Mapping[str, float]]) -> str:
     """What a metric costs each run: time of each thread, and the share of all core time."""
     costs = [
-        f"{_time(share[metric] * run.runtime.value)} of each thread in {run.name} "
+        f"{_time(share[metric] * run.runtime['value'])} of each thread in {run.name} "
         f"({percent(share[metric])} %)"
         for run, share in zip(runs, shares, strict=True)
         if metric in share
@@ -171,52 +169,33 @@ def _costs(metric: str, runs: Sequence[PageColumn], shares: Sequence[Mapping[str
 _THREADED, _OF_MPI, _OF_DEVICES = "hybrid-additive", "mpi", "gpu-bsc"
 
 
-@dataclass(frozen=True)
-class PageValue:
-    """A value; `low` and `high` are the ends of its interval where it has one."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
-class PageColumn:
-    """A run."""
+class PageColumn(NamedTuple):
+    """A run; values have the ends of their intervals, ``low`` and ``high``, where they have one."""
 
     name: str  # Tells it apart from others
     kind: str
     split: str  # Processes and threads: ``2 x 4``
     threads: int  # Threads of all processes
-    runtime: PageValue  # Seconds
-    metrics: Mapping[str, Mapping[str, PageValue]]  # By family and metric
+    runtime: Mapping[str, Any]  # Seconds
+    metrics: Mapping[str, Mapping[str, Mapping[str, Any]]]  # By family and metric
     absent: Mapping[str, Mapping[str, str]]  # Why a metric has no value
     lowest: Mapping[str, str]  # By family, the metric in which it loses most
     compared: bool  # Whether it is compared with a reference run that is another one
-    # Whether its computing is near enough to that of the runs beside it to be the same program's.
-    comparable: bool
     # The family that fits it: the one that is advised by, else by its threads; empty for none.
     family: str
-
-    @property
-    def efficiency(self) -> PageValue | None:
-        """Parallel efficiency, as the family that fits the run has it."""
-        if not self.family:
-            return None
-        return self.metrics[self.family].get(load_families()[self.family].top)
 
     def shares(self, family: str) -> Mapping[str, float]:
         """What each metric of a family costs, as a share of threads x runtime."""
         if family not in self.metrics:
             return {}
-        values = {name: one.value for name, one in self.metrics[family].items()}
+        values = {name: one["value"] for name, one in self.metrics[family].items()}
         seen = 1.0
         if family == SCALING and values.get("computation_scaling"):
             seen = values["global_efficiency"] / values["computation_scaling"]
         return shares(FamilyEvaluation(load_families()[family], values, {}, ()), seen)
 
 
-def columns(contents: Contents) -> tuple[PageColumn, ...]:
+def columns(contents: Contents) -> list[PageColumn]:
     """The runs of all documents: measured ones in their order, then predicted ones."""
     measured = [(one, run) for one in contents.of("metrics") for run in one["runs"]]
     names = run_names([run["trace"] for _, run in measured])
@@ -225,16 +204,12 @@ def columns(contents: Contents) -> tuple[PageColumn, ...]:
         for (document, run), name in zip(measured, names, strict=True)
     ]
     found += [_predicted(one) for one in contents.of("predict") if "projection" not in one]
-    return tuple(_numbered(found))
-
-
-def _numbered(found: Sequence[PageColumn]) -> Iterator[PageColumn]:
-    """The same with a number behind names that several have."""
-    seen: dict[str, int] = {}
-    names = [one.name for one in found]
-    for one in found:
-        seen[one.name] = number = seen.get(one.name, 0) + 1
-        yield replace(one, name=f"{one.name} #{number}") if names.count(one.name) > 1 else one
+    often, seen = Counter(column.name for column in found), Counter[str]()
+    for at, column in enumerate(found):  # a number behind names that several have
+        if often[column.name] > 1:
+            seen[column.name] += 1
+            found[at] = column._replace(name=f"{column.name} #{seen[column.name]}")
+    return found
 
 
 def _measured(document: Document, run: Document, name: str) -> PageColumn:
@@ -244,25 +219,20 @@ def _measured(document: Document, run: Document, name: str) -> PageColumn:
         "measured",
         f"{count(run['processes'])} x {describe_team(threads)}",
         run["processes"] * threads if isinstance(threads, int) else sum(threads),
-        PageValue(run["runtime"]),
+        _exact(run["runtime"]),
         {
-            family: {name: PageValue(value) for name, value in values.items()}
+            family: {name: _exact(value) for name, value in values.items()}
             for family, values in run["metrics"].items()
         },
         run["absent"],
         {family: one["metric"] for family, one in run["lowest"].items()},
         len(document["runs"]) > 1,
-        _is_comparable(document),
         _fitting(document, run),
     )
 
 
-def _is_comparable(document: Document) -> bool:
-    scaling = [run["metrics"].get(SCALING, {}) for run in document["runs"]]
-    if len({"speedup" in ratios for ratios in scaling}) > 1:  # some are of another program
-        return False
-    values = [ratios.get("computation_scaling") for ratios in scaling]
-    return all(1 / COMPARABLE <= value <= COMPARABLE for value in values if value)
+def _exact(value: float) -> dict[str, Any]:
+    return {"value": value, "low": None, "high": None}
 
 
 def _fitting(document: Document, run: Document) -> str:
@@ -288,20 +258,10 @@ def _predicted(document: Document) -> PageColumn:
         "predicted",
         split,
         document["processes"] * document["threads"],
-        _value(document["runtime"]),
-        {family: dict(_values(found)) for family, found in document["metrics"].items()},
+        document["runtime"],
+        document["metrics"],
         document["absent"],
         {_THREADED: document["limits"]} if document.get("limits") else {},
         True,
-        True,
         _THREADED if _THREADED in document["metrics"] else "",
     )
-
-
-def _values(found: Mapping[str, Any]) -> Iterator[tuple[str, PageValue]]:
-    for name, one in found.items():
-        yield name, _value(one)
-
-
-def _value(one: Mapping[str, Any]) -> PageValue:
-    return PageValue(one["value"], one["low"], one["high"])
