@@ -75,15 +75,6 @@ def test_an_equation_is_broken_before_operators(width: int) -> None:
     assert all(re.match(r" {5}([+\-/]|\*[^*])", line) for line in lines[1:])
 
 
-def test_an_exponent_is_torn_apart_last() -> None:
-    law = "b_sat/(1 + (-1 + (b_1/b_sat)**(-q_sat))/8**q_sat)**(1/q_sat)"
-    lines = equation_lines("b_8", law, 60)
-    assert lines == [
-        " b_8 = b_sat/(1 + (-1 + (b_1/b_sat)**(-q_sat))",
-        "     /8**q_sat)**(1/q_sat)",
-    ]
-
-
 def test_a_name_wider_than_the_screen_stays_whole() -> None:
     assert equation_lines("a", "b" * 50, 20) == [f" a = {'b' * 50}"]
     assert equation_lines("a", f"{'b' * 50} + c", 20) == [f" a = {'b' * 50}", "     + c"]
