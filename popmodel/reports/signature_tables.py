@@ -43,7 +43,7 @@ _ITEMS = {
     "parallel": "parallel loop",
     "halo": "halo exchange",
     "shift": "shift",
-    "p2p": "message to one process",
+    "p2p": "point-to-point message",
     "messages": "message list",
     "collective": "collective operation",
 }

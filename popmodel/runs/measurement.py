@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
-from statistics import median
 from typing import Any
 
 from popmodel.base.documents import MOST_EFFICIENCY
@@ -149,7 +148,7 @@ def from_observables(
 _DIGITS = 6
 """Digits of a runtime from which on no other run has the same by chance; those of a digest."""
 _OTHER_UNIT = 300.0
-"""Ratio of the runtimes of one configuration in two files that is more than noise: units differ."""
+"""Ratio of runtimes, beyond that of the cores, that no program has: units differ."""
 _OTHER_SIZE = 2.5
 """The same of two runs that did not the same: one that waited for a core takes twice as long."""
 
@@ -200,7 +199,7 @@ def checked(
     by_configuration: dict[tuple[object, ...], list[MeasuredRow]] = defaultdict(list)
     for run in kept:
         by_configuration[run.configuration].append(run)
-    warnings += _units(by_configuration.values()) or _sizes(by_configuration.values())
+    warnings += list(_units(kept)) or _sizes(by_configuration.values())
     warnings += _gaps(kept, settled)
     return tuple(kept), tuple(warnings)
 
@@ -210,21 +209,23 @@ def _digits(value: float) -> int:
     return len(re.sub(r"e.*|\.", "", repr(value)).strip("0"))
 
 
-def _units(configurations: Collection[Sequence[MeasuredRow]]) -> list[str]:
-    """Runs of one configuration that take times of another unit in another file."""
-    for repeats in configurations:
-        files: dict[str, list[float]] = defaultdict(list)
-        for run in repeats:
-            files[run.source].append(run.runtime)
-        times = sorted((median(runtimes), source) for source, runtimes in files.items())
-        (least, short), (most, long) = times[0], times[-1]
-        if most > _OTHER_UNIT * least:
-            return [
-                f"{repeats[0].processes} x {repeats[0].threads} takes "
-                f"{format_time(least, digits=3)} in {short} and {format_time(most, digits=3)} in "
-                f"{long}: check the units"
-            ]
-    return []
+def _units(runs: Sequence[MeasuredRow]) -> Iterator[str]:
+    """Runs of one problem whose times can only be in different units."""
+    problems: dict[object, list[MeasuredRow]] = defaultdict(list)
+    for run in runs:
+        problems[run.configuration[2:]].append(run)
+    for same in problems.values():
+        long = max(same, key=lambda run: run.runtime)
+        short = min(same, key=lambda run: run.runtime * run.processes * run.threads)
+        cores = short.processes * short.threads / (long.processes * long.threads)
+        if long.runtime > _OTHER_UNIT * max(cores, 1) * short.runtime:
+            told = (
+                f"{run.processes} x {run.threads} takes {format_time(run.runtime, digits=3)} in "
+                f"{run.place}"
+                for run in (short, long)
+            )
+            yield f"{' and '.join(told)}: check the units"
+            return
 
 
 def _sizes(configurations: Collection[Sequence[MeasuredRow]]) -> list[str]:

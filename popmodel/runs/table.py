@@ -460,6 +460,9 @@ def whole(value: float) -> float:
     return int(value) if float(value).is_integer() and abs(value) < 1 << 53 else value
 
 
+_SEPARATORS = {";": "semicolons", "\t": "tabulators"}
+
+
 def delimited_rows(
     path: str | os.PathLike[str], delimiter: str = ","
 ) -> tuple[list[str], list[Row]]:
@@ -473,6 +476,10 @@ def delimited_rows(
     rows = []
     try:
         heads = [csv_text(name.strip()) for name in next(lines, ())]
+        other = next((name for mark, name in _SEPARATORS.items() if mark in "".join(heads)), None)
+        if delimiter == "," and len(heads) == 1 and other is not None:
+            problem = f"columns are separated by {other}, not by commas"
+            raise TableError(path, problem, line=1, hint="write commas, and decimal points")
         for line in lines:
             cells = [csv_text(cell.strip()) for cell in line]
             while len(cells) > len(heads) and not cells[-1]:  # as spreadsheets pad their lines

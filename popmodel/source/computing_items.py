@@ -231,13 +231,22 @@ def _traffic(
 ) -> Any:
     """Bytes of an iteration through a level, by the working sets that a cache holds."""
     *sets, (_, *last) = cost.layers
-    text: Any = draft.quantity(last[number])
+    text: Any = draft.quantity(_where_nothing_is_done(draft, last[number]))
     for (own, common), (_, *passed) in reversed(list(zip(names, sets, strict=True))):
-        here = draft.quantity(passed[number])
+        here = draft.quantity(_where_nothing_is_done(draft, passed[number]))
         if here != text:
             name = common if level == "MEM" else own
             text = f"if_fits({name}, {here}, {text}, '{_BEFORE[level]}')"
     return text
+
+
+def _where_nothing_is_done(draft: Draft, amount: sympy.Expr) -> sympy.Expr:
+    """A share of a loop's turns that is a number, too, where an unknown count of them is zero."""
+    unknown = draft.interpreter.unknown.keys()
+    shares = [one for one in amount.atoms(sympy.Pow) if one.exp.is_negative]
+    return amount.xreplace(
+        {one: sympy.Max(one.base, 1) ** one.exp for one in shares if one.free_symbols & unknown}
+    )
 
 
 def mean_trips(cost: LoopCost) -> list[sympy.Expr]:

@@ -192,7 +192,8 @@ class Draft:
         image = value.xreplace(names)
         for name in set(names.values()) - image.free_symbols:
             elements = [one for one in names if names[one] == name]
-            if len(elements) < 2:
+            text, place = self.interpreter.unknown[name]
+            if len(elements) < 2 or not _SOME_ELEMENT.search(text):
                 continue
             if self._begins.isdisjoint(elements):
                 taken_off = (
@@ -201,7 +202,6 @@ class Draft:
                     else []
                 )
                 self._begins.add(min(taken_off or elements, key=str))
-            text, place = self.interpreter.unknown[name]
             width = sympy.Symbol(f"{name}_range", integer=True, positive=True)
             self.interpreter.unknown.setdefault(width, (f"a range in {text}", place))
             names |= {one: sympy.Integer(0) if one in self._begins else width for one in elements}

@@ -68,7 +68,30 @@ def message_items(
             return
         yield from _along_grid(draft, sends, [step for step in steps if step is not None])
         return
+    if all(draft.plain(call.partner) in draft.interpreter.unknown for call in sends):
+        yield from _to_unknown(draft, calls)
+        return
     yield _list(draft, calls)
+
+
+def _to_unknown(
+    draft: Draft, calls: Sequence[tuple[MessageCall, tuple[sympy.Basic, ...]]]
+) -> Iterator[TomlItem]:
+    """Messages whose partners are data of the run: each process exchanges them with the next."""
+    for call, conditions in calls:
+        if call.partner is None or call.name in RECEIVES:
+            continue
+        partner, _ = draft.interpreter.unknown[draft.plain(call.partner)]
+        draft.note(f"{call.place}: partner {partner} is not known, taken as the next process")
+        on = sympy.And(*(draft.plain(one) for one in conditions if not one.has(RANK)))
+        where = "" if on == sympy.true else f" and {draft.quantity(on)}"
+        entries = {
+            "name": draft.called("exchange", call.place),
+            "to": f"(rank + 1) % P if P > 1{where} else -1",
+            "bytes": draft.quantity(call.bytes, call.place),
+            "mode": "sendrecv",
+        }
+        yield TomlItem("p2p", entries)
 
 
 def _step(draft: Draft, call: MessageCall, on: Sequence[sympy.Basic]) -> tuple[int, int] | None:

@@ -48,8 +48,12 @@ def test_a_row_of_many_digits_that_stands_twice_is_counted_once() -> None:
 def test_times_that_differ_as_units_do_are_named() -> None:
     other = replace(RUN, source="ms.csv", runtime=1000 * RUN.runtime)
     assert checked([RUN, other])[1] == (
-        "4 x 2 takes 1.23 s in a.csv and 1235 s in ms.csv: check the units",
+        "4 x 2 takes 1.23 s in a.csv:2 and 4 x 2 takes 1235 s in ms.csv:2: check the units",
     )
+    larger = replace(other, line=3, processes=8)
+    assert "8 x 2 takes 1235 s in ms.csv:3: check" in checked([RUN, larger])[1][0]
+    # as much faster as it has cores, and twice that for its caches
+    assert checked([RUN, replace(RUN, processes=2400, runtime=RUN.runtime / 1200)])[1] == ()
 
 
 def test_times_that_differ_as_problem_sizes_do_are_named() -> None:

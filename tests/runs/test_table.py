@@ -71,6 +71,12 @@ def test_an_empty_cell_leaves_a_parameter_open(path: Path) -> None:
         (f"{HEAD},runtime2\n", "has an unknown column 'runtime2'", "did you mean 'runtime'?"),
         (f"{HEAD}\n1,1,2\n1,1,3,4\n", "runs.csv:3: has 4 fields, the header has 3", "decimal"),
         (f"{HEAD}\n1,1\n", "runs.csv:2: has 2 fields, the header has 3", "decimal points"),
+        (
+            "processes;threads;runtime\n1;1;0,5\n",
+            "runs.csv:1: columns are separated by semicolons",
+            "decimal",
+        ),
+        ("processes\tthreads\n1\t1\n", "runs.csv:1: columns are separated by tabulators", "commas"),
         (f"{HEAD}\n2,x,1\n", "runs.csv:2: threads must be a whole number, at least 1", None),
         (f"{HEAD}\n2,2,1\n0,2,1\n", "csv:3: processes must be a whole number, at least", None),
         (f"{HEAD}\n2,2,\n", "runtime must be a number of seconds above 0, not ''", None),

@@ -205,3 +205,25 @@ def test_what_takes_time_elsewhere_is_named(tmp_path: Path) -> None:
         "app.c:4: omp parallel: what is outside of its loops is done by one thread",
         "no source here, taken as no time: dgemm_",
     ]
+
+
+def test_a_partner_that_is_data_is_taken_as_the_next_process(tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(
+        f"{START} int *to = malloc(8), next = to[1];\n"
+        "for (int i = 0; i < n; i++) a[i] += b[i];\n"
+        "if (next != -1) { MPI_Send(a, n, MPI_DOUBLE, next, 0, MPI_COMM_WORLD);\n"
+        f"MPI_Recv(b, n, MPI_DOUBLE, next, 0, MPI_COMM_WORLD, {STATUS}); }}\n"
+        "MPI_Finalize(); return 0; }\n"
+    )
+    draft = popmodel.signature(path)
+    _, item = tomllib.loads(draft.text)["program"]
+    assert item["p2p"]["to"] == "(rank + 1) % P if P > 1 and to_1 != -1 else -1"
+    (tmp_path / "app.toml").write_text(draft.text)
+    times = [
+        popmodel.predict(
+            tmp_path / "app.toml", procs=2, settings={"n": 9, "to_1": to}
+        ).runtime.value
+        for to in (1, -1)
+    ]
+    assert times[0] > times[1]

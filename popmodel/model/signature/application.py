@@ -133,7 +133,9 @@ class Signature:
             if name in params:
                 table, least, holds = params, "above 0", value > 0
             elif name in constants:
-                table, least, holds = constants, "of at least 0", value >= 0
+                is_open = self.paths[name] in {one.label for one in self.unknown}
+                table, least = constants, "of at least 0"
+                holds = value >= 0 or is_open  # such as the rank of no neighbour
             else:
                 known = f"its parameters: {', '.join(params) or 'none'}"
                 if constants:
