@@ -16,7 +16,7 @@ from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.efficiency.evaluation import TERMS_FAMILY
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
-from popmodel.network.network import describe
+from popmodel.network.network import PRESETS, describe
 from popmodel.reports.figures import describe_team, label, percent, run_names
 from popmodel.reports.palette import KIND_COLOURS, LEVELS, shade
 from popmodel.reports.prediction_words import application, described, split_name, varied
@@ -110,7 +110,7 @@ def run_timeline(timeline: Timeline) -> Figure:
     panels = [("Measured", timeline.measured, timeline.begin)]
     if timeline.ideal is not None and timeline.ideal_end is not None:
         time = format_time(timeline.ideal_end / 1e9)
-        panels.append((f"Replayed: {describe(timeline.network)}, {time}", timeline.ideal, 0))
+        panels.append((f"Replayed: {describe(PRESETS['ideal'])}, {time}", timeline.ideal, 0))
     count = len(timeline.labels)
     height = min(0.18 * count + 0.8, 4.0)
     figure, found = _axes(9, height * len(panels) + 0.9, rows=len(panels))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.errors import PopmodelError
-from popmodel.efficiency.measure import useful_times
+from popmodel.efficiency.measure import UsefulTimes, useful_times
 from popmodel.efficiency.region_efficiencies import COLUMNS as OF_REGIONS
 from popmodel.efficiency.region_efficiencies import region_instances
 from popmodel.kernel import _kernel
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
-    from popmodel.efficiency.measure import UsefulTimes
     from popmodel.traces import Trace
 
 REGION, BEFORE, END, OUTSIDE = "parallel region", "before region", "end", "outside regions"

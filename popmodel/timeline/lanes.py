@@ -12,7 +12,7 @@ from popmodel.base.units import count, plural
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.simulator.program import Op, ProgramMessages
-from popmodel.traces.calls import CallGroup
+from popmodel.traces.calls import CallGroup, CallTable
 from popmodel.traces.codes import TRACING_DISABLED
 from popmodel.traces.intervals import Intervals, TracePieces, alone, spread
 from popmodel.traces.regions import parallel_regions, user_regions
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from popmodel.simulator.execution import CriticalPath, Moments
     from popmodel.timeline.window_sums import Activity
     from popmodel.traces import Trace
-    from popmodel.traces.calls import CallTable
 
 
 # What a thread can do at a time, as a timeline shows it.

@@ -30,15 +30,13 @@ from popmodel.timeline.lanes import (
     rows_of,
     rows_of_devices,
 )
-from popmodel.timeline.window_sums import Sums, activity, sums_between
+from popmodel.timeline.window_sums import Activity, Sums, activity, sums_between
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.network.network import Network
     from popmodel.simulator import Program
     from popmodel.simulator.execution import Moments
-    from popmodel.timeline.window_sums import Activity
     from popmodel.traces import Trace
 
 
@@ -76,6 +74,8 @@ def marks_of(trace: Trace, most: int) -> TimelineMarks | None:
 # The replay of a run, and when things happen in it.
 
 
+IDEAL = PRESETS["ideal"]
+"""The network of the replay."""
 _THREADS = "not only masters call MPI: threads have no clock of their own in a replay"
 
 
@@ -88,8 +88,8 @@ class Replayed(NamedTuple):
     clock: LaneClock  # From times of the measured run to those of the replay
 
 
-def replay_of(trace: Trace, network: Network) -> tuple[Replayed | None, str]:
-    """Replay a run, or say why that cannot be shown over time."""
+def replay_of(trace: Trace) -> tuple[Replayed | None, str]:
+    """Replay a run on an ideal network, or say why that cannot be shown over time."""
     try:
         program = from_trace(trace)
         if len(program.threads):
@@ -97,7 +97,7 @@ def replay_of(trace: Trace, network: Network) -> tuple[Replayed | None, str]:
         if not program.operations:
             return None, NO_MPI
         replayer = Replayer(program)
-        moments = replayer.moments(network)
+        moments = replayer.moments(IDEAL)
     except ReplayError as error:
         return None, error.message
     return Replayed(program, replayer, moments, clock_of(trace, program, moments)), ""
@@ -148,7 +148,6 @@ class Timeline:
     ideal: Lanes | None  # Of the replay, in which nothing is known of devices
     ideal_end: int | None  # When the replay ends, ns from 0
     why_no_ideal: str  # Why there is no replay; empty if there is one
-    network: Network  # What it was replayed on
     messages: Arrows
     ideal_messages: Arrows | None
     path: Path | None  # The critical path of the replay
@@ -175,7 +174,6 @@ class Timeline:
 
 def timeline(
     trace: Trace,
-    network: Network = PRESETS["ideal"],
     *,
     limits: TimelineLimits = LIMITS,
 ) -> Timeline:
@@ -185,7 +183,7 @@ def timeline(
         raise TraceError(
             trace.path, "lasts 0 s: there is nothing to draw", hint="trace a longer run"
         )
-    replayed, why_no_ideal = replay_of(trace, network)
+    replayed, why_no_ideal = replay_of(trace)
     clock = None if replayed is None else replayed.clock
     last = 0 if clock is None else round(float(clock.last.max(initial=0.0)))
     rows = rows_of(trace, limits.rows)
@@ -199,7 +197,7 @@ def timeline(
         below = ((0, len(devices)), (0, 0))
         ideal = Lanes(np.pad(ideal.kind, below), np.pad(ideal.spent, below))
         arrows = replayed_messages(trace, replayed.program, replayed.moments, rows, limits.arrows)
-        path = path_on(trace, replayed.replayer.path(network), rows, limits.stretches)
+        path = path_on(trace, replayed.replayer.path(IDEAL), rows, limits.stretches)
     sums, why_no_sums = _sums(trace, doing, axis, clock, limits)
     return Timeline(
         trace=trace.path,
@@ -212,7 +210,6 @@ def timeline(
         ideal=ideal,
         ideal_end=None if clock is None else last,
         why_no_ideal=why_no_ideal,
-        network=network,
         messages=measured_messages(trace, rows, limits.arrows),
         ideal_messages=arrows,
         path=path,

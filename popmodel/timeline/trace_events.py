@@ -18,9 +18,9 @@ from popmodel.base.errors import FileError
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import refuse_untimed
-from popmodel.network.network import PRESETS
 from popmodel.timeline.lanes import (
     Arrows,
+    LaneClock,
     NamedRegions,
     measured_messages,
     regions_of,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.timeline.lanes import LaneClock
     from popmodel.traces import Trace
     from popmodel.traces.calls import CallTable
     from popmodel.traces.tables import States
@@ -217,7 +216,7 @@ class _Events:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._replay, self._why_no_replay = replay_of(trace, PRESETS["ideal"])
+        self._replay, self._why_no_replay = replay_of(trace)
         self.slices = self.messages = 0  # written of the measured run
         self.shortened = 0  # slices that ended behind the one that they are in
 

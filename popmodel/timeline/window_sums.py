@@ -12,7 +12,7 @@ from popmodel.base.values import dataclass
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.region_efficiencies import waiting_in
-from popmodel.timeline.lanes import TimeAxis
+from popmodel.timeline.lanes import LaneClock, TimeAxis
 from popmodel.traces.codes import NOT_CREATED, TRACING_DISABLED
 from popmodel.traces.intervals import Intervals, alone, spread
 from popmodel.traces.runtime import state_ends
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.efficiency.family import Family, Metric
-    from popmodel.timeline.lanes import LaneClock
     from popmodel.traces import Trace
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
@@ -12,17 +12,13 @@ import numpy as np
 from popmodel.base.arrays import among
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.kernel import _kernel
-from popmodel.traces.intervals import Intervals, cut_spans, spread
-from popmodel.traces.tables import part_of, walk
+from popmodel.traces.intervals import Intervals, TracePieces, cut_spans, spread
+from popmodel.traces.tables import TraceWarning, part_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from numpy.typing import NDArray
 
-    from popmodel.traces.intervals import TracePieces
     from popmodel.traces.recorded_run import Trace
-    from popmodel.traces.tables import TraceWarning
 
 Number = TypeVar("Number", int, float)
 

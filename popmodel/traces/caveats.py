@@ -11,14 +11,13 @@ from popmodel.base.units import format_time, plural
 from popmodel.base.values import NamedTuple
 from popmodel.traces.calls import call_times, mpi_io
 from popmodel.traces.codes import INPUT_OUTPUT, RUNNING, Event
-from popmodel.traces.intervals import alone
+from popmodel.traces.intervals import Instants, alone
 from popmodel.traces.regions import parallel_regions
 from popmodel.traces.runtime import state_ends, state_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.traces.intervals import Instants
     from popmodel.traces.recorded_run import Trace
     from popmodel.traces.selection import TraceFocus
 

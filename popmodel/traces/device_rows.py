@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.values import dataclass
-from popmodel.traces.intervals import Intervals, Spans, alone, joined
+from popmodel.traces.intervals import Intervals, Spans, TracePieces, alone, joined
 from popmodel.traces.tables import location_of_row, offsets_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.traces.intervals import TracePieces
 
 KERNEL, COPY, COLLECTIVE = range(3)
 """What a stream does: a kernel; a copy or memset; a collective of the device's library (NCCL)."""

@@ -43,13 +43,13 @@ def info(trace: Trace, part: TracePart = PROGRAM) -> dict[str, Any]:
     except TraceError as error:
         problem = error.message.removeprefix(f"{trace.path}: ")
         warnings = (*warnings, TraceWarning(f"no runtime: {problem}"))
-    sizes = _sent(trace)
+    sizes, threads = _sent(trace), trace.threads.tolist()
     return {
         "trace": trace.path,
         "application": trace.application,
         "applications": trace.applications,
         "processes": trace.processes,
-        "threads": threads_of(trace),
+        "threads": threads[0] if len(set(threads)) == 1 else threads,
         "nodes": len(trace.nodes) or None,
         "timed": trace.timed,
         "runtime": runtime,
@@ -100,12 +100,6 @@ def message_sizes(sizes: Int64) -> dict[str, float] | None:
         "max": int(sizes.max()),
         "total": total,
     }
-
-
-def threads_of(trace: Trace) -> int | list[int]:
-    """Threads of a process; where processes differ, of each."""
-    threads: list[int] = trace.threads.tolist()
-    return threads[0] if len(set(threads)) == 1 else threads
 
 
 def regions_by_name(trace: Trace) -> dict[str, int]:

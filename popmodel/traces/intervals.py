@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,14 +10,10 @@ import numpy as np
 from popmodel.base.arrays import distinct
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
-from popmodel.traces.tables import offsets_of, part_of, walk, walk_locations
+from popmodel.traces.tables import States, offsets_of, part_of, walk, walk_locations
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
-
-    from popmodel.traces.tables import States
 
 
 # Which stretches of a whole run a part of it consists of, and where each of them lies in the part.
@@ -414,7 +410,10 @@ class Intervals:
 
     def within(self, other: Intervals) -> NDArray[np.int64]:
         """Length that both sets share, by location, ns."""
-        return other._by_location(self.inside(other.location, other.begin, other.end))
+        inside = self.inside(other.location, other.begin, other.end)
+        sums = np.concatenate([[0], np.cumsum(inside)])
+        by_location: NDArray[np.int64] = sums[other.offsets[1:]] - sums[other.offsets[:-1]]
+        return by_location
 
     def starts(
         self,
@@ -426,11 +425,6 @@ class Intervals:
         first = _kernel.locate(self.offsets, self.begin, location, begin - 1) + 1
         last = _kernel.locate(self.offsets, self.begin, location, end - 1) + 1
         return first, last - first
-
-    def _by_location(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        sums = np.concatenate([[0], np.cumsum(values)])
-        by_location: NDArray[np.int64] = sums[self.offsets[1:]] - sums[self.offsets[:-1]]
-        return by_location
 
     def _passed(self) -> NDArray[np.int64]:
         return np.concatenate([[0], np.cumsum(self.end - self.begin)])

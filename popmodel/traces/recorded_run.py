@@ -16,8 +16,8 @@ import numpy as np
 from popmodel.base.errors import UsageError
 from popmodel.base.units import format_time, team
 from popmodel.base.values import cut, dataclass
-from popmodel.traces.intervals import Instants
-from popmodel.traces.tables import location_of_row
+from popmodel.traces.intervals import Instants, TracePieces
+from popmodel.traces.tables import Int32, Int64, MessageTable, States, TraceWarning, location_of_row
 
 if TYPE_CHECKING:
     import pandas
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from popmodel.traces.calls import CallTable
     from popmodel.traces.codes import Event
     from popmodel.traces.device_rows import DeviceRows
-    from popmodel.traces.intervals import TracePieces
     from popmodel.traces.records import CallSites, Records
-    from popmodel.traces.tables import Int32, Int64, MessageTable, States, TraceWarning
 
 Derived = TypeVar("Derived")
 TABLES = ("states", "events", "messages", "calls")

@@ -14,7 +14,7 @@ import numpy as np
 
 from popmodel.base.values import NamedTuple
 from popmodel.traces.device_rows import DeviceRows
-from popmodel.traces.intervals import Instants, Intervals, Spans
+from popmodel.traces.intervals import Instants, Intervals, Spans, TracePieces
 from popmodel.traces.regions import Occurrences
 from popmodel.traces.tables import EventTable, MessageTable, States, take
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from popmodel.traces.calls import CallTable
     from popmodel.traces.codes import Event
-    from popmodel.traces.intervals import TracePieces
 
 
 class Exact(NamedTuple):

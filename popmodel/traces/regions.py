@@ -9,14 +9,13 @@ import numpy as np
 
 from popmodel.base.values import dataclass
 from popmodel.traces.codes import RUNNING
-from popmodel.traces.intervals import Instants, Intervals, Spans, alone, spread
+from popmodel.traces.intervals import Instants, Intervals, Spans, TracePieces, alone, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from popmodel.traces.intervals import TracePieces
     from popmodel.traces.recorded_run import Trace
     from popmodel.traces.records import OpenMP, Records, Synchronisation
 

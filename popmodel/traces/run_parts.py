@@ -9,26 +9,27 @@ import numpy as np
 
 from popmodel.base.errors import PartError, UsageError
 from popmodel.base.units import format_time, plural
-from popmodel.traces.calls import cut_calls
-from popmodel.traces.codes import MARKS
-from popmodel.traces.intervals import Intervals, TracePieces, cut_instants, joined, spread
-from popmodel.traces.records import Records, Synchronisation
-from popmodel.traces.regions import user_regions
-from popmodel.traces.tables import EventTable, MessageTable, States, location_of_row, offsets_of
+from popmodel.traces.calls import CallTable, cut_calls
+from popmodel.traces.codes import MARKS, Event
+from popmodel.traces.intervals import Instants, Intervals, TracePieces, cut_instants, joined, spread
+from popmodel.traces.records import FunctionTimes, OpenMP, Records, Synchronisation
+from popmodel.traces.regions import Occurrences, user_regions
+from popmodel.traces.tables import (
+    EventTable,
+    Int64,
+    MessageTable,
+    States,
+    location_of_row,
+    offsets_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from popmodel.traces.calls import CallTable
-    from popmodel.traces.codes import Event
     from popmodel.traces.device_rows import DeviceRows
-    from popmodel.traces.intervals import Instants
     from popmodel.traces.recorded_run import Trace
-    from popmodel.traces.records import FunctionTimes, OpenMP
-    from popmodel.traces.regions import Occurrences
-    from popmodel.traces.tables import Int64
 
 _NS = 1e9
 

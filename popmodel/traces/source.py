@@ -10,19 +10,15 @@ import math
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 from popmodel.base.errors import TraceError
 from popmodel.base.values import NamedTuple
 from popmodel.traces.gzip_blocks import block_ranges
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 # Formats of other tools that popmodel does not read: their names, and what to do instead.
 #

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.shell import join
-from popmodel.network.network import describe
+from popmodel.network.network import PRESETS, describe
 from popmodel.reports.figures import run_names
 from popmodel.reports.html.contents import Contents, Section
 from popmodel.timeline.lanes import KINDS
@@ -107,7 +107,7 @@ class _TimelineRun:
             "ideal": None if one.ideal is None else self._pack("ideal", one.ideal.kind),
             "ideal_end": one.ideal_end,
             "why_no_ideal": one.why_no_ideal or None,
-            "network": describe(one.network),
+            "network": describe(PRESETS["ideal"]),
             "messages": self._arrows("messages", "measured", one.messages),
             "ideal_messages": None
             if one.ideal_messages is None

@@ -21,14 +21,16 @@ from popmodel.base.units import format_time
 from popmodel.kernel import _kernel
 from popmodel.traces.codes import Event
 from popmodel.traces.device_rows import COLLECTIVE, COPY, KERNEL, DeviceRows
-from popmodel.traces.intervals import Spans
+from popmodel.traces.intervals import Spans, TracePieces
 from popmodel.traces.otf2.archive_processes import (
     DAMAGED,
     ArchiveCommunicators,
+    ArchiveProcess,
+    Defined,
     nodes_of,
     processes_of,
 )
-from popmodel.traces.otf2.archive_regions import plan_metrics, plan_regions
+from popmodel.traces.otf2.archive_regions import RegionPlan, plan_metrics, plan_regions
 from popmodel.traces.otf2.libotf2 import anchor_of, find_library
 from popmodel.traces.paraver.columns import temporary_files
 from popmodel.traces.paraver.event_tables import ParaverRecords
@@ -44,9 +46,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.traces.intervals import TracePieces
-    from popmodel.traces.otf2.archive_processes import ArchiveProcess, Defined
-    from popmodel.traces.otf2.archive_regions import RegionPlan
 
 BATCH = 1 << 15
 """Events that are read at a time."""

@@ -28,7 +28,7 @@ from popmodel.traces.paraver.numbers import (
     OPENCL_CALLS,
     TRANSFERS,
 )
-from popmodel.traces.tables import States, offsets_of, part_of, walk
+from popmodel.traces.tables import EventTable, Int64, States, offsets_of, part_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from popmodel.traces.paraver.event_tables import ParaverRecords
     from popmodel.traces.paraver.labels import Labels
-    from popmodel.traces.tables import EventTable, Int64
 
 _STREAM = re.compile(
     r"(?P<kind>CUDA|HIP|GPU|ROCM)-D(?P<device>\d+)\.S\d+(?:-(?P<node>\S+))?"
@@ -95,11 +94,6 @@ def is_device_row(name: str) -> bool:
     return bool(_STREAM.match(name) or _SAMPLED.match(name))
 
 
-def is_stream(name: str) -> bool:
-    """Whether a row of a device is a stream; those that are known by what they do are, too."""
-    return not _SAMPLED.match(name)
-
-
 def devices_of(
     names: Sequence[str], nodes: Sequence[str], processes: Sequence[int]
 ) -> tuple[NDArray[np.int32], tuple[str, ...]]:
@@ -140,7 +134,8 @@ def streams_of(
     `node_of_location`, from 1, tells devices of different nodes apart where their names do not.
     """
     rows = np.flatnonzero(of_device)
-    streams = rows[[is_stream(names[row]) for row in rows.tolist()]]
+    # Rows that are known by what they do are streams, too.
+    streams = rows[[not _SAMPLED.match(names[row]) for row in rows.tolist()]]
     process = part_of(process_offsets, streams)
     several = len(set(node_of_location.tolist())) > 1
     nodes = [f"node{node}" if several else "" for node in node_of_location[streams].tolist()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,10 @@ import numpy as np
 from popmodel.base.arrays import alike, among
 from popmodel.kernel import _kernel
 from popmodel.traces.codes import FILE_CALLS, MARKS, Event
-from popmodel.traces.intervals import Instants, Intervals, Spans, alone
+from popmodel.traces.intervals import Instants, Intervals, Spans, TracePieces, alone
 from popmodel.traces.paraver.device_streams import call_types
 from popmodel.traces.paraver.events import (
+    Selected,
     instants,
     kinds_of,
     pair,
@@ -57,19 +58,14 @@ from popmodel.traces.regions import (
     running_time,
     without_arguments,
 )
-from popmodel.traces.tables import EventTable, location_of_row, take
+from popmodel.traces.tables import EventTable, MessageTable, States, location_of_row, take
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from popmodel.traces.calls import CallTable
     from popmodel.traces.device_rows import DeviceRows
-    from popmodel.traces.intervals import TracePieces
-    from popmodel.traces.paraver.events import Selected
     from popmodel.traces.paraver.labels import Labels
-    from popmodel.traces.tables import MessageTable, States
 
 _APPLICATION, _USER_FUNCTION = NUMBERS[Event.APPLICATION], NUMBERS[Event.USER_REGION]
 _CALLER, _LINE = NUMBERS[Event.CALLER], NUMBERS[Event.CALLER_LINE]
@@ -318,7 +314,12 @@ class ParaverRecords(Records):
             after = np.append(changes, -1)[np.searchsorted(changes, row, side="right")]
             ends = np.where(location[after] == location[row], found.time[after], self._end)
             values, kind = np.unique(found.value[row], return_inverse=True)
-            names = [self._file_call(call, value).lower() for value in values.tolist()]
+            names = [
+                self.labels.mpi_name(call, value).lower()
+                if call == NUMBERS[Event.IO]
+                else (self.labels.label(call, value) or FILE_CALLS.get(value, "")).lower()
+                for value in values.tolist()
+            ]
             reads, writes = (np.array([way in name for name in names]) for way in ("read", "write"))
             some = np.flatnonzero((reads | writes)[kind]) if names else np.arange(0)
             columns.append(
@@ -334,11 +335,6 @@ class ParaverRecords(Records):
         joint = [np.concatenate(pair) for pair in zip(*columns, strict=True)]
         order = np.argsort(joint[0], kind="stable")
         return FileMoves(*(column[order] for column in joint))
-
-    def _file_call(self, type_: int, value: int) -> str:
-        if type_ == NUMBERS[Event.IO]:
-            return self.labels.mpi_name(type_, value)
-        return self.labels.label(type_, value) or FILE_CALLS.get(value, "")
 
     def devices(self) -> DeviceRows:
         """Streams of devices; what threads call of the device's runtime ends with the run."""

@@ -113,13 +113,6 @@ def event_of(number: int) -> Event:
     return next(event for event, own in NUMBERS.items() if own == number)
 
 
-def _types(events: NDArray[np.void]) -> NDArray[np.int64]:
-    if "type" in (events.dtype.names or ()):
-        return events["type"].astype(np.int64)
-    found: NDArray[np.int64] = _NUMBER[events["event"]]
-    return found
-
-
 class Renderer:
     """Renders windows."""
 
@@ -170,7 +163,8 @@ class Renderer:
         place: NDArray[np.int64],
     ) -> list[Lines]:
         many = np.diff(np.append(first, len(events)))
-        types = _types(events)
+        has_types = "type" in (events.dtype.names or ())
+        types = events["type"].astype(np.int64) if has_types else _NUMBER[events["event"]]
         kinds = []
         for count in distinct(many).tolist():
             chosen = np.flatnonzero(many == count)

@@ -24,7 +24,7 @@ from popmodel.traces.paraver.labels import Labels, beside, legend, read_beside, 
 from popmodel.traces.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS, SENT_TO_ONE
 from popmodel.traces.paraver.reader import HeaderError, parse_header, read
 from popmodel.traces.paraver.render import Renderer
-from popmodel.traces.source import CHUNK, open_source, reason
+from popmodel.traces.source import CHUNK, TraceSource, open_source, reason
 from popmodel.traces.tables import location_of_row
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from popmodel.traces.calls import CallTable
     from popmodel.traces.recorded_run import Trace
-    from popmodel.traces.source import TraceSource
 
 SUFFIXES = (".prv", ".prv.gz")
 """What names of files end in that are written so."""

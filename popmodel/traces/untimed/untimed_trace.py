@@ -18,14 +18,13 @@ from popmodel.traces.recorded_run import Trace
 from popmodel.traces.records import Exact, RecordColumns
 from popmodel.traces.resources import memory_error
 from popmodel.traces.source import CHUNK, open_source
-from popmodel.traces.tables import States, offsets_of
+from popmodel.traces.tables import States, TraceWarning, offsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from popmodel.traces.tables import TraceWarning
 
 _SENDS = tuple(f"MPI_{each}" for each in ("Send", "Ssend", "Bsend", "Isend", "Issend", "Ibsend"))
 _RECEIVES = ("MPI_Recv", "MPI_Irecv")
