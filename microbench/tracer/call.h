@@ -77,7 +77,7 @@ IN_WRAPPER void enter_at(struct thread *t, uint64_t time, int call, uint32_t com
     t->entered = !(watched & PAUSED || (UNLIKELY(watched & LEAVING) && call_left_out(call)));
     if (UNLIKELY(!t->entered))
         return;
-    computing_ends(t, time);
+    t->time = time = computing_ends(t, time);
     put(t, time, ENTER, call, communicator, sent, received | (int64_t)site << SITE_SHIFT);
     if (UNLIKELY(watched & COUNTING))
         put_counters(t, time);

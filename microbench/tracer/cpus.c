@@ -108,16 +108,19 @@ void usage_begin(struct thread *t)
     t->look_at = t->looked + LOOK_EVERY;
 }
 
-void delay_look(struct thread *t, uint64_t time, enum look what)
+uint64_t delay_look(struct thread *t, uint64_t time, enum look what)
 {
-    uint64_t used = cpu_time(), passed = time - t->looked;
+    uint64_t used = cpu_time(), back = now();
+    if (what == IN_COMPUTING && back - time >= NOTEWORTHY)
+        time = back; /* the kernel took the processor away as it was asked, not a little later */
+    uint64_t passed = time - t->looked;
     uint64_t off = passed > used - t->used ? passed - (used - t->used) : 0;
     t->looked = time;
     t->look_at = time + LOOK_EVERY;
     t->used = used;
     bool is_first = t->offset == 0 && t->next == t->begun; /* that was before the trace */
     if (LIKELY(what == IN_CALL || off < NOTEWORTHY || is_first))
-        return;
+        return time;
     uint64_t usage[2];
     int kept = errno;
     if (read_usage(t->id, usage)) {
@@ -130,6 +133,7 @@ void delay_look(struct thread *t, uint64_t time, enum look what)
             put(t, time, DELAYED, 0, what == IN_TEAM, (int64_t)waited, 0);
     }
     errno = kept;
+    return time;
 }
 
 void usage_tell(const struct thread *t)

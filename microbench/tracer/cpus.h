@@ -29,13 +29,14 @@ void usage_tell(const struct thread *);
 #define NOTEWORTHY 20000u /* ns */
 
 enum look { IN_COMPUTING, IN_TEAM, IN_CALL };
-void delay_look(struct thread *, uint64_t time, enum look);
+uint64_t delay_look(struct thread *, uint64_t time, enum look);
 
-/* Where computing ends; there is room for a record, which stands before what ends it. */
-static inline void computing_ends(struct thread *t, uint64_t time)
+/* Where computing ends, and when that is then: a kernel that is asked takes the processor away, if
+ * it would soon, and that is no time of what follows. There is room for a record, which stands
+ * before what ends it. */
+static inline uint64_t computing_ends(struct thread *t, uint64_t time)
 {
-    if (UNLIKELY(time >= t->look_at))
-        delay_look(t, time, IN_COMPUTING);
+    return UNLIKELY(time >= t->look_at) ? delay_look(t, time, IN_COMPUTING) : time;
 }
 
 /* Where it begins behind a call, or behind waiting for the team: then with room for a record. */

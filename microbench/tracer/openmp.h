@@ -122,7 +122,7 @@ static inline void construct_enter(struct thread *t, enum construct construct, i
     uint64_t time = now();
     if (waits(construct)) {
         guards_put(t, time);
-        computing_ends(t, time);
+        time = computing_ends(t, time);
     }
     construct_put(t, time, OMP_ENTER, construct, lock);
 }
@@ -170,7 +170,7 @@ static inline void region_begin(struct thread *t, unsigned threads, int64_t id,
     room(t, 5 + MOST_SUMS);
     uint64_t time = now();
     guards_put(t, time);
-    computing_ends(t, time);
+    time = computing_ends(t, time);
     put(t, time, PARALLEL_BEGIN, 0, threads, (int64_t)(uintptr_t)function, id);
     counters_at(t, time);
 }
@@ -210,7 +210,7 @@ static inline void member_end(struct thread *t, struct member *member)
     room(t, 5 + MOST_SUMS);
     uint64_t time = now();
     guards_put(t, time);
-    computing_ends(t, time);
+    time = computing_ends(t, time);
     member->ended = true;
     put(t, time, TASK_END, member->level, member->number, (int64_t)(uintptr_t)member->function,
         member->region);
@@ -253,7 +253,7 @@ static inline void task_stop(struct thread *t, int64_t id, const void *function)
     /* Of tasks that are carried out while the thread waits for its team nothing else follows. */
     if (!openmp.here || openmp.here->ended)
         guards_put(t, time);
-    computing_ends(t, time);
+    time = computing_ends(t, time);
     put(t, time, TASK_STOP, 0, 0, (int64_t)(uintptr_t)function, id);
     counters_at(t, time);
 }

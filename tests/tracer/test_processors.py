@@ -94,7 +94,7 @@ def test_a_busy_machine_changes_no_times_of_the_program(
 ) -> None:
     """Beside two busy loops on its CPU a run lasts longer, and its phases are what they were."""
     cpu = min(os.sched_getaffinity(0))
-    found = {}
+    found, useful = {}, {}
     for name, hogs in (("quiet", 0), ("busy", 2)):
         loop = ["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]
         beside = [subprocess.Popen(loop) for _ in range(hogs)]
@@ -114,5 +114,9 @@ def test_a_busy_machine_changes_no_times_of_the_program(
         structure = find(trace)
         collective = structure.events.name == structure.events.names.index("MPI_Allreduce")
         found[name] = trace.end - trace.begin, np.median(structure.events.before[collective])
+        running = useful_times(trace).running
+        useful[name] = float((running.end - running.begin).sum()) / (trace.end - trace.begin)
     assert found["busy"][0] > 1.3 * found["quiet"][0]
     assert found["busy"][1] == pytest.approx(found["quiet"][1], rel=0.15)
+    # what it waits where the tracer asks the kernel is no time of the calls that follow
+    assert useful["busy"] > useful["quiet"] - 0.05, useful
