@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from popmodel.base.errors import TraceError
 from popmodel.base.values import NamedTuple
@@ -196,15 +196,41 @@ LARGEST_RATIO = 1032
 """To how many bytes one byte of a compressed file can expand."""
 
 
-class TraceSource(Protocol):
-    """Anything that fills a buffer with the next bytes; 0 at the end."""
+class TraceSource:
+    """The text of a trace, which fills buffers."""
 
-    # Whether damage of the file shows only in its text, because a checksum comes last.
-    compressed: bool
-    most: int  # Bytes that the text cannot exceed
+    def __init__(
+        self,
+        text: io.RawIOBase | io.BufferedIOBase,
+        path: Path,
+        most: int,
+        damaged: tuple[type[Exception], ...] | None = None,
+    ) -> None:
+        # Whether damage of the file shows only in its text, because a checksum comes last.
+        self.compressed = damaged is not None
+        self.most = most  # Bytes that the text cannot exceed
+        self._text = text
+        self._path = path
+        self._damaged = damaged or ()
 
     def readinto(self, buffer: memoryview, /) -> int:
-        """Fill the buffer and return the number of bytes."""
+        """Fill the buffer with the next bytes and return their number; 0 at the end."""
+        try:
+            return self._text.readinto(buffer) or 0
+        except EOFError:
+            problem = "the compressed file is truncated or followed by other data"
+        except self._damaged as error:
+            problem = f"the compressed data are damaged: {error}"
+        except gzip.BadGzipFile as error:
+            # The first two bytes were right, so that this is what follows a compressed part.
+            what = "other data follow the compressed data"
+            followed = str(error).startswith("Not a gzipped file")
+            problem = what if followed else f"the compressed data are damaged: {error}"
+        except OSError as error:
+            if not self.compressed or error.errno not in (None, 0, errno.EINVAL):
+                raise TraceError(self._path, f"cannot be read: {reason(error)}") from None
+            problem = f"the compressed data are damaged: {error}"
+        raise TraceError(self._path, problem, hint="copy or compress the trace again")
 
 
 @contextmanager
@@ -231,11 +257,11 @@ def open_source(path: Path, part: tuple[int, int] | None = None) -> Iterator[Tra
         magic, size = _peek(file, path), os.fstat(file.fileno()).st_size
         bytes_of: io.RawIOBase = file if part is None else _FilePart(file, *part)
         if magic != GZIP_MAGIC:
-            yield _Plain(bytes_of, path, size)
+            yield TraceSource(bytes_of, path, size)
             return
         unpacker, damaged = _unpacker()
         with unpacker(fileobj=bytes_of) as text:
-            yield _Gzip(text, path, damaged, LARGEST_RATIO * size)
+            yield TraceSource(text, path, LARGEST_RATIO * size, damaged)
 
 
 class _FilePart(io.RawIOBase):
@@ -324,62 +350,6 @@ def _near(path: Path) -> str:
         return "did you mean " + " or ".join(str(folder / name) for name in near) + "?"
     there = "is 1 trace" if len(names) == 1 else f"are {len(names) or 'no'} traces"
     return f"there {there} in {folder}"
-
-
-class _Plain:
-    compressed = False
-
-    def __init__(self, file: io.RawIOBase, path: Path, most: int) -> None:
-        self.most = most
-        self._file = file
-        self._path = path
-
-    def readinto(self, buffer: memoryview, /) -> int:
-        try:
-            return self._file.readinto(buffer) or 0
-        except OSError as error:
-            raise TraceError(self._path, f"cannot be read: {reason(error)}") from None
-
-
-class _Gzip:
-    compressed = True
-
-    def __init__(
-        self,
-        text: io.BufferedIOBase,
-        path: Path,
-        damaged: tuple[type[Exception], ...],
-        most: int,
-    ) -> None:
-        self.most = most
-        self._text = text
-        self._path = path
-        self._damaged = damaged
-
-    def readinto(self, buffer: memoryview, /) -> int:
-        again = "copy or compress the trace again"
-        try:
-            return self._text.readinto(buffer)
-        except EOFError:
-            raise TraceError(
-                self._path, "the compressed file is truncated or followed by other data", hint=again
-            ) from None
-        except self._damaged as error:
-            raise TraceError(
-                self._path, f"the compressed data are damaged: {error}", hint=again
-            ) from None
-        except gzip.BadGzipFile as error:
-            # The first two bytes were right, so that this is what follows a compressed part.
-            what = "other data follow the compressed data"
-            followed = str(error).startswith("Not a gzipped file")
-            problem = what if followed else f"the compressed data are damaged: {error}"
-            raise TraceError(self._path, problem, hint=again) from None
-        except OSError as error:
-            if error.errno in (None, 0, errno.EINVAL):
-                raise TraceError(
-                    self._path, f"the compressed data are damaged: {error}", hint=again
-                ) from None
-            raise TraceError(self._path, f"cannot be read: {reason(error)}") from None
 
 
 # Lines of a text, plain or compressed, each with its number, and errors that name them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,13 +30,6 @@ _SENDS = tuple(f"MPI_{each}" for each in ("Send", "Ssend", "Bsend", "Isend", "Is
 _RECEIVES = ("MPI_Recv", "MPI_Irecv")
 
 
-class TextScanner(Protocol):
-    """What takes a text in pieces."""
-
-    def feed(self, text: bytes | bytearray | memoryview) -> None:
-        """Take the next piece."""
-
-
 def one_application(path: str | os.PathLike[str], application: int, what: str) -> None:
     """Refuse another application than the only one of a file, which is called `what`."""
     if application != 1:
@@ -45,7 +38,9 @@ def one_application(path: str | os.PathLike[str], application: int, what: str) -
         )
 
 
-def feed_file(path: Path, scanner: TextScanner) -> None:
+def feed_file(
+    path: Path, scanner: _kernel.GoalScanner | _kernel.SmpiRanks | _kernel.SmpiScanner
+) -> None:
     """Let a scanner take all of a file."""
     with open_source(path) as source:
         view = memoryview(bytearray(CHUNK))

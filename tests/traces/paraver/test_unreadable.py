@@ -134,7 +134,7 @@ def test_a_disk_that_fails_while_a_trace_is_read() -> None:
         raise OSError(5, "Input/output error")
 
     broken, path = SimpleNamespace(readinto=fail), Path("x.prv")
-    for text in (source._Plain(broken, path, 9), source._Gzip(broken, path, (), 9)):
+    for text in (source.TraceSource(broken, path, 9), source.TraceSource(broken, path, 9, ())):
         with pytest.raises(TraceError) as caught:
             text.readinto(memoryview(bytearray(1)))
         assert caught.value.message == "x.prv: cannot be read: input/output error"
