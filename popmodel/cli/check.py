@@ -161,16 +161,19 @@ def _shows_on_stdout(arguments: Sequence[str]) -> bool:
 
 def _run(command: TracedCommand, output: int | None) -> tuple[int, dict[str, Any], LaunchCheck]:
     """Run a command with sums; its status, the document, and what was found."""
-    from popmodel.cli.trace import not_traced, tracer
+    from popmodel.cli.trace import tracer
     from popmodel.tracer import raw_directory
     from popmodel.tracer.commands import Settings
+    from popmodel.tracer.run import not_traced, nothing_recorded
 
     library = tracer(command)
     with tempfile.TemporaryDirectory(prefix="popmodel-check-", dir=_shared()) as folder:
         raw = Path(folder)
         status, seconds = _summed(command, library, raw, output)
         if not raw_directory.files(raw):
-            raise _nothing(command, status)
+            error = nothing_recorded(command, status, Settings())
+            error.exit_status = status or error.exit_status
+            raise error
         try:
             found, made = _checked(raw, command, seconds)
             has_openmp = bool(found["openmp"])
@@ -256,16 +259,6 @@ def _checked(
         notes=list(run.notes),
     )
     return found, made
-
-
-def _nothing(command: TracedCommand, status: int) -> PopmodelError:
-    """The error for a run that left no sums."""
-    from popmodel.cli.trace import nothing_recorded
-    from popmodel.tracer.commands import Settings
-
-    error = nothing_recorded(command, status, Settings())
-    error.exit_status = status or error.exit_status
-    return error
 
 
 # -- measured against measured

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
-from popmodel.base.values import document
+from popmodel.base.values import document, fields_of
 from popmodel.cli.app import Verb
 from popmodel.cli.command import OfCommand, argument, flag, option, verb
 from popmodel.cli.options import choice, one_of, size, whole_number
@@ -237,36 +236,19 @@ def trace(
     ----------
     command : sequence of str, or str
         The command to run, as without popmodel; a text is split as by a shell.
-    counters : bool
-        Also record hardware counters, where permitted.
-    openmp : {"auto", "ompt", "gomp", "off"}
-        How to observe OpenMP.
-    locks : {"sum", "each"}
-        Whether locks, critical sections and atomics are recorded as totals or one by one.
+    counters, openmp, locks, io, leave_out, no_call_sites
+        What is recorded, and how.
     window : str, optional
         Seconds ``"FROM:TO"`` from the end of MPI_Init that are recorded.
-    max_size : int, optional
-        Bytes of raw files at which recording stops.
-    max_rate : int, optional
-        Records per second of a thread above which its most frequent kind is left out.
-    leave_out : sequence of str
-        Kinds of calls that are not recorded.
-    io : bool
-        Also record calls of POSIX and C for files.
-    no_call_sites : bool
-        Do not record where MPI is called.
-    output : path, optional
-        The trace, ``.prv`` or ``.prv.gz``; default: named after the program.
-    force : bool
-        Replace existing files.
-    keep_raw : bool
-        Keep the raw files.
-    print_env : bool
-        Print the variables that enable tracing instead of running; the result is None.
-    script : {"slurm"}, optional
-        Write a job script instead of running; the result is None.
-    nodes, ranks, threads : int, optional
-        Size of the job.
+    max_size, max_rate : int, optional
+        Bytes of raw files at which recording stops; records per second of a thread above which its
+        most frequent kind is left out.
+    output, force, keep_raw
+        The trace, ``.prv`` or ``.prv.gz``, by default named after the program; whether it may
+        replace files; whether the raw files stay.
+    print_env, script : optional
+        Print the variables that enable tracing, or write a job script of `nodes`, `ranks` and
+        `threads`, instead of running; the result is None.
     merge : path, optional
         Make a trace from the raw files in this directory instead of running.
     arguments : sequence of str
@@ -461,7 +443,7 @@ def _run(
     from popmodel.base.files import as_exits
     from popmodel.tracer import raw_directory
     from popmodel.tracer.commands import place, refuse_as_rank, understand, variables
-    from popmodel.tracer.run import run
+    from popmodel.tracer.run import not_traced, nothing_recorded, run
 
     refuse_as_rank()
     command = understand(words)
@@ -493,21 +475,6 @@ def _run(
             raise
     found = recording_document(runs, raw=_shown(raw) if keep_raw else None, notes=notes)
     return Recording(found, on_stderr=True, exit_status=status)
-
-
-def not_traced(
-    command: TracedCommand, library: Library, settings: Settings, has_openmp: bool
-) -> list[str]:
-    """Why there is no MPI, or no OpenMP, in what was recorded."""
-    notes = []
-    if library.without_mpi is not None:
-        notes.append(f"MPI is not traced: {library.without_mpi}")
-    if not has_openmp:
-        if settings.openmp in _NO_OPENMP:
-            notes.append(f"no OpenMP: {_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})")
-        if "OpenMP" in _built_in(command):
-            notes.append("no OpenMP: the runtime is statically linked")
-    return notes
 
 
 def _merge(raw: Path, output: str | None, *, force: bool) -> Recording:
@@ -566,63 +533,14 @@ def _remove(raw: Path) -> None:
         remark(f"the raw files in {_shown(raw)} could not be removed: {reason}")
 
 
-_NO_OPENMP = {
-    "off": "it was switched off",
-    "ompt": "the program does not use it, or its runtime has no tools interface",
-    "gomp": "the program does not use it, or its runtime is not libgomp",
-}
-
-
-def nothing_recorded(command: TracedCommand, status: int, settings: Settings) -> PopmodelError:
-    """The error for a run of which nothing was recorded."""
-    name = command.words[command.start] if command.program is None else command.program.name
-    if built := _built_in(command):
-        are = "are" if len(built) > 1 else "is"
-        return PopmodelError(
-            f"{name}: nothing was recorded: {' and '.join(built)} {are} linked "
-            "statically, so the tracer cannot intercept calls",
-            "link shared libraries: no -static, no -static-libgomp, no MPI archives (.a)",
-        )
-    if status != 0:
-        # launchers have statuses of their own above 128
-        ending = f"status {status}" if command.is_launcher else _ending(status)
-        return PopmodelError(
-            f"{name}: nothing was recorded: it ended with {ending} before a process called "
-            "MPI_Init or entered a parallel region with the tracer loaded",
-            "run it without popmodel: if it fails as well, the tracer is not the cause",
-        )
-    if settings.openmp in _NO_OPENMP:
-        return PopmodelError(
-            f"{name}: nothing was recorded: no process called MPI_Init, and no OpenMP: "
-            f"{_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",
-            "leave --openmp out: popmodel then detects how to observe OpenMP",
-        )
-    return PopmodelError(
-        f"{name}: nothing was recorded: no process called MPI_Init or entered a parallel region "
-        "with the tracer loaded",
-        "the program must link shared libraries of MPI or OpenMP (see ldd); a script that starts "
-        "ranks elsewhere must pass on the variables of popmodel trace --print-env",
-    )
-
-
-def _built_in(command: TracedCommand) -> list[str]:
-    from popmodel.tracer.symbol_table import built_in
-
-    return [] if command.program is None else built_in(str(command.program))
-
-
-def _ending(status: int) -> str:
-    """An exit status in words: shells make 128 + number of signals."""
-    try:
-        return f"signal {signal.Signals(status - 128).name}" if status > 128 else f"status {status}"
-    except ValueError:
-        return f"status {status}"
-
-
 # -- the document
 
 
 _NS = 1e-9
+_AS_MERGED = (
+    *("size", "raw_size", "processes", "threads", "hosts", "records", "calls", "messages"),
+    *("only_masters_call", "message_bytes", "library", "openmp", "spawned"),
+)
 
 
 def recording_document(
@@ -637,34 +555,22 @@ def _recorded(run: Merged, raw: str | None, notes: Sequence[str]) -> dict[str, A
     from popmodel.studies.launch_check import bound_in_words
     from popmodel.tracer.conversion import RECORD_COST, not_seen, overhead
 
-    share = overhead(run)
+    cost = overhead(run)
     return document(
         "popmodel/trace/1",
         trace=run.path,
-        size=run.size,
         raw=raw,
-        raw_size=run.raw_size,
-        processes=run.processes,
-        threads=run.threads,
-        hosts=run.hosts,
         duration=run.duration * _NS,
-        records=run.records,
-        calls=run.calls,
-        only_masters_call=run.only_masters_call,
-        messages=run.messages,
-        message_bytes=run.message_bytes,
-        library=run.library,
-        openmp=run.openmp,
         counters=run.counters.get("", 0),
         clock_residual=None if run.clock_residual is None else run.clock_residual * _NS,
         overhead={
-            "share": share.middle,
-            "low": share.low,
-            "high": share.high,
+            "share": cost.middle,
+            "low": cost.low,
+            "high": cost.high,
             "per_record": RECORD_COST.middle,
         },
-        spawned=run.spawned,
         caveats=run.crowding,
         placed=[list(line) for line in bound_in_words(run.metas)],
         not_seen=[*notes, *not_seen(run)],
+        **fields_of(run, *_AS_MERGED),
     )

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from popmodel.base import files, shell
-from popmodel.base.errors import FileError, UsageError
+from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.base.values import dataclass
 from popmodel.tracer.commands import (
     CommandError,
@@ -27,6 +28,10 @@ from popmodel.tracer.commands import (
     variables,
 )
 from popmodel.tracer.raw_directory import stem
+from popmodel.tracer.symbol_table import built_in
+
+if TYPE_CHECKING:
+    from popmodel.tracer.library import Library
 
 _PASSED_ON = frozenset(
     {
@@ -228,3 +233,72 @@ def _quoted(word: str) -> str:
 
 def _word(name: str, what: str) -> str:
     return shell.quote(shell.plain(name, what))
+
+
+# Why nothing, or no MPI or OpenMP, was recorded.
+
+
+_NO_OPENMP = {
+    "off": "it was switched off",
+    "ompt": "the program does not use it, or its runtime has no tools interface",
+    "gomp": "the program does not use it, or its runtime is not libgomp",
+}
+
+
+def not_traced(
+    command: TracedCommand, library: Library, settings: Settings, has_openmp: bool
+) -> list[str]:
+    """Why there is no MPI, or no OpenMP, in what was recorded."""
+    notes = []
+    if library.without_mpi is not None:
+        notes.append(f"MPI is not traced: {library.without_mpi}")
+    if not has_openmp:
+        if settings.openmp in _NO_OPENMP:
+            notes.append(f"no OpenMP: {_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})")
+        if "OpenMP" in _built_in(command):
+            notes.append("no OpenMP: the runtime is statically linked")
+    return notes
+
+
+def nothing_recorded(command: TracedCommand, status: int, settings: Settings) -> PopmodelError:
+    """The error for a run of which nothing was recorded."""
+    name = command.words[command.start] if command.program is None else command.program.name
+    if built := _built_in(command):
+        are = "are" if len(built) > 1 else "is"
+        return PopmodelError(
+            f"{name}: nothing was recorded: {' and '.join(built)} {are} linked "
+            "statically, so the tracer cannot intercept calls",
+            "link shared libraries: no -static, no -static-libgomp, no MPI archives (.a)",
+        )
+    if status != 0:
+        # launchers have statuses of their own above 128
+        ending = f"status {status}" if command.is_launcher else _ending(status)
+        return PopmodelError(
+            f"{name}: nothing was recorded: it ended with {ending} before a process called "
+            "MPI_Init or entered a parallel region with the tracer loaded",
+            "run it without popmodel: if it fails as well, the tracer is not the cause",
+        )
+    if settings.openmp in _NO_OPENMP:
+        return PopmodelError(
+            f"{name}: nothing was recorded: no process called MPI_Init, and no OpenMP: "
+            f"{_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",
+            "leave --openmp out: popmodel then detects how to observe OpenMP",
+        )
+    return PopmodelError(
+        f"{name}: nothing was recorded: no process called MPI_Init or entered a parallel region "
+        "with the tracer loaded",
+        "the program must link shared libraries of MPI or OpenMP (see ldd); a script that starts "
+        "ranks elsewhere must pass on the variables of popmodel trace --print-env",
+    )
+
+
+def _built_in(command: TracedCommand) -> list[str]:
+    return [] if command.program is None else built_in(str(command.program))
+
+
+def _ending(status: int) -> str:
+    """An exit status in words: shells make 128 + number of signals."""
+    try:
+        return f"signal {signal.Signals(status - 128).name}" if status > 128 else f"status {status}"
+    except ValueError:
+        return f"status {status}"
