@@ -20,7 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base import shell
-from popmodel.base.documents import Bundled, parse_toml, read_text
+from popmodel.base.documents import (
+    Bundled,
+    Flag,
+    Items,
+    NamedShape,
+    Real,
+    RowShape,
+    ShapeError,
+    TableShape,
+    Text,
+    WholeShape,
+    parse_toml,
+    read_text,
+    record,
+)
 from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.base.expressions import Expression
 from popmodel.base.units import SIZE_UNITS, TIME_UNITS
@@ -31,13 +45,14 @@ from popmodel.model.kinds.spread import decode
 from popmodel.model.signature.application import (
     EXTENTS,
     MAX_DIMENSIONS,
+    LearntRun,
+    LearntRuns,
     Signature,
     SignatureGrid,
     SignatureLimits,
     Unknown,
 )
 from popmodel.model.signature.keys import GrammarKey
-from popmodel.model.signature.posterior_tables import calibration, learnt_runs
 from popmodel.model.signature.reading import (
     UNREADABLE,
     GrammarReading,
@@ -47,6 +62,7 @@ from popmodel.model.signature.reading import (
     key_lines,
     line_of,
 )
+from popmodel.model.uncertainty import RESIDUAL, Calibration, Drift, unpacked
 
 _INSIDE = {
     key.name: kind.kind for kind in KINDS.values() for key in kind.own if key.table is not None
@@ -361,6 +377,131 @@ class SignatureReader(GrammarReading):
                 least, most = max(one.least, domain.least), min(one.most, domain.most)
                 found[name] = replace(one, least=least, most=most)
         return found
+
+
+# The tables ``calibration`` and ``learnt``: what measured runs have taught, and which runs.
+
+
+_AT, _AGAIN = ("calibration",), "calibrate the signature again"
+_POSITIVE, _NOT_NEGATIVE = Real(above=0), Real(least=0)
+_SAME = 1e-6  # relative: values that differ by less were written from the same number
+
+_SCORE = {"mean": Real(), "deviation": _POSITIVE, "value": _NOT_NEGATIVE}
+"""What a score has; a value only that of a constant of the program."""
+_CALIBRATION = record(
+    {
+        "machine": Text(),
+        "machine_digest": Text(),
+        "own": _POSITIVE,
+        "noise": _NOT_NEGATIVE,
+        "terms": NamedShape(_POSITIVE),
+        "drifts": NamedShape(record({"deviation": _NOT_NEGATIVE, "origin": Real()})),
+        "hull": NamedShape(RowShape(_POSITIVE, _POSITIVE)),
+        "runs": NamedShape(Text()),
+        "scores": NamedShape(TableShape(_SCORE, ("mean", "deviation"))),
+        "tied": Text(),
+    }
+)
+_NONE: Mapping[str, Any] = {name: {} for name in ("terms", "drifts", "hull", "runs", "scores")}
+
+
+def calibration(
+    reading: GrammarReading,
+    inputs: Mapping[str, Mapping[str, Quantity]],
+    table: Mapping[str, Any],
+) -> Calibration:
+    places = {".".join(map(str, path[1:])): path for path in reading.lines if path[0] == _AT[0]}
+
+    def wrong(place: str, problem: str, hint: str = _AGAIN) -> SignatureError:
+        around = max((known for known in places if place.startswith(known)), key=len, default="")
+        return reading.error(places.get(around, _AT), f"{place} {problem}", hint)
+
+    try:
+        read = _CALIBRATION.read({**_NONE, **table})
+        tied = unpacked(read["tied"])
+    except ShapeError as error:
+        raise wrong(error.path, error.problem, error.hint or _AGAIN) from None
+    except ValueError as error:
+        raise wrong("tied", str(error)) from None
+    scores, terms, drifts = read["scores"], read["terms"], read["drifts"]
+    if len(tied) != len(scores):
+        raise wrong("tied", f"is of {len(tied)} scores, the file has {len(scores)}")
+    for name, (low, high) in read["hull"].items():
+        if low > high:
+            raise wrong(f"hull.{name}", f"must be [smallest, largest], not [{low:g}, {high:g}]")
+    changed = []
+    for name, score in scores.items():
+        place = f"scores.{name}"
+        kind, doubling, _ = name.removeprefix(RESIDUAL).partition("[")
+        if name.startswith(RESIDUAL) and name not in terms and not (doubling and kind in drifts):
+            raise wrong(place, "is not among terms and drifts")
+        group, _, key = name.partition(".")
+        if group not in inputs:
+            continue
+        if key not in inputs[group]:
+            back = f"put it back, or {_AGAIN}"
+            raise wrong(place, f"is calibrated, but {group} has no {key}", back)
+        if "value" not in score:
+            raise wrong(f"{place}.value", "is missing")
+        now, then = inputs[group][key], score["value"]
+        if not now.is_uncertain or not abs(now.value - then) <= _SAME * then:
+            changed.append(name)  # by hand
+    known = Calibration(
+        read["machine"],
+        read["machine_digest"],
+        tuple(scores),
+        np.array([score["mean"] for score in scores.values()]),
+        np.array([score["deviation"] for score in scores.values()])[:, None] * tied,
+        read["own"],
+        read["noise"],
+        terms,
+        {name: Drift(**drift) for name, drift in drifts.items()},
+        read["hull"],
+        read["runs"],
+        tuple(changed),
+    )
+    return known.only(set(known.names) - set(changed)) if changed else known
+
+
+_LEARNT = TableShape(
+    {
+        "openmp": Flag(),
+        "runs": Items(
+            TableShape(
+                {
+                    "P": WholeShape(1),
+                    "T": WholeShape(1),
+                    "parameters": NamedShape(Real(above=0)),
+                    "runtime": Real(above=0),
+                    "waited": Real(least=0, most=1),
+                    "ideal": Real(above=0),
+                    "written": Real(above=0),
+                    "left_out": Real(above=0),
+                },
+                ("P", "T", "ideal", "written"),
+            ),
+            least=1,
+        ),
+    },
+    ("openmp", "runs"),
+)
+
+
+def learnt_runs(
+    reading: GrammarReading, params: Mapping[str, Any], table: Mapping[str, Any]
+) -> LearntRuns:
+    try:
+        read = _LEARNT.read(table)
+        for number, row in enumerate(read["runs"]):
+            if row.get("parameters", {}).keys() != params.keys():
+                names = ", ".join(params) or "none"
+                problem = f"must have the parameters of the signature ({names})"
+                raise ShapeError(problem, f"runs[{number}]")
+    except ShapeError as error:
+        hint = error.hint or "find the signature in the runs again"
+        raise reading.error(("learnt",), f"learnt: {error}", hint) from None
+    rows = ({"processes": row.pop("P"), "threads": row.pop("T"), **row} for row in read["runs"])
+    return LearntRuns(read["openmp"], tuple(LearntRun(**row) for row in rows))
 
 
 def summaries() -> list[dict[str, Any]]:

@@ -28,8 +28,7 @@ from popmodel.model.predictor import ModelEvaluation, ReplayAgreement, Study
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.process_placement import ImpossibleSplit, Placement
 from popmodel.model.run.work import LARGEST, RunCourse, observe
-from popmodel.model.signature.application import Signature, check_requirements
-from popmodel.model.signature.posterior_tables import LearntRun
+from popmodel.model.signature.application import LearntRun, Signature, check_requirements
 from popmodel.model.symbols import PROGRAM
 from popmodel.model.tree import Known
 from popmodel.model.uncertainty import FIRST, Array, Draws, drawn_only, interval, nominal

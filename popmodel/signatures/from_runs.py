@@ -13,7 +13,7 @@ from popmodel.base.files import run_path
 from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.fit.samples import described
-from popmodel.model.signature.posterior_tables import LearntRun, LearntRuns
+from popmodel.model.signature.application import LearntRun, LearntRuns
 from popmodel.model.signatures import from_text
 from popmodel.signatures.align_runs import Run, RunTable
 from popmodel.signatures.amounts import (

@@ -23,7 +23,7 @@ from popmodel.base import files, shell
 from popmodel.base.errors import PopmodelError
 from popmodel.base.units import format_time
 from popmodel.model import signatures
-from popmodel.model.signature.posterior_tables import LearntRun, LearntRuns
+from popmodel.model.signature.application import LearntRun, LearntRuns
 from popmodel.signatures import Run as TracedRun
 from popmodel.signatures import signature_from
 from popmodel.signatures.document import TomlItem, TomlTable, number, text_of

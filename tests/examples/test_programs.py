@@ -49,7 +49,7 @@ def test_the_stencil_is_correct(mpi: Mpi, built: dict[str, Path], ranks: int, th
     assert status == 0, shown
     assert shown.count("correct") == 1
     assert f"{ranks} processes x {threads} threads" in shown
-    grid = "x".join(map(str, best_grid(ranks, [17.0] * 3, [False] * 3)))
+    grid = "x".join(map(str, best_grid(ranks, (17.0,) * 3, (False,) * 3)))
     assert f"grid {grid}\n" in shown  # the one that the model expects
 
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from popmodel.machines import profile
 from popmodel.machines.quantity import END
 from popmodel.model import signatures
-from popmodel.model.signature.application import Signature
-from popmodel.model.signature.posterior_tables import LearntRun, LearntRuns
+from popmodel.model.signature.application import LearntRun, LearntRuns, Signature
 from popmodel.model.uncertainty import Array, Draws, interval
 from popmodel.prediction.learnt_study import Extrapolation, LearntStudy, _weights
 from popmodel.prediction.prediction import predict, study_of

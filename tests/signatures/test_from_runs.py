@@ -15,7 +15,7 @@ from popmodel.machines import profile
 from popmodel.model import signatures
 from popmodel.model.predictor import Study
 from popmodel.model.run.process_placement import ImpossibleSplit
-from popmodel.model.signature.posterior_tables import LearntRuns
+from popmodel.model.signature.application import LearntRuns
 from popmodel.signatures.from_runs import Run, required, signature_from
 
 

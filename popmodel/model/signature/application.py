@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from popmodel.base import shell
 from popmodel.base.errors import UsageError, did_you_mean
@@ -20,7 +20,6 @@ from popmodel.model.kinds.item import Item
 from popmodel.model.run.context import checked_value, formula_value
 from popmodel.model.run.feasible_splits import best_grid
 from popmodel.model.run.process_placement import ImpossibleSplit
-from popmodel.model.signature.posterior_tables import LearntRuns
 from popmodel.model.signature.reading import OPEN
 from popmodel.model.symbols import SPREADS
 from popmodel.model.uncertainty import Calibration
@@ -62,6 +61,64 @@ class Unknown(NamedTuple):
 
     def __str__(self) -> str:
         return self.label if self.line is None else f"{self.label} (line {self.line})"
+
+
+@dataclass(frozen=True)
+class LearntRun:
+    """A run that a signature was learnt from."""
+
+    processes: int
+    threads: int
+    ideal: float  # Replay of its trace on the ideal network, s
+    written: float  # Replay of the signature with as many processes and threads, s
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    runtime: float | None = None  # As measured, s; None where the trace has no times
+    waited: float = 0.0  # Share of the time ready to run that threads waited for a CPU
+    # Replay of the signature that is learnt without runs of this configuration, over `ideal`; None
+    # with fewer than three configurations, or where what is learnt from the others cannot run.
+    left_out: float | None = None
+
+    @property
+    def configuration(self) -> tuple[Any, ...]:
+        """P, T and parameters: what makes runs repeats of each other."""
+        return self.processes, self.threads, *sorted(self.parameters.items())
+
+    @property
+    def cores(self) -> int:
+        return self.processes * self.threads
+
+    @property
+    def name(self) -> str:
+        """The run in words: ``8 x 2, N = 100``."""
+        values = "".join(f", {name} = {value:g}" for name, value in self.parameters.items())
+        return f"{self.processes} x {self.threads}{values}"
+
+    def entries(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"P": self.processes, "T": self.threads}
+        found |= {"parameters": dict(self.parameters)} if self.parameters else {}
+        for name in ("runtime", "waited", "ideal", "written", "left_out"):
+            if value := getattr(self, name):
+                found[name] = float(f"{value:.6g}")
+        return found
+
+
+@dataclass(frozen=True)
+class LearntRuns:
+    """All runs that a signature was learnt from."""
+
+    openmp: bool  # Whether some run had parallel regions or several threads in a process
+    runs: tuple[LearntRun, ...]
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Smallest and largest value of every parameter."""
+        values = {
+            name: [run.parameters[name] for run in self.runs] for name in self.runs[0].parameters
+        }
+        return {name: (min(seen), max(seen)) for name, seen in values.items()}
+
+    def entries(self) -> dict[str, Any]:
+        return {"openmp": self.openmp, "runs": [run.entries() for run in self.runs]}
 
 
 @dataclass(frozen=True)
