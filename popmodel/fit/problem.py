@@ -31,7 +31,8 @@ from popmodel.model.model_error import (
     drift_places,
     split_label,
 )
-from popmodel.model.predictor import ModelEvaluation, ReplayAgreement, Study
+from popmodel.model.predictor import ModelEvaluation, Study
+from popmodel.model.replayed_run import ReplayAgreement
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.process_placement import WHOLE, Allocation, Placement
 from popmodel.model.run.work import ModelledObservables

@@ -15,7 +15,8 @@ from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.expressions.elementary import Value, numbers
 from popmodel.base.values import dataclass, fields_of
 from popmodel.model.kinds.item import Item
-from popmodel.model.predictor import ModelEvaluation, ReplayAgreement, Study, as_replayed, expand
+from popmodel.model.predictor import ModelEvaluation, Study, as_replayed, expand
+from popmodel.model.replayed_run import ReplayAgreement
 from popmodel.model.run.process_placement import Placement
 from popmodel.model.run.work import ModelledObservables, RunWork, computation, delays
 from popmodel.model.signature.application import Signature, items, mapped

@@ -33,7 +33,8 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import Quantity
 from popmodel.machines.register import TIERS
-from popmodel.model.predictor import ReplayAgreement, Study
+from popmodel.model.predictor import Study
+from popmodel.model.replayed_run import ReplayAgreement
 from popmodel.model.run.process_placement import WHOLE, Allocation, Placement
 from popmodel.model.run.work import (
     AVERAGED,

@@ -24,7 +24,8 @@ from popmodel.fit.mixture import Mixture
 from popmodel.fit.samples import Sample
 from popmodel.machines.profile import Profile
 from popmodel.machines.quantity import END
-from popmodel.model.predictor import ModelEvaluation, ReplayAgreement, Study
+from popmodel.model.predictor import ModelEvaluation, Study
+from popmodel.model.replayed_run import ReplayAgreement
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.process_placement import ImpossibleSplit, Placement
 from popmodel.model.run.work import LARGEST, RunCourse, observe

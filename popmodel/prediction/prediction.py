@@ -20,13 +20,8 @@ from popmodel.efficiency.scaling import Mode, against, of_masters
 from popmodel.machines.profile import Profile, measuring_first
 from popmodel.machines.quantity import Quantity
 from popmodel.model.model_error import MEASURED, RUNS, Reach, measured_ranges, reaches
-from popmodel.model.predictor import (
-    RUN_TO_RUN,
-    ModelEvaluation,
-    ReplayAgreement,
-    Study,
-    multithreading,
-)
+from popmodel.model.predictor import RUN_TO_RUN, ModelEvaluation, Study, multithreading
+from popmodel.model.replayed_run import ReplayAgreement
 from popmodel.model.run.feasible_splits import divisors
 from popmodel.model.run.parameters import ParameterUse
 from popmodel.model.run.process_placement import (

@@ -30,7 +30,8 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.machines.profile import MissingQuantity, Profile, measuring_first
 from popmodel.machines.quantity import Topology
 from popmodel.model.model_error import contrast
-from popmodel.model.predictor import CLOSED_FORM, REPLAY, Study
+from popmodel.model.predictor import Study
+from popmodel.model.replayed_run import CLOSED_FORM, REPLAY
 from popmodel.model.run.feasible_splits import divisors as all_divisors
 from popmodel.model.run.feasible_splits import on_nodes
 from popmodel.model.run.process_placement import Placement, launch_line, mpirun_line

@@ -12,8 +12,8 @@ from model.demo import machine, program
 
 from popmodel.machines.profile import Profile, from_document
 from popmodel.model import replayed_run
-from popmodel.model.predictor import ReplayAgreement, Study
-from popmodel.model.replayed_run import similar
+from popmodel.model.predictor import Study
+from popmodel.model.replayed_run import ReplayAgreement, similar
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.signature.application import Signature
 

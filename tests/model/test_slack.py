@@ -13,7 +13,8 @@ import pytest
 from model.demo import ALPHA, BETA, flat, program
 from numpy.typing import NDArray
 
-from popmodel.model.predictor import ReplayAgreement, Study
+from popmodel.model.predictor import Study
+from popmodel.model.replayed_run import ReplayAgreement
 
 PROCESSES, STEPS, WORK = 16, 40, 64e-6
 EXCHANGES = {
