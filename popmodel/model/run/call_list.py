@@ -33,6 +33,55 @@ _OPS = {"send": Op.SEND, "isend": Op.ISEND, "sendrecv": Op.SEND}
 _ENDS = {"recv": Op.RECEIVE, "irecv": Op.POST, "sendrecv": Op.POST}
 
 
+# The rows of a list of calls of MPI, with their values for every rank.
+
+
+Ranks = NDArray[np.int64]
+
+CALLS = ("send", "recv", "isend", "irecv", "sendrecv", "wait", "waitall", "compute")
+"""What a row may do."""
+
+
+class CallError(Exception):
+    """A list of calls cannot be carried out: which row, and why."""
+
+    def __init__(self, row: int | None, problem: str) -> None:
+        super().__init__(problem)
+        self.row = row
+        self.problem = problem
+
+
+class CallRow(NamedTuple):
+    """A call, with its values for every rank."""
+
+    number: int  # Its own
+    do: str  # One of `CALLS`
+    on: NDArray[np.bool_]  # bool[P]: Who carries it out
+    # int64[P]: Partners; one outside 0..P-1 is none, and the call has no message.
+    to: Ranks
+    source: Ranks
+    # int64[P]: Bytes that are sent, and that are received where the row says so; -1 where it does
+    # not.
+    size: Ranks
+    accepted: Ranks
+    # int64[P]: Tag of the messages; of a wait, which open request it is for, 0 for the oldest.
+    tag: Ranks
+    which: Ranks
+
+
+class RowRepeat(NamedTuple):
+    """Rows that are carried out several times."""
+
+    times: int
+    rows: tuple[CallRow | RowRepeat, ...]
+
+
+Rows: TypeAlias = "tuple[CallRow | RowRepeat, ...]"
+
+
+# Carried out: messages and computations of all processes.
+
+
 @dataclass(frozen=True)
 class ListExchange:
     """Messages of a list, by number."""
@@ -318,53 +367,10 @@ def _columns(parts: Sequence[tuple[Ranks, ...]], count: int) -> tuple[Ranks, ...
     )
 
 
-# The rows of a list of calls of MPI, with their values for every rank.
+# What the messages of a list cost. Those that one call completes follow each other through the port
+# of a process: one latency, and the time that each takes for its bytes.
 
 
-Ranks = NDArray[np.int64]
-
-CALLS = ("send", "recv", "isend", "irecv", "sendrecv", "wait", "waitall", "compute")
-"""What a row may do."""
-
-
-class CallError(Exception):
-    """A list of calls cannot be carried out: which row, and why."""
-
-    def __init__(self, row: int | None, problem: str) -> None:
-        super().__init__(problem)
-        self.row = row
-        self.problem = problem
-
-
-class CallRow(NamedTuple):
-    """A call, with its values for every rank."""
-
-    number: int  # Its own
-    do: str  # One of `CALLS`
-    on: NDArray[np.bool_]  # bool[P]: Who carries it out
-    # int64[P]: Partners; one outside 0..P-1 is none, and the call has no message.
-    to: Ranks
-    source: Ranks
-    # int64[P]: Bytes that are sent, and that are received where the row says so; -1 where it does
-    # not.
-    size: Ranks
-    accepted: Ranks
-    # int64[P]: Tag of the messages; of a wait, which open request it is for, 0 for the oldest.
-    tag: Ranks
-    which: Ranks
-
-
-class RowRepeat(NamedTuple):
-    """Rows that are carried out several times."""
-
-    times: int
-    rows: tuple[CallRow | RowRepeat, ...]
-
-
-Rows: TypeAlias = "tuple[CallRow | RowRepeat, ...]"
-
-
-Ranks = NDArray[np.int64]
 Seconds = NDArray[np.float64]
 _NS = 1e9
 
