@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import geometric_mean
 from typing import Any
 
 from popmodel.base.units import format_time, plural
@@ -31,8 +30,7 @@ from popmodel.reports.blocks import (
     row,
     titled,
 )
-from popmodel.reports.figures import percent, time_range
-from popmodel.reports.machine_tables import interval_text, value_text
+from popmodel.reports.figures import interval_text, percent, time_range, value_text
 from popmodel.reports.views import Document, Views
 from popmodel.simulator.program import unmodelled_calls
 
@@ -83,6 +81,8 @@ def learnt_runs(document: Document) -> Section:
     learnt = document.get("learnt")
     if learnt is None or not learnt["runs"]:
         return ()
+    from statistics import geometric_mean  # takes long to import
+
     repeats: dict[str, list[Mapping[str, Any]]] = {}
     for run in learnt["runs"]:
         values = "".join(f", {name}={value:g}" for name, value in run["parameters"].items())

@@ -14,14 +14,8 @@ from popmodel.cli.progress import progress_line
 from popmodel.machines import profile as profiles
 from popmodel.machines.profile import named_quantities
 from popmodel.machines.quantity import Quantity
-from popmodel.reports.machine_tables import (
-    figure,
-    interval_text,
-    inverse,
-    unit_of,
-    value_text,
-    views,
-)
+from popmodel.reports.figures import figure, interval_text, value_text
+from popmodel.reports.machine_tables import inverse, unit_of, views
 from popmodel.reports.renderers.terminal import block_lines
 from popmodel.reports.renderers.text import Style
 
