@@ -129,50 +129,26 @@ def show_signature(
 class SignatureCheck(Result):
     """What is wrong with a signature and what it says, as returned by `check_signature`."""
 
-    checked: CheckedSignature
-    agreement: Mapping[str, Any] | None = None  # With a trace, if there is one to compare with
-    trace: str | None = None
-    processes: int = 0  # Of the trace, as the following
-    threads: int = 0
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return tuple(path for path in (self.checked.path, self.trace) if path)
+    found: Mapping[str, Any]  # The document, schema ``popmodel/signature-check/1``
+    files: tuple[str, ...]  # The signature and the trace
+    problem: PopmodelError | None = None  # That there are mistakes
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/signature-check/1``, without provenance."""
-        against = None
-        if self.agreement is not None:
-            run = {name: getattr(self, name) for name in ("trace", "processes", "threads")}
-            against = {"signature": self.checked.path, **run, **self.agreement}
-        return {**self.checked.to_dict(), "against": against}
+        """Return the document, without provenance."""
+        return dict(self.found)
 
     def values(self) -> list[ResultValue]:
         """Mistakes, remarks, and by how much a trace differs at most."""
-        agreement = self.agreement
+        against = self.found["against"]
+        worst = None if against is None else against["worst"]
         return [
-            ResultValue("error", None, why="no trace is given with --against")
-            if agreement is None
-            else ResultValue("error", agreement["worst"]),
-            ResultValue("mistakes", len(self.checked.mistakes)),
-            ResultValue("remarks", len(self.checked.remarks)),
+            ResultValue("error", worst, why="no trace is given with --against"),
+            ResultValue("mistakes", len(self.found["mistakes"])),
+            ResultValue("remarks", len(self.found["remarks"])),
         ]
 
     def failure(self) -> PopmodelError | None:
-        """That there are mistakes."""
-        mistakes = self.checked.mistakes
-        if not mistakes:
-            return None
-        from popmodel.model.signature.reading import SignatureError
-
-        where = "" if mistakes[0].line is None else f" in line {mistakes[0].line}"
-        return SignatureError(
-            self.checked.path,
-            plural(len(mistakes), "mistake"),
-            hint=f"correct the mistake{where} first: the others may follow from it"
-            if len(mistakes) > 1
-            else f"correct it{where}",
-        )
+        return self.problem
 
 
 @verb
@@ -209,7 +185,9 @@ def check_signature(
     app = _named("check", app)
     if against is None:
         refuse_options(options, "needs --against TRACE", "add it", _OF_TRACES)
-        return SignatureCheck(check(app, settings or {}))
+        checked = check(app, settings or {})
+        found = {**checked.to_dict(), "against": None}
+        return SignatureCheck(found, (checked.path,), _refused(checked))
     from popmodel.cli.inputs import path_of, signature_of, trace_of
     from popmodel.signatures.compare_replay import against as compared
     from popmodel.structure.focus import part_of_run
@@ -220,9 +198,26 @@ def check_signature(
     trace = trace_of(against, application=application, flop_rate=flop_rate, rated=True)
     run = focused(trace, part_of_run(part, trace))[0]
     agreement = compared(signature, run, settings)
-    checked = CheckedSignature(signature.path, signature.name, ())
-    threads = int(max(run.threads))
-    return SignatureCheck(checked, agreement, path_of(against), run.processes, threads)
+    path, size = path_of(against), {"processes": run.processes, "threads": int(max(run.threads))}
+    found = {
+        **CheckedSignature(signature.path, signature.name, ()).to_dict(),
+        "against": {"signature": signature.path, "trace": path, **size, **agreement},
+    }
+    return SignatureCheck(found, (signature.path, path))
+
+
+def _refused(checked: CheckedSignature) -> PopmodelError | None:
+    """That there are mistakes."""
+    if not checked.mistakes:
+        return None
+    from popmodel.model.signature.reading import SignatureError
+
+    line = checked.mistakes[0].line
+    where = "" if line is None else f" in line {line}"
+    several = len(checked.mistakes) > 1
+    hint = f"correct the mistake{where} first: the others may follow from it"
+    what = plural(len(checked.mistakes), "mistake")
+    return SignatureError(checked.path, what, hint=hint if several else f"correct it{where}")
 
 
 # -- from

@@ -154,18 +154,12 @@ class WhatIf(Result):
     def values(self) -> list[ResultValue]:
         """The runtime and what it is made of, or the runtimes of the scenarios."""
         if self.sensitivity is not None:
-            shares, runtime = self.sensitivity.shares, self.sensitivity.runtime
-            parts = ("computing", "latency", "bandwidth", "overhead")
-            return [
-                ResultValue("runtime", runtime),
-                ResultValue("ideal_runtime", self.sensitivity.ideal_runtime),
-                *(
-                    ResultValue(
-                        f"{name}_share", getattr(shares, name) / runtime if runtime else 0.0
-                    )
-                    for name in parts
-                ),
-            ]
+            known = self.sensitivity.to_dict()
+            found = [ResultValue(id, known[id]) for id in ("runtime", "ideal_runtime")]
+            for name, time in known["shares"].items():
+                share = time / known["runtime"] if known["runtime"] else 0.0
+                found.append(ResultValue(f"{name}_share", share))
+            return found
         found = []
         for name, one in zip(self.names, self.runs, strict=True):
             facts = one.facts(self.against[1])
@@ -510,8 +504,15 @@ def whatif(
         if alone and is_given:
             raise UsageError(f"{name}: there is no scenario", "name one, such as --network ideal")
     wanted = WantedNetworks(base, asked, tuple(profiles))
-    if save_trace is not None:
-        save_trace = _target(save_trace, region_speed, force=force)
+    if save_trace is not None and region_speed:
+        raise UsageError(
+            f"--save-trace {save_trace}: the records of a region cannot be stretched",
+            "leave out --region-speed",
+        )
+    if save_trace is not None:  # what would be refused after the work is refused before
+        from popmodel.cli.trace import trace_file
+
+        save_trace = trace_file(os.fspath(save_trace), force=force, option="--save-trace")
     part = TracePart.of(window, region, from_start, foa)
     source: Any = trace
     if kind_of(trace) != "signature":
@@ -598,18 +599,3 @@ def _sensitivity(
         path = critical_path(run.program, network)
         write_path(path, run.program, run.source, Path(target), describe(network))
     return {"sensitivity": found, "doubts": tuple(doubts(run, Replayer(run.program).run))}
-
-
-def _target(
-    target: str | os.PathLike[str], speeds: Mapping[str, float] | None, *, force: bool
-) -> Path:
-    """Where a trace is written; refused before any work what would be refused after it."""
-    from popmodel.cli.trace import trace_file
-
-    path = os.fspath(target)
-    if speeds:
-        raise UsageError(
-            f"--save-trace {path}: the records of a region cannot be stretched",
-            "leave out --region-speed",
-        )
-    return trace_file(path, force=force, option="--save-trace")

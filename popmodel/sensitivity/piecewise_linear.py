@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -290,12 +290,12 @@ class Surface(Protocol):
 class Planes:
     """The greatest of some planes over a box."""
 
-    planes: tuple[Plane, ...]  # Each is the greatest somewhere
+    planes: tuple[Any, ...]  # Each is the greatest somewhere
     error: float  # The largest part of its value by which the function lies above them
 
     def __call__(self, *point: float) -> float:
         """Height of the greatest plane."""
-        return max(plane(*point) for plane in self.planes)
+        return float(max(plane(*point) for plane in self.planes))
 
 
 def planes(

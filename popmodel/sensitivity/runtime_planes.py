@@ -17,6 +17,7 @@ from popmodel.sensitivity.piecewise_linear import (
     LinearCurve,
     LinearPieces,
     Plane,
+    Planes,
     Tangent,
     planes,
 )
@@ -285,20 +286,6 @@ class RuntimePlane:
         )
 
 
-@dataclass(frozen=True)
-class RuntimePlanes:
-    """The runtime as the greatest of some planes."""
-
-    planes: tuple[RuntimePlane, ...]  # Each is the greatest somewhere
-    error: float  # The largest part of the runtime by which it lies above them
-    # Least and greatest factor on the time of computing for which this holds.
-    slower: tuple[float, float]
-
-    def __call__(self, latency: float, inverse_bandwidth: float, slower: float = 1.0) -> float:
-        """Runtime, s, at a latency (s), 1/bandwidth (s/B) and factor on the time of computing."""
-        return max(plane(latency, inverse_bandwidth, slower) for plane in self.planes)
-
-
 def runtime_planes(
     runtimes: Runtimes,
     latencies: tuple[float, float],
@@ -307,22 +294,16 @@ def runtime_planes(
     *,
     error: float,
     exact: Sequence[tuple[float, float]] = (),
-) -> RuntimePlanes:
-    """Find the planes."""
+) -> Planes:
+    """Find planes whose greatest is the runtime at a latency, s, 1/bandwidth, s/B, and slowness."""
     inside = [
         (latency, gap, 1.0)
         for latency, gap in exact
         if latencies[0] <= latency <= latencies[1] and gaps[0] <= gap <= gaps[1]
     ]
     envelope = planes(runtimes, (latencies, gaps, slower), error=error, touching=inside)
-    return RuntimePlanes(
-        tuple(
-            RuntimePlane(plane.constant + plane.slopes[2], *plane.slopes)
-            for plane in envelope.planes
-        ),
-        envelope.error,
-        slower,
-    )
+    made = (RuntimePlane(one.constant + one.slopes[2], *one.slopes) for one in envelope.planes)
+    return Planes(tuple(made), envelope.error)
 
 
 # How much latency, or time per byte, a run tolerates before it takes a given time.

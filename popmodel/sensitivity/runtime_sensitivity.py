@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.base.errors import UsageError
 from popmodel.base.values import dataclass, fields_of
-from popmodel.sensitivity.piecewise_linear import LinearPieces, pieces
+from popmodel.sensitivity.piecewise_linear import LinearPieces, Planes, pieces
 from popmodel.sensitivity.region_gains import Dependence, dependence
 from popmodel.sensitivity.runtime_planes import (
     PlaneShares,
     RuntimeCurve,
-    RuntimePlanes,
     Runtimes,
     reaches,
     runtime_planes,
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from popmodel.simulator.program import Program
     from popmodel.traces import Trace
 
-LATENCIES = (0.0, 100e-6)  #: s
-BANDWIDTHS = (100e6, math.inf)  #: B/s
+LATENCY = 100e-6  #: s: curves go so far, or farther
+BANDWIDTH = 100e6  #: B/s: likewise
 SLOWDOWNS = (0.01, 0.02, 0.05)
 EFFICIENT = 0.95  #: a transfer efficiency that is worth keeping
 SPEEDS = (0.25, 4.0)  #: of computing, against the traced one
@@ -99,7 +98,7 @@ class RuntimeSensitivity:
     # For each slowdown against the network: how slow the network may be.
     slower: Mapping[float, Tolerance]
     efficient: Tolerance  # The same for a transfer efficiency of 95 %
-    planes: RuntimePlanes  # Runtime over both, and over the speed of computing
+    planes: Planes  # Runtime over both, and over the speed of computing
     # What faster regions and ideal scenarios are worth, and the critical path in tables.
     dependence: Dependence
     notes: tuple[str, ...]  # What was assumed
@@ -138,7 +137,7 @@ class RuntimeSensitivity:
             "efficient": {"transfer_efficiency": EFFICIENT, **self.efficient.to_dict()},
             "planes": self.planes.planes,
             "planes_error": self.planes.error,
-            "planes_speed": {"least": 1 / self.planes.slower[1], "most": 1 / self.planes.slower[0]},
+            "planes_speed": {"least": SPEEDS[0], "most": SPEEDS[1]},
             **fields_of(self.dependence),
         }
 
@@ -156,18 +155,14 @@ def runtime_sensitivity(
     program: Program,
     network: Network,
     trace: Trace | None = None,
-    *,
-    latencies: tuple[float, float] | None = None,
-    bandwidths: tuple[float, float] | None = None,
-    slowdowns: Sequence[float] = SLOWDOWNS,
 ) -> RuntimeSensitivity:
     """Find what the runtime of a program on a network depends on, exactly.
 
     Which messages are sent eagerly (by size), which message meets which receive (as traced), and
     the algorithms of collectives stay as they are. `trace` is the program's own, for the names of
-    regions and calls. The ranges, s and B/s, are those of the curves: by default up to 100 us or
-    twice the latency of the network, and from 100 MB/s or half its bandwidth. Raises `UsageError`
-    where messages share links: the runtime is not convex there.
+    regions and calls. The curves go up to 100 us or twice the latency of the network, and from 100
+    MB/s or half its bandwidth. Raises `UsageError` where messages share links: the runtime is not
+    convex there.
     """
     if network.contended:
         raise UsageError(
@@ -179,13 +174,11 @@ def runtime_sensitivity(
     replayer = Replayer(program)
     runtimes = Runtimes(replayer, network)
     latency, gap = runtimes.latency, runtimes.gap
-    low, high = latencies or (0.0, max(LATENCIES[1], 2 * latency))
-    slow, fast = bandwidths or (min(BANDWIDTHS[0], network.bandwidth / 2), BANDWIDTHS[1])
-    least, most = 1 / fast, 1 / slow if slow else math.inf
+    high, most = max(LATENCY, 2 * latency), 1 / min(BANDWIDTH, network.bandwidth / 2)
     shares = runtimes.shares()
     over_latency = RuntimeCurve(runtimes, "latency", gap)
     over_gap = RuntimeCurve(runtimes, "bytes", latency)
-    by_latency, by_gap = pieces(over_latency, low, high), pieces(over_gap, least, most)
+    by_latency, by_gap = pieces(over_latency, 0.0, high), pieces(over_gap, 0.0, most)
 
     def tolerance(time: float) -> Tolerance:
         limit = reaches(over_gap, time, by_gap)
@@ -198,7 +191,7 @@ def runtime_sensitivity(
     ideal = replayer.run(network.ideal()).runtime
     without = runtimes.heights([(0.0, gap), (latency, 0.0)])
     here = runtimes.touch(latency, gap)
-    slower = {one: tolerance((1 + one) * shares.runtime) for one in slowdowns}
+    slower = {one: tolerance((1 + one) * shares.runtime) for one in SLOWDOWNS}
     return RuntimeSensitivity(
         network=network,
         operations=program.operations,
@@ -213,8 +206,8 @@ def runtime_sensitivity(
         efficient=tolerance(ideal / EFFICIENT),
         planes=runtime_planes(
             runtimes,
-            (min(low, latency), max(high, latency)),
-            (min(least, gap), max(most, gap)),
+            (0.0, high),
+            (0.0, most),
             (1 / SPEEDS[1], 1 / SPEEDS[0]),
             error=NEAR,
             exact=[

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from machines.profiles import document, measured
-
-from popmodel.machines.profile import load
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -32,31 +28,6 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("b.json").write_text(json.dumps(other))
 
 
-def test_show(popmodel: Call) -> None:
-    status, out, err = popmodel("machine", "show", "a.json")
-    assert (status, err) == (0, "")
-    lines = out.splitlines()
-    assert max(map(len, lines)) <= 60
-    assert lines[0] == "machine   box (measured 2026-11-01)"
-    assert " ! noisy: memory; measure again on a quiet machine" in lines
-    assert "  popmodel machine check a.json" in lines
-    preset = popmodel("machine", "show")[1]
-    named = popmodel("machine", "show", "sandybridge-fdr")[1]
-    assert named.splitlines()[:-2] == preset.splitlines()[:-2]  # but for the time
-
-
-def test_show_in_other_formats(popmodel: Call) -> None:
-    assert json.loads(popmodel("machine", "show", "a.json", "--format", "json")[1]) == document()
-    assert popmodel("machine", "show", "sandybridge-fdr", "-o", "mine.json")[0] == 0
-    assert load("mine.json").quantities == load("sandybridge-fdr").quantities
-    rows = list(csv.DictReader(io.StringIO(popmodel("machine", "show", "a.json", "--format",
-                                                    "csv")[1])))  # fmt: skip
-    (row,) = [row for row in rows if row["path"] == "memory.b1"]
-    assert (float(row["value"]), row["unit"], row["origin"]) == (1.2e10, "B/s", "measured")
-    assert popmodel("machine", "show", "a.json", "-o", "a.md")[0] == 0
-    assert Path("a.md").read_text().startswith("- **machine**: box (measured 2026-11-01)\n")
-
-
 def test_compare_counts_what_is_within_the_intervals(popmodel: Call) -> None:
     status, out, err = popmodel("machine", "compare", "a.json", "b.json", "--all")
     assert (status, err) == (0, "")
@@ -74,12 +45,6 @@ def test_compare_counts_what_is_within_the_intervals(popmodel: Call) -> None:
     ]
     assert lines[lines.index("only in a") + 1] == "memory.kappa_fs"
     assert lines[lines.index("only in b") + 1] == "net.nic_G"
-
-
-def test_compare_of_a_profile_with_itself(popmodel: Call) -> None:
-    out = popmodel("machine", "compare", "a.json", "a.json")[1]
-    assert "beyond" not in out
-    assert "only in" not in out
 
 
 def test_values_that_differ_are_written_so(popmodel: Call) -> None:

@@ -13,8 +13,6 @@ import pytest
 import popmodel as package
 from popmodel.base.errors import PopmodelError
 from popmodel.reports.sensitivity_tables import conclusion
-from popmodel.sensitivity.runtime_sensitivity import runtime_sensitivity
-from popmodel.simulator.from_trace import from_trace
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -140,18 +138,6 @@ def test_a_machine_changes_messages_over_its_longest_distance(popmodel: Call) ->
     found = document(popmodel, FT, "--machine", "sandybridge-fdr", "--sensitivity")
     assert [one["name"] for one in found["tiers"]] == ["within"]
     assert found["runtime"] == pytest.approx(sum(found["shares"].values()), rel=1e-9)
-
-
-def test_a_range_is_looked_at_as_a_whole() -> None:
-    network = package.Network(latency=2e-6, bandwidth=10e9)
-    program = from_trace(package.read(CG))
-    found = runtime_sensitivity(
-        program, network, latencies=(1e-6, 1e-3), bandwidths=(1e9, 50e9), slowdowns=[0.1]
-    )
-    points, gaps = found.over_latency.points, found.over_gap.points
-    assert (points[0], points[-1]) == (1e-6, 1e-3)
-    assert (gaps[0], gaps[-1]) == pytest.approx((2e-11, 1e-9))
-    assert list(found.slower) == [0.1]
 
 
 def test_shared_links_are_refused(trace: str) -> None:

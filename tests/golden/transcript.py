@@ -43,6 +43,7 @@ PACKAGE = str(Path(popmodel.__file__).parent)
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 _VARIABLE = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
+    (re.compile(r"(?<=have taught, )20\d\d-\d\d-\d\d"), "<day>"),
     (re.compile(r"(?<=  )20\d\d-\d\d-\d\d(?=  )"), "<day>-----"),
     (re.compile(r"(popmodel(?:\": \"| ))\d+\.\d+\.\d+[^\s\",|]*"), r"\1<version>"),
     (re.compile(r",\d+\.\d+\.\d+[^\s\",]*,<time>,[^,]*,"), ",<version>,<time>,<host>,"),
