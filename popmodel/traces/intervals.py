@@ -10,7 +10,7 @@ import numpy as np
 from popmodel.base.arrays import distinct
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
-from popmodel.traces.tables import States, offsets_of, part_of, walk, walk_locations
+from popmodel.traces.tables import LocationTable, States, offsets_of, part_of, walk, walk_locations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -230,7 +230,7 @@ def _share(counted: NDArray[np.int64], share: NDArray[np.float64]) -> NDArray[np
 
 
 @dataclass(frozen=True)
-class Instants:
+class Instants(LocationTable):
     """Numbers, each told at an instant of its location."""
 
     # int64[L + 1]: Numbers of location l are ``offsets[l] .. offsets[l + 1]``, in order of time.
@@ -238,18 +238,8 @@ class Instants:
     time: NDArray[np.int64]  # int64[N]: When each is told, ns
     value: NDArray[np.int64]  # int64[N]: What is told
 
-    @classmethod
-    def none(cls, locations: int) -> Instants:
-        """Nothing told."""
-        return cls(np.zeros(locations + 1, np.int64), *np.empty((2, 0), np.int64))
-
     def __len__(self) -> int:
         return len(self.time)
-
-    @property
-    def location(self) -> NDArray[np.int64]:
-        """Location of each."""
-        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def cut(self, pieces: TracePieces) -> Instants:
         """Those inside some pieces of the run, both edges included."""
@@ -293,7 +283,7 @@ _ROWS = 1 << 17  # intervals of which `alone` looks at once
 
 
 @dataclass(frozen=True)
-class Intervals:
+class Intervals(LocationTable):
     """Disjoint intervals of each location, in order of time."""
 
     # int64[L + 1]: Intervals of location l are ``offsets[l] .. offsets[l + 1]``.
@@ -308,11 +298,6 @@ class Intervals:
     ) -> Intervals:
         """Intervals from columns of any layout."""
         return Intervals(*(np.ascontiguousarray(each, np.int64) for each in (offsets, begin, end)))
-
-    @classmethod
-    def none(cls, locations: int) -> Intervals:
-        """No intervals."""
-        return cls(np.zeros(locations + 1, np.int64), *np.empty((2, 0), np.int64))
 
     @classmethod
     def in_state(cls, states: States, state: int, pieces: TracePieces | None = None) -> Intervals:
@@ -351,11 +336,6 @@ class Intervals:
     def cut(self, pieces: TracePieces) -> Intervals:
         """What of them lies in some pieces of the run (`popmodel.traces.intervals.cut_spans`)."""
         return Intervals(*cut_spans(self.offsets, self.begin, self.end, pieces)[1:])
-
-    @property
-    def location(self) -> NDArray[np.int64]:
-        """Location of each interval."""
-        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def at(self, locations: NDArray[np.int64]) -> Intervals:
         """The intervals of these locations only; the others have none."""
@@ -435,11 +415,6 @@ class Spans(Intervals):
     """Intervals of several kinds."""
 
     what: NDArray[np.int64]  # int64[N]: Number of the kind
-
-    @classmethod
-    def none(cls, locations: int) -> Spans:
-        """No spans."""
-        return cls(np.zeros(locations + 1, np.int64), *np.empty((3, 0), np.int64))
 
     def cut(self, pieces: TracePieces) -> Spans:
         """What of them lies in some pieces of the run."""

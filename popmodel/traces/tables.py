@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import mmap
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,28 @@ Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]
 
 
+class LocationTable:
+    """Columns of numbers that are partitioned by location."""
+
+    offsets: Int64
+
+    @property
+    def location(self) -> Int64:
+        """Location of each row."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @classmethod
+    def none(cls, locations: int) -> Self:
+        """No rows."""
+        columns: dict[str, Any] = {
+            column.name: np.empty(0, str(column.type).lower().rpartition("np.")[2].rstrip("]"))
+            for column in dataclasses.fields(cast("Any", cls))
+        }
+        return cls(**columns | {"offsets": np.zeros(locations + 1, np.int64)})
+
+
 @dataclass(frozen=True, eq=False)
-class States:
+class States(LocationTable):
     """What each thread was doing: one row per state record, in time order inside a location."""
 
     # int64[L + 1]: Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
@@ -32,14 +52,9 @@ class States:
     end: Int64
     state: Int32  # int32[n]: 0 idle, 1 running, and so on; see `Labels.states`
 
-    @classmethod
-    def none(cls, locations: int) -> States:
-        """No rows."""
-        return _none(cls, locations)
-
 
 @dataclass(frozen=True, eq=False)
-class EventTable:
+class EventTable(LocationTable):
     """One row per pair of type and value; pairs of equal time keep the order of the file."""
 
     # int64[L + 1]: Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
@@ -50,11 +65,6 @@ class EventTable:
     # numbers of the same 64 bits.
     value: Int64
 
-    @classmethod
-    def none(cls, locations: int) -> EventTable:
-        """No rows."""
-        return _none(cls, locations)
-
     def at(self, locations: slice) -> EventTable:
         """Those of some locations that follow one another, as views."""
         offsets = self.offsets[locations.start : locations.stop + 1]
@@ -63,7 +73,7 @@ class EventTable:
 
 
 @dataclass(frozen=True, eq=False)
-class MessageTable:
+class MessageTable(LocationTable):
     """Point-to-point messages by sending location, in order of their physical send."""
 
     # int64[L + 1]: Rows sent by location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
@@ -79,11 +89,6 @@ class MessageTable:
     size: Int64  # int64[n]: Bytes
     tag: Int64  # int64[n]
 
-    @classmethod
-    def none(cls, locations: int) -> MessageTable:
-        """No rows."""
-        return _none(cls, locations)
-
 
 @dataclass(frozen=True)
 class TraceWarning:
@@ -92,15 +97,6 @@ class TraceWarning:
     text: str
     count: int = 1
     first_line: int | None = None
-
-
-Table = TypeVar("Table", States, EventTable, MessageTable)
-
-
-def _none(table: type[Table], locations: int) -> Table:
-    kinds = {"Int32": np.int32, "UInt32": np.uint32, "Int64": np.int64}
-    columns = {each.name: np.empty(0, kinds[str(each.type)]) for each in dataclasses.fields(table)}
-    return table(**columns | {"offsets": np.zeros(locations + 1, np.int64)})
 
 
 def offsets_of(counts: Int64) -> Int64:
