@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from console import ROOT
 
 from popmodel.base.units import format_time
-from popmodel.efficiency.explain import Definition, explain
+from popmodel.efficiency.explain import explain
 from popmodel.efficiency.family import AGGREGATES, Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.verdict import GOOD, POP
@@ -69,22 +70,22 @@ def _family(family: Family) -> Iterator[str]:
     yield f"Source: {family.source}.\n"
     shown = dict.fromkeys(row.metric for walk in family.tree() for row in walk.rows)
     for id in shown:
-        (definition,) = explain(f"{family.id}.{id}", {family.id: family}).definitions
+        (definition,) = explain(f"{family.id}.{id}", {family.id: family})["definitions"]
         yield from _metric(id, definition)
 
 
-def _metric(id: str, definition: Definition) -> Iterator[str]:
-    yield f"### {definition.name}\n"
-    yield f"`{definition.family}.{id}`\n"
-    yield f"{definition.meaning}\n"
-    yield f"- Formula: `{definition.formula}`"
-    yield from (f"- Parts: `{parts}`" for parts in definition.parts)
-    if definition.view_of is not None:
-        yield f"- View of: {definition.view_of}"
-    yield f"- If low: {definition.advice}"
-    if definition.absent_when:
-        yield f"- Absent: {'; '.join(definition.absent_when)}"
-    yield f"- Source: {definition.source}\n"
+def _metric(id: str, definition: dict[str, Any]) -> Iterator[str]:
+    yield f"### {definition['name']}\n"
+    yield f"`{definition['family']}.{id}`\n"
+    yield f"{definition['meaning']}\n"
+    yield f"- Formula: `{definition['formula']}`"
+    yield from (f"- Parts: `{parts}`" for parts in definition["parts"])
+    if definition["view_of"] is not None:
+        yield f"- View of: {definition['view_of']}"
+    yield f"- If low: {definition['advice']}"
+    if definition["absent_when"]:
+        yield f"- Absent: {'; '.join(definition['absent_when'])}"
+    yield f"- Source: {definition['source']}\n"
 
 
 def _quantities() -> Iterator[str]:

@@ -190,7 +190,7 @@ def _explanation(name: str, families: Mapping[str, Family]) -> dict[str, Any] | 
 
     def meaning(metric: str | None, words: Sequence[Word] = ()) -> dict[str, Any]:
         unknown: dict[str, Any] = {"metric": None, "definitions": []}
-        found = unknown if metric is None else vars(explain(metric, families))
+        found = unknown if metric is None else explain(metric, families)
         return document(SCHEMA, **found, words=words)
 
     if "." in name and name.partition(".")[0] in families:

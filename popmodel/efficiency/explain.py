@@ -5,61 +5,21 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from popmodel.base.errors import UsageError
-from popmodel.base.values import dataclass
 from popmodel.efficiency.family import AGGREGATES, REASONS, Family, Metric, equation, label
 
 
-@dataclass(frozen=True)
-class ExplainedTerm:
-    """A symbol of a formula and what it stands for; ``unit`` is empty for a metric."""
-
-    symbol: str
-    meaning: str
-    unit: str
-
-
-@dataclass(frozen=True)
-class Definition:
-    """A metric as one family defines it."""
-
-    # Id and title of the family, and when to choose it.
-    family: str
-    title: str
-    use: str
-    name: str  # Name of the metric
-    formula: str  # The formula with symbols and names in full
-    terms: tuple[ExplainedTerm, ...]  # Every symbol of the formula
-    # What it says, what to look at when it is low, and where it is defined.
-    meaning: str
-    advice: str
-    source: str
-    # Equations in which the metric is explained, and in which it explains another.
-    parts: tuple[str, ...]
-    parents: tuple[str, ...]
-    view_of: str | None  # Name of the metric that this one shows from another side
-    absent_when: tuple[str, ...]  # What makes the metric absent
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A metric in every family that has it."""
-
-    metric: str
-    definitions: tuple[Definition, ...]
-
-
-def explain(metric: str, families: Mapping[str, Family]) -> Explanation:
-    """Explain a metric."""
+def explain(metric: str, families: Mapping[str, Family]) -> dict[str, Any]:
+    """Explain a metric: its id, and how each family that has it defines it."""
     within, separator, rest = metric.partition(".")
     if separator and within not in families:
         raise UsageError(f"unknown family {within!r}", f"families: {', '.join(families)}")
     chosen = {within: families[within]} if separator else families
     id = _find(rest if separator else metric, chosen)
-    return Explanation(
-        id, tuple(_define(family, id) for family in chosen.values() if id in family.metrics)
-    )
+    having = (family for family in chosen.values() if id in family.metrics)
+    return {"metric": id, "definitions": [_define(family, id) for family in having]}
 
 
 def find_family(wanted: str, families: Mapping[str, Family]) -> Family | None:
@@ -115,23 +75,25 @@ def plain(text: str) -> str:
     )
 
 
-def _define(family: Family, id: str) -> Definition:
+def _define(family: Family, id: str) -> dict[str, Any]:
+    """A metric as a family defines it: every symbol of its formula, what it is part of."""
     metric = family.metrics[id]
-    return Definition(
-        family=family.id,
-        title=family.title,
-        use=family.use,
-        name=metric.name,
-        formula=_in_full(family, metric),
-        terms=tuple(_term(family, name) for name in _in_order(metric)),
-        meaning=metric.meaning,
-        advice=metric.advice,
-        source=metric.source,
-        parts=tuple(equation(family, each) for each in family.decompositions if each.parent == id),
-        parents=tuple(equation(family, each) for each in family.decompositions if id in each.parts),
-        view_of=None if metric.view_of is None else family.metrics[metric.view_of].name,
-        absent_when=_absences(family, id),
-    )
+    decompositions = family.decompositions
+    return {
+        "family": family.id,
+        "title": family.title,
+        "use": family.use,
+        "name": metric.name,
+        "formula": _in_full(family, metric),
+        "terms": [_term(family, name) for name in _in_order(metric)],
+        "meaning": metric.meaning,
+        "advice": metric.advice,
+        "source": metric.source,
+        "parts": [equation(family, each) for each in decompositions if each.parent == id],
+        "parents": [equation(family, each) for each in decompositions if id in each.parts],
+        "view_of": None if metric.view_of is None else family.metrics[metric.view_of].name,
+        "absent_when": _absences(family, id),
+    }
 
 
 def _in_full(family: Family, metric: Metric) -> str:
@@ -148,16 +110,18 @@ def _in_order(metric: Metric) -> list[str]:
     return [word for word in dict.fromkeys(words) if word in metric.formula.names]
 
 
-def _term(family: Family, name: str) -> ExplainedTerm:
+def _term(family: Family, name: str) -> dict[str, str]:
+    """A symbol of a formula and what it stands for; a metric has no unit."""
     if name in family.metrics:
-        return ExplainedTerm(family.metrics[name].name, family.metrics[name].meaning, "")
+        metric = family.metrics[name]
+        return {"symbol": metric.name, "meaning": metric.meaning, "unit": ""}
     aggregate = AGGREGATES[name]
-    return ExplainedTerm(aggregate.symbol, aggregate.meaning, aggregate.unit)
+    return {"symbol": aggregate.symbol, "meaning": aggregate.meaning, "unit": aggregate.unit}
 
 
-def _absences(family: Family, id: str) -> tuple[str, ...]:
+def _absences(family: Family, id: str) -> list[str]:
     reasons: dict[str, None] = {}
     for name in family.needs(id):
         for quantity in AGGREGATES[name].needs:
             reasons.update(dict.fromkeys(REASONS[quantity]))
-    return tuple(reasons)
+    return list(reasons)

@@ -188,8 +188,8 @@ def choose(asked: str, families: Mapping[str, Family], main: str) -> tuple[Famil
     except UsageError as error:
         hint = did_you_mean(asked, [RUNTIME], "") or error.hint
         raise UsageError(f"--formula: {error.message}", hint) from None
-    having = [definition.family for definition in found.definitions]
-    return families[main if main in having else having[0]], found.metric
+    having = [definition["family"] for definition in found["definitions"]]
+    return families[main if main in having else having[0]], found["metric"]
 
 
 def formula(

@@ -145,10 +145,12 @@ def _time(seconds: float) -> str:
 
 def _explained(family: Family, metric: str) -> dict[str, Any]:
     """A metric as ``popmodel docs`` tells of it; the tree shows its parts."""
-    (known,) = explain(f"{family.id}.{metric}", {family.id: family}).definitions
+    (known,) = explain(f"{family.id}.{metric}", {family.id: family})["definitions"]
     told = ("name", "meaning", "advice", "formula", "source")
-    symbols = [(one.symbol, _with_unit(one.meaning, one.unit)) for one in known.terms]
-    return {"metric": metric, **{name: getattr(known, name) for name in told}, "where": symbols}
+    symbols = [
+        (term["symbol"], _with_unit(term["meaning"], term["unit"])) for term in known["terms"]
+    ]
+    return {"metric": metric, **{name: known[name] for name in told}, "where": symbols}
 
 
 def _with_unit(meaning: str, unit: str) -> str:
