@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from popmodel.cli.inputs import TraceLike
     from popmodel.cli.talp_reports import ReportedMetrics
     from popmodel.efficiency.family import FamilyEvaluation
-    from popmodel.efficiency.measure import MeasuredRun, Processes, RegionRun
+    from popmodel.efficiency.measure import MeasuredRun, RegionRun
     from popmodel.efficiency.observables import OutsideMPI
     from popmodel.efficiency.scaling import Scaling
     from popmodel.runs.regression import RunHistory, ValueChange
@@ -416,7 +416,7 @@ def _measure(
             )
         read_sums = read_checked_run if summed_up else read_cube_profile
         run = read_sums(path)
-        rows = {"by_process": process_rows(by_process(run.observables))} if by else {}
+        rows = {"by_process": by_process(run.observables)} if by else {}
         return run, rows, [], {}
     trace = trace_of(given, application=application)
     with _named(path):
@@ -437,7 +437,7 @@ def _broken_down(
     if by is None:
         return {}
     if by == "process":
-        return {"by_process": process_rows(by_process(run.observables))}
+        return {"by_process": by_process(run.observables)}
     rows = []
     for region in by_region(trace, part):
         evaluated: dict[str, FamilyEvaluation] = {}
@@ -521,25 +521,6 @@ def metrics_document(
 
 def _some(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given}
-
-
-def process_rows(processes: Processes) -> list[dict[str, Any]]:
-    """A row for each process; times in seconds, None for what is absent."""
-    from popmodel.efficiency.measure import UNITS
-
-    columns = {
-        name: [None if value != value else value for value in values.tolist()]
-        for name, values in processes.values.items()
-    }
-    return [
-        {
-            "process": process,
-            "node": processes.node[process],
-            "threads": processes.threads[process],
-            **{name: columns[name][process] if name in columns else None for name in UNITS},
-        }
-        for process in range(len(processes.threads))
-    ]
 
 
 def _region_row(

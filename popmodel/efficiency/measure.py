@@ -432,32 +432,19 @@ def _analysed(trace: Trace, part: TracePart) -> RegionRun:
 
 
 UNITS = {
-    "useful": "s",
+    "useful": "s",  # average over the threads of a process
+    # Of its master thread; in parallel regions it is wall time.
     "mpi": "s",
     "in_openmp": "s",
     "serial_useful": "s",
-    "instructions": "instructions",
-    "ipc": "1",
+    "instructions": "instructions",  # sum over its threads
+    "ipc": "1",  # instructions per cycle in useful time
 }
 """Quantities of a process, with their units."""
 
 
-@dataclass(frozen=True, eq=False)
-class Processes:
-    """Quantities of all processes of a run."""
-
-    # int64[P]: Node of each process, from 0, and its threads.
-    node: NDArray[np.int64]
-    threads: NDArray[np.int64]
-    # dict of str to float64[P]: By the names of `UNITS`; what the run does not have is not there.
-    # ``useful`` is the average over the threads of a process, ``instructions`` the sum; ``mpi``,
-    # ``in_openmp`` (wall time in parallel regions) and ``serial_useful`` are those of its master
-    # thread. ``ipc`` is the instructions per cycle in useful time.
-    values: dict[str, NDArray[np.float64]]
-
-
-def by_process(run: Observables) -> Processes:
-    """Sum up a run by process."""
+def by_process(run: Observables) -> list[dict[str, Any]]:
+    """A row for each process, by the names of `UNITS`; None for what it does not have."""
     masters = run.masters
 
     def total(per_thread: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -470,10 +457,16 @@ def by_process(run: Observables) -> Processes:
     if run.has_openmp:
         values |= {"in_openmp": run.in_openmp, "serial_useful": run.serial_useful}
     if run.instructions is not None and "instructions" not in run.absent:
-        instructions = total(run.instructions)
-        values["instructions"] = instructions
+        values["instructions"] = total(run.instructions)
         if run.cycles is not None and "cycles" not in run.absent:
             cycles = total(run.cycles)
             nothing = np.full(len(cycles), np.nan)
-            values["ipc"] = np.divide(instructions, cycles, out=nothing, where=cycles > 0)
-    return Processes(run.node.astype(np.int64), run.threads, values)
+            values["ipc"] = np.divide(values["instructions"], cycles, out=nothing, where=cycles > 0)
+    absent = np.full(len(masters), np.nan)
+    columns: list[NDArray[Any]] = [np.arange(len(masters)), run.node, run.threads]
+    columns += [values.get(name, absent) for name in UNITS]
+    names = ("process", "node", "threads", *UNITS)
+    return [
+        {name: None if value != value else value for name, value in zip(names, row, strict=True)}
+        for row in zip(*(column.tolist() for column in columns), strict=True)
+    ]

@@ -6,21 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.cli.metrics import process_rows
-from popmodel.efficiency.measure import Processes
+from popmodel.efficiency.measure import UNITS
 from popmodel.reports import breakdown_tables
 from popmodel.reports.renderers.data import rows
 from popmodel.reports.renderers.terminal import block_lines
 from popmodel.reports.renderers.text import Style
 
 
-def document(processes: Processes, *, runtime: float, threads: int = 1) -> dict[str, Any]:
+def document(
+    processes: list[dict[str, Any]], *, runtime: float, threads: int = 1
+) -> dict[str, Any]:
     run = {
         "trace": "run.prv",
         "caveats": [],
         "runtime": runtime,
         "threads": threads,
-        "by_process": process_rows(processes),
+        "by_process": processes,
     }
     return {"runs": [run]}
 
@@ -29,9 +30,15 @@ def drawn(document: dict[str, Any], width: int = 80) -> list[str]:
     return block_lines(breakdown_tables.process_blocks(document), Style(width))
 
 
-def many(count: int, **columns: Any) -> Processes:
-    ones = np.ones(count, np.int64)
-    return Processes(0 * ones, ones, {name: np.asarray(c, float) for name, c in columns.items()})
+def many(count: int, **columns: Any) -> list[dict[str, Any]]:
+    nothing = [None] * count
+    return [
+        {
+            **{"process": process, "node": 0, "threads": 1},
+            **{name: columns.get(name, nothing)[process] for name in UNITS},
+        }
+        for process in range(count)
+    ]
 
 
 def test_the_ends_of_each_column_are_marked() -> None:
