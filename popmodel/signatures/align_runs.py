@@ -34,6 +34,7 @@ from popmodel.simulator.mpi_calls import ANYWHERE
 from popmodel.simulator.program import Op
 from popmodel.structure.iterations import find
 from popmodel.structure.structure import Leaf, with_common_places
+from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -229,7 +230,7 @@ class Run:
             return None
         sequence = events.sequence[rows].astype(np.int64)
         often = np.bincount(sequence, minlength=structure.program.sequences)
-        number = np.arange(len(rows)) - np.repeat(np.cumsum(often) - often, often)
+        number = spread(np.zeros_like(often), often)[1]
         event = np.full((len(often), int(often.max())), _NONE, dtype=np.int32)
         event[sequence, number] = rows
         length = (events.end - events.begin - events.delayed)[event] / _NS

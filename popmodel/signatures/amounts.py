@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 Key = tuple[Any, ...]  # What an amount is of: what it is, and where it stands in the outline
 
-SCALES = ("strong", "weak")  # whether the work of the whole program stays, or that of a process
 SCALARS = 64  # bytes that are taken for a few numbers, which no decomposition makes smaller
 # How the bytes of collectives go with P in strong scaling; those of others stay.
 PARTS = {"gather": "1/P", "scatter": "1/P", "allgather": "1/P", "alltoall": "1/P**2"}

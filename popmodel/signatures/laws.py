@@ -196,8 +196,9 @@ def _groups_by_time(
         if prefix == "share":
             full = add_saturation(laws, name, what, sums, runs, scaling)
         if full is not None:
-            sizes = {part: size_of(each, full.values) for part, each in values.items()}
-            groups.append(PhaseGroup(name, full.constants, "were the memory idle", sizes))
+            saturated, factor = full
+            sizes = {part: size_of(each, factor) for part, each in values.items()}
+            groups.append(PhaseGroup(name, saturated, "were the memory idle", sizes))
             continue
         constants = laws.add_factor(name, pool.law)
         laws.add_fit(what, "s", pool.law, sum(shares[part] for part in pool.sizes))
@@ -445,13 +446,6 @@ def _shared(
     return amounts
 
 
-class SaturatedFactor(NamedTuple):
-    """The factor on times of regions whose memory saturates."""
-
-    constants: tuple[SignatureConstant, ...]
-    values: tuple[float, ...]  # In the runs
-
-
 def add_saturation(
     laws: LawSet,
     name: str,
@@ -459,8 +453,11 @@ def add_saturation(
     values: Sequence[float],
     runs: Sequence[AlignedRun],
     scaling: str,
-) -> SaturatedFactor | None:
-    """Add the factor on the time of parallel regions, if it is that of a memory that saturates."""
+) -> tuple[tuple[SignatureConstant, ...], tuple[float, ...]] | None:
+    """Add the factor on the time of parallel regions, if it is that of a memory that saturates.
+
+    Its constants, and what it is in the runs.
+    """
     if any(run.parameters != runs[0].parameters for run in runs) or not min(values) > 0:
         return None
     if len({run.active for run in runs}) < _LEAST:
@@ -505,7 +502,7 @@ def add_saturation(
         parts[0] / part * found.at(run.active) * run.active / found.alone.value
         for run, part in zip(runs, parts, strict=True)
     )
-    return SaturatedFactor((share, cores), tuple(factor))
+    return (share, cores), tuple(factor)
 
 
 # -- how often loops are executed

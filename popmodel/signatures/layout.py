@@ -78,11 +78,11 @@ def laid_out(
             notes.append(f"{len(several) - _NOTES} more: {kind}")
     if structure.events.in_calls.any():
         notes.append(_INSIDE)
-    short = shortened(tuple(body), builder.points, structure, limit)
-    names = numbered_names([point.name for point in short.points], taken)
-    points = [replace(point, name=name) for point, name in zip(short.points, names, strict=True)]
-    on_grid, grid = _on_grid(short.body, structure.program.processes)
-    return Outline(on_grid, tuple(points), (*notes, *short.notes), grid, short.share)
+    short, points, said, share = shortened(tuple(body), builder.points, structure, limit)
+    names = numbered_names([point.name for point in points], taken)
+    named = [replace(point, name=name) for point, name in zip(points, names, strict=True)]
+    on_grid, grid = _on_grid(short, structure.program.processes)
+    return Outline(on_grid, tuple(named), (*notes, *said), grid, share)
 
 
 def _on_grid(body: tuple[Node, ...], processes: int) -> tuple[tuple[Node, ...], ScalingGrid | None]:

@@ -17,6 +17,7 @@ from popmodel.signatures.outline import OutlineMeeting
 from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.structure.rank_formulas import colour
 from popmodel.structure.structure import leaves
+from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,9 +47,7 @@ def operations_of(
 def _operations_in(structure: Structure, event: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the operations of some events; -1 is none."""
     first, event = structure.events.first, event[event >= 0]
-    count = first[event + 1] - first[event]
-    starts = np.repeat(first[event] - (np.cumsum(count) - count), count)
-    return np.asarray(starts + np.arange(count.sum()), dtype=np.int64)
+    return spread(first[event], first[event + 1] - first[event])[1]
 
 
 # -- collectives

@@ -171,19 +171,14 @@ def _timed(row: dict[str, Any]) -> dict[str, Any]:
 # -- parts of a program
 
 
-class ShortProgram(NamedTuple):
-    """A program with summaries."""
-
-    body: tuple[Node, ...]
-    points: list[OutlinePoint]  # That are in it
-    notes: tuple[str, ...]  # What summaries are of
-    share: float  # Of the time that is in them
-
-
 def shortened(
     body: tuple[Node, ...], points: Sequence[OutlinePoint], structure: Structure, limit: int
-) -> ShortProgram:
-    """Sum up parts of a program that take least until it is short enough."""
+) -> tuple[tuple[Node, ...], list[OutlinePoint], tuple[str, ...], float]:
+    """Sum up parts of a program that take least until it is short enough.
+
+    The program with summaries, the points that are in it, what summaries are of, and the share of
+    the time that is in them.
+    """
     found = body
     summaries = _Summaries(body, points, structure)
     if summaries.lines(body) > limit:
@@ -199,7 +194,7 @@ def shortened(
             f"{plural(summaries.count, 'summary', 'summaries')}: done as often, in no order",
         )
     found, kept = _renumbered(found, summaries.points)
-    return ShortProgram(found, kept, notes, summaries.summed / summaries.all)
+    return found, kept, notes, summaries.summed / summaries.all
 
 
 class _Site(NamedTuple):

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from popmodel.structure.rank_formulas import transposes
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -250,33 +252,14 @@ def _transpose(messages: NDArray[np.void], processes: int) -> PatternReading | N
     if len(messages) > processes or len(messages) < 2:
         return None
     rank, sender, receiver = np.arange(processes), messages["sender"], messages["receiver"]
-    divisors = [extent for extent in range(1, processes // 2 + 1) if processes % extent == 0]
-    for block in divisors:
-        tiles = processes // block
-        for columns in divisors[1:]:
-            rows = tiles // columns
-            if tiles % columns or rows < 2:
-                continue
-            if not np.array_equal(_mirrored(sender[:_FEW], block, columns, rows), receiver[:_FEW]):
-                continue
-            goal = _mirrored(rank, block, columns, rows)
-            for with_itself, ranks in enumerate((rank[goal != rank], rank)):
-                if np.array_equal(sender, ranks) and np.array_equal(receiver, goal[ranks]):
-                    facts = {
-                        "columns": columns,
-                        "rows": rows,
-                        "block": block,
-                        "with_itself": with_itself,
-                        "bytes": [_size(messages["size"])],
-                    }
-                    return PatternReading("transpose", facts, _even(messages["size"]))
+    for block, columns, rows, goal in transposes(processes):
+        for with_itself, ranks in enumerate((rank[goal != rank], rank)):
+            if np.array_equal(sender, ranks) and np.array_equal(receiver, goal[ranks]):
+                sizes = messages["size"]
+                facts: dict[str, Any] = {"columns": columns, "rows": rows, "block": block}
+                facts |= {"with_itself": with_itself, "bytes": [_size(sizes)]}
+                return PatternReading("transpose", facts, _even(sizes))
     return None
-
-
-def _mirrored(rank: NDArray[np.int64], block: int, columns: int, rows: int) -> NDArray[np.int64]:
-    """The rank at (j, i, k) of those at (i, j, k): k in a block, j of so many columns."""
-    tile = rank // block
-    return (tile % columns * rows + tile // columns) * block + rank % block
 
 
 def _root(messages: NDArray[np.void], processes: int) -> PatternReading | None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["serial", "parallel"]
 Limits: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64]]"
 """Begin and end of what is analysed, on each sequence, ns."""
+Columns: TypeAlias = "dict[str, NDArray[np.float64]]"
 SMALL = 1e-3
 """Share of all computing below which a phase does not matter by itself."""
 SEVERAL = -2
@@ -173,68 +174,55 @@ def phases(
     useful = useful_times(part) if trace.timed else None
     serial_places, parallel_places, summed_up = _summed_up(serial, parallel, most)
     columns, notes = _measured_bursts(structure, part, serial, useful)
-    team: PhaseTeam | None = None
-    region_columns: dict[str, NDArray[np.float64]] = {}
+    kinds: list[tuple[Kind, Stretches, NDArray[np.int32], Columns, PhaseTeam | None]]
+    kinds = [("serial", serial, serial_places, columns, None)]
     if useful is not None and len(parallel):
         owner = structure.program.owner.astype(np.int64)[parallel.sequence]
-        team, region_columns, more = teams(part, parallel, owner, useful)
+        of_regions, columns, more = teams(part, parallel, owner, useful)
+        kinds.append(("parallel", parallel, parallel_places, columns, of_regions))
         notes += more
     homes = _homes(structure)
-    found: list[tuple[tuple[int, ...], int, Kind, slice | NDArray[np.int64]]] = []
-    # Once in this order, so that phases are parts of columns, which need no memory of their own.
-    order = np.argsort(serial_places, kind="stable")
-    serial, serial_places = serial.at(order), serial_places[order]
-    columns = {name: values[order] for name, values in columns.items()}
-    present, first = np.unique(serial_places, return_index=True)
-    for place, begins, ends in zip(
-        present.tolist(), first.tolist(), [*first[1:].tolist(), len(order)], strict=False
-    ):
-        found.append((homes[place][0], place, "serial", slice(begins, ends)))
-    if team is not None:
-        parts = _by_place(parallel_places)
-        found += [(homes[place][0], place, "parallel", mine) for place, mine in parts]
-    found.sort(key=lambda each: (*each[:2], each[2] == "parallel"))
-    names, inside = [], []
-    for _, place, kind, mine in found:
-        rows = (serial if kind == "serial" else parallel).at(mine)
-        names.append(_name(structure, rows, kind, place))
-        inside.append(structure.places[place].inside if place >= 0 else "")
-    made = []
-    for name, (path, place, kind, mine) in zip(_told_apart(names, inside), found, strict=True):
-        rows = (serial if kind == "serial" else parallel).at(mine)
-        values = columns if kind == "serial" else region_columns
-        made.append(
-            Phase(
-                name=name,
-                kind=kind,
-                place=place,
-                path=path,
-                part=homes[place][1],
-                sequences=sequences,
-                sequence=rows.sequence,
-                execution=rows.execution,
-                begin=rows.begin,
-                wall=rows.wall,
-                useful=values["useful"][mine],
-                instructions=values["instructions"][mine] if "instructions" in values else None,
-                cycles=values["cycles"][mine] if "cycles" in values else None,
-                cut=rows.cut,
-                team=None if team is None or isinstance(mine, slice) else team.at(mine),
-                places=rows.place if place == SEVERAL else None,
-            )
-        )
-    total = sum(float(phase.wall.sum()) for phase in made)
-    return Phases(
-        tuple(
-            replace(p, small=p.place == SEVERAL or float(p.wall.sum()) < SMALL * total)
-            for p in made
-        ),
-        structure.program.processes,
-        sequences,
-        begin,
-        end,
-        tuple(dict.fromkeys((*notes, *summed_up))),
+    found: list[tuple[int, Kind, Stretches, Columns, PhaseTeam | None]] = []
+    for kind, rows, places, columns, team in kinds:
+        # Phases are parts of columns in this order, which need no memory of their own.
+        order = np.argsort(places, kind="stable")
+        rows, columns = rows.at(order), {name: values[order] for name, values in columns.items()}
+        present, first = np.unique(places[order], return_index=True)
+        for place, begins, ends in zip(present, first, [*first[1:], len(order)], strict=False):
+            mine = slice(int(begins), int(ends))
+            own = {name: values[mine] for name, values in columns.items()}
+            threads = None if team is None else team.at(order[mine])
+            found.append((int(place), kind, rows.at(mine), own, threads))
+    found.sort(key=lambda each: (homes[each[0]][0], each[0], each[1] == "parallel"))
+    names = _told_apart(
+        [_name(structure, rows, kind, place) for place, kind, rows, *_ in found],
+        [structure.places[place].inside if place >= 0 else "" for place, *_ in found],
     )
+    least = SMALL * sum(float(rows.wall.sum()) for _, _, rows, *_ in found)
+    made = [
+        Phase(
+            name=name,
+            kind=kind,
+            place=place,
+            path=homes[place][0],
+            part=homes[place][1],
+            sequences=sequences,
+            sequence=rows.sequence,
+            execution=rows.execution,
+            begin=rows.begin,
+            wall=rows.wall,
+            useful=values["useful"],
+            instructions=values.get("instructions"),
+            cycles=values.get("cycles"),
+            cut=rows.cut,
+            team=team,
+            small=place == SEVERAL or float(rows.wall.sum()) < least,
+            places=rows.place if place == SEVERAL else None,
+        )
+        for name, (place, kind, rows, values, team) in zip(names, found, strict=True)
+    ]
+    notes = tuple(dict.fromkeys((*notes, *summed_up)))
+    return Phases(tuple(made), structure.program.processes, sequences, begin, end, notes)
 
 
 def _summed_up(
@@ -261,13 +249,6 @@ def _summed_up(
         "they are summed up, bursts and regions apart"
     )
     return places[0], places[1], (note,)
-
-
-def _by_place(places: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int64]]]:
-    """Rows of each place, by its number."""
-    order = np.argsort(places, kind="stable")
-    found, first = np.unique(places[order], return_index=True)
-    return list(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(order) else []
 
 
 def _recounted(structure: Structure, trace: Trace, rows: Stretches) -> Stretches:

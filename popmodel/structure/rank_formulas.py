@@ -142,7 +142,8 @@ def _partners(wanted: NDArray[np.int64]) -> Iterator[tuple[str, NDArray[np.int64
             for offset in _around(inside[same], block):
                 text = f"rank // {block} * {block} + ({_offset('rank', offset)}) % {block}"
                 yield text, rank // block * block + (rank + offset) % block
-    yield from _transposes(rank)
+    for *grid, values in transposes(processes):
+        yield _transposed(*grid), values
 
 
 def _around(offsets: NDArray[np.int64], extent: int) -> list[int]:
@@ -161,25 +162,32 @@ def _flip(flip: int) -> str:
     return text
 
 
-def _transposes(rank: NDArray[np.int64]) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Rank (i, j, k) of a grid exchanges with (j, i, k): of blocks of k ranks."""
-    processes = len(rank)
+def transposes(processes: int) -> Iterator[tuple[int, int, int, NDArray[np.int64]]]:
+    """Grids in which rank (i, j, k) exchanges with (j, i, k), and the partner of each rank.
+
+    Blocks of k ranks, columns, rows.
+    """
+    rank = np.arange(processes)
     for block in (1, *_strides(processes)):
-        if processes % block:
-            continue
-        tiles = processes // block
-        for columns in _strides(tiles):
-            rows = tiles // columns
-            tile = rank // block
-            values = (tile % columns * rows + tile // columns) * block + rank % block
-            if block == 1:
-                text = f"rank % {columns} * {rows} + rank // {columns}"
-            else:
-                text = (
-                    f"(rank // {block} % {columns} * {rows} + rank // {block * columns}) * {block}"
-                    f" + rank % {block}"
-                )
-            yield text, values
+        tile = rank // block
+        for columns in _strides(processes // block):
+            rows = processes // block // columns
+            yield (
+                block,
+                columns,
+                rows,
+                ((tile % columns * rows + tile // columns) * block + rank % block),
+            )
+
+
+def _transposed(block: int, columns: int, rows: int) -> str:
+    """The partner of a rank, as a formula."""
+    if block == 1:
+        return f"rank % {columns} * {rows} + rank // {columns}"
+    return (
+        f"(rank // {block} % {columns} * {rows} + rank // {block * columns}) * {block}"
+        f" + rank % {block}"
+    )
 
 
 def who(ranks: NDArray[np.bool_]) -> str | list[int]:

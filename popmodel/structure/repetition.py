@@ -189,14 +189,7 @@ def _as_fine_as_stable(
     event, turn = np.concatenate(inside), np.concatenate(turns)
     token = trial.tokens[event].astype(np.int64)
     # The k-th of its kind in an iteration is one and the same call.
-    order = np.lexsort((token, turn))
-    starts = np.flatnonzero(
-        np.diff(turn[order], prepend=-1).astype(bool)
-        | np.diff(token[order], prepend=-1).astype(bool)
-    )
-    rank = np.empty(len(event), np.int64)
-    lengths = np.diff(np.append(starts, len(event)))
-    rank[order] = np.arange(len(event)) - np.repeat(starts, lengths)
+    rank = times_before(alike(turn, token)[1])
     found = trial.tokens.astype(np.int64)
     size = highest = int(found.max(initial=0)) + 1
     for finer in (events.sized, events.exact):
@@ -205,6 +198,15 @@ def _as_fine_as_stable(
         found[some] = highest + finer[some]
         highest = int(found.max()) + 1
     return numbered(found)[1].astype(np.int32)
+
+
+def times_before(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How often each value came before."""
+    order = np.argsort(values, kind="stable")
+    in_order = values[order]
+    rank = np.empty(len(values), np.int64)
+    rank[order] = np.arange(len(values)) - np.searchsorted(in_order, in_order)
+    return rank
 
 
 def _turns(nest: Repetition, loop: int, node: NDArray[np.int32]) -> NDArray[np.int64]:

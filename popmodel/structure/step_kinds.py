@@ -19,6 +19,7 @@ from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.structure.common_nest import Common
 from popmodel.structure.structure import FoundLoop, Leaf, Nest, events_at, grouped
+from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,12 +156,10 @@ def _present(steps: _CutRun) -> _CutRun:
 
 def _unrolled(loop: StructureItem, inner: StructureItem) -> _StepRun:
     """The iterations of a loop, and in them those of a loop inside."""
-    count = int(loop.counts.sum())
     at = loop.body.index(inner)
     ahead, body, behind = loop.body[:at], inner.body, loop.body[at + 1 :]
     lengths = len(ahead) + inner.counts * len(body) + len(behind)
-    place = _ranges(lengths)
-    of = np.repeat(np.arange(count), lengths)
+    of, place = spread(np.zeros_like(lengths), lengths)
     numbers = np.array([each.number for each in (*ahead, *body, *behind)], np.int64)
     within = place - len(ahead)
     in_body = (within >= 0) & (within < (inner.counts * len(body))[of])
@@ -531,12 +530,6 @@ def _sums(columns: Sequence[NDArray[Number]], counts: NDArray[np.int64]) -> NDAr
     return sums
 
 
-def _ranges(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, 1, ... for each of some counts, one after the other."""
-    first = np.cumsum(counts) - counts
-    return np.arange(int(counts.sum())) - np.repeat(first, counts)
-
-
 # A nest from the items of another one, put together anew.
 
 
@@ -551,9 +544,8 @@ class Source(NamedTuple):
         """What is in the body of a loop, where its executions begin with these iterations."""
         counts = self.item.counts[self.old]
         old_first = (np.cumsum(self.item.counts) - self.item.counts)[self.old]
-        turn = _ranges(counts)
-        old = np.repeat(old_first, counts) + turn
-        new = np.repeat(before[self.new], counts) + turn
+        which, old = spread(old_first, counts)
+        new = (before[self.new] - old_first)[which] + old
         found = []
         for item in self.item.body:
             there = item.events[old] > 0

@@ -20,6 +20,7 @@ import numpy as np
 
 from popmodel.base.arrays import numbered
 from popmodel.structure.common_nest import Common
+from popmodel.structure.repetition import times_before
 from popmodel.structure.step_kinds import Steps
 from popmodel.structure.structure import FoundLoop, Leaf, events_at, grouped
 
@@ -214,18 +215,8 @@ def last_end(token: NDArray[np.int64], starts: NDArray[np.int64]) -> int:
     most = np.zeros(size, np.int64)
     np.maximum.at(most, pairs % size, np.bincount(which, minlength=len(pairs)))
     tail = token[last:]
-    beyond = np.flatnonzero(_rank(tail) >= most[tail])
+    beyond = np.flatnonzero(times_before(tail) >= most[tail])
     return last + max(int(beyond[0]) if len(beyond) else len(tail), 1)
-
-
-def _rank(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How often each value came before."""
-    order = np.argsort(values, kind="stable")
-    sorted_ = values[order]
-    first = np.searchsorted(sorted_, sorted_, side="left")
-    rank = np.empty(len(values), np.int64)
-    rank[order] = np.arange(len(values)) - first
-    return rank
 
 
 def _steps_of(
@@ -266,7 +257,7 @@ def by_site(events: ProgramEvents, steps: TimeSteps | None) -> Steps:
     order = np.lexsort((_position(segment, site, len(sites)), sites // tokens))
     number = np.empty(len(sites), np.int64)
     number[order] = np.arange(len(sites))
-    place, passed = number[site].astype(np.int32), _rank(site + segment * max(len(sites), 1))
+    place, passed = number[site].astype(np.int32), times_before(site + segment * max(len(sites), 1))
     execution = np.empty(len(events), np.int32)
     parts: tuple[list[int | FoundLoop], ...] = ([], [], [])
     rows_of = zip(events_at(place, len(sites)), (sites[order] // tokens).tolist(), strict=True)
@@ -291,7 +282,7 @@ def _position(
     segment: NDArray[np.int64], site: NDArray[np.int64], sites: int
 ) -> NDArray[np.float64]:
     """Where sites are in their segments, on average, 0 to 1."""
-    rank = _rank(segment)
+    rank = times_before(segment)
     _, which = numbered(segment)
     length = np.bincount(which)[which]
     sums = np.bincount(site, (rank + 0.5) / length, sites)

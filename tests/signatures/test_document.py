@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.base.expressions import parse
-from popmodel.signatures.document import Noted, TomlItem, TomlTable, number, text_of
+from popmodel.signatures.document import Noted, TomlItem, TomlTable, text_of
 from popmodel.signatures.outline import TIME, numbered_names, short_name
 
 plain = st.one_of(
@@ -59,10 +59,6 @@ def test_a_list_of_rows_has_a_line_for_each():
     assert tomllib.loads(text)["program"][0]["messages"]["calls"] == [*rows, again]
 
 
-def test_tables_without_entries_are_left_out():
-    assert text_of((), [TomlTable("let", {}, ("names",))], ()) == "\n"
-
-
 def test_head_comments_wrap():
     lines = text_of(("word " * 60,), [TomlTable("", {"schema": "x"})], ()).splitlines()
     assert all(line.startswith("# ") for line in lines[:-1])
@@ -73,10 +69,6 @@ def test_head_comments_wrap():
 def test_what_is_no_number_is_refused(value):
     with pytest.raises(ValueError, match="is no number of a signature"):
         text_of((), [TomlTable("", {"a": value})], ())
-
-
-def test_numbers_are_rounded_to_what_they_mean():
-    assert number(0.123456789, 3) == 0.123
 
 
 @pytest.mark.parametrize(

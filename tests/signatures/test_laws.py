@@ -51,11 +51,9 @@ def truth(processes: int) -> float:
     return 1.05 * PER_CELL * CELLS[0] * CELLS[1] * STEPS / processes + 1.6e-3
 
 
-@pytest.mark.parametrize(("processes", "within"), [(4, 0.02), (16, 0.02), (64, 0.1)])
-def test_what_is_computed_follows_the_program_beyond_its_runs(
-    extracted: LearntSignature, processes: int, within: float
-) -> None:
-    assert computed(extracted, processes) == pytest.approx(truth(processes), rel=within)
+def test_what_is_computed_follows_the_program_beyond_its_runs(extracted: LearntSignature) -> None:
+    for processes, within in ((4, 0.02), (16, 0.02), (64, 0.1)):
+        assert computed(extracted, processes) == pytest.approx(truth(processes), rel=within)
 
 
 def test_phases_that_grow_alike_share_the_constants_of_their_law(
@@ -64,18 +62,12 @@ def test_phases_that_grow_alike_share_the_constants_of_their_law(
     text = tomllib.loads(extracted.text)
     assert "P" in text["let"]["work"]
     sweeps = [
-        amount.formula
-        for point, amount in (
-            (p, extracted.amounts["seconds", p]) for p in range(_count(extracted))
-        )
-        if extracted.fidelity.descriptions[point].executions == STEPS
+        extracted.amounts["seconds", point].formula
+        for point, times in enumerate(extracted.fidelity.descriptions)
+        if times.executions == STEPS
     ]
     assert {str(formula).partition("*")[2] for formula in sweeps} == {"work"}
     assert [law["form"] for law in extracted.laws if law["unit"] == "s"] == ["1/P", "1"]
-
-
-def _count(extracted: LearntSignature) -> int:
-    return len(extracted.outline.points)
 
 
 CACHE = 150**3
@@ -146,19 +138,17 @@ def test_sizes_that_stay_and_halve_in_turns_tell(tmp_path: Path) -> None:
     assert likely(traces)[:2] == ("1/P", OF_ROWS)
 
 
-def test_two_runs_do_not_tell(tmp_path: Path) -> None:
+def test_two_runs_and_other_sizes_do_not_tell(tmp_path: Path) -> None:
     assert likely([of_rows(tmp_path, grid, 0.0) for grid in SIDES[:2]]) == ("1/P",)
-
-
-@pytest.mark.parametrize(
-    "grids",
-    [((2, 2), (4, 4), (8, 8)), ((2, 2, 2), (2, 2, 4), (4, 4, 4)), ((2, 3), (3, 4), (4, 6))],
-)
-def test_other_sizes_do_not_tell(grids: Sequence[tuple[int, ...]], tmp_path: Path) -> None:
-    runs = [
-        run(programs.jacobi(dims, 4, cells=[960] * len(dims))).read(
-            tmp_path, f"{'x'.join(map(str, dims))}.prv"
-        )
-        for dims in grids
-    ]
-    assert likely(runs) == ("1/P",)
+    for grids in (
+        ((2, 2), (4, 4), (8, 8)),
+        ((2, 2, 2), (2, 2, 4), (4, 4, 4)),
+        ((2, 3), (3, 4), (4, 6)),
+    ):
+        runs = [
+            run(programs.jacobi(dims, 4, cells=[960] * len(dims))).read(
+                tmp_path, f"{'x'.join(map(str, dims))}.prv"
+            )
+            for dims in grids
+        ]
+        assert likely(runs) == ("1/P",), grids

@@ -98,10 +98,6 @@ def test_memory_that_saturates_is_found_with_its_demand(demand: float, tmp_path:
         assert got == pytest.approx(truth, rel=0.1)
         plain = value(found, "sums", "seconds", 2, cores // 2)
         assert plain == pytest.approx(PLAIN / cores, rel=0.05)
-
-
-def test_all_splits_of_a_node_have_the_same_memory(tmp_path: Path) -> None:
-    found = extracted(tmp_path, [sweeps(2, t, 0.3) for t in (1, 2, 4, 8)])
     times = [value(found, "sweep", "seconds", 16 // t, t) for t in (1, 4, 16)]
     assert times == pytest.approx([times[0]] * 3)
 

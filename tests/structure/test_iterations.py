@@ -126,8 +126,3 @@ def test_computing_and_regions_are_all_of_the_time_outside_of_mpi():
         mine = slice(*events.offsets[process : process + 2])
         found = (events.before + regions)[mine].sum() + events.after[process]
         assert found == pytest.approx(program.compute()[process], rel=1e-9)
-
-
-def test_structure_is_found_once():
-    trace = read(DATA / "ft.S.4.prv.gz")
-    assert find(trace) is find(trace)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from synthetic import Counters, Program, Rank, Run, programs, run
-from synthetic.program import Steps
+from synthetic import Counters, Run, programs, run
 
 from popmodel.efficiency.measure import analyse
 from popmodel.structure.iterations import find
@@ -176,33 +175,6 @@ def test_counters_of_a_burst_are_those_that_the_run_counts(cause: str, tmp_path:
     }
     assert max(spreads, key=spreads.__getitem__) == cause
     assert sorted(spreads.values())[1] < 2e-3
-
-
-def test_a_trace_without_counters_has_none(uneven: Run, tmp_path: Path) -> None:
-    found = of_run(uneven, tmp_path)
-    assert {phase.instructions is None for phase in found.phases} == {True}
-
-
-def test_names_say_between_which_calls_a_burst_is(uneven: Run, tmp_path: Path) -> None:
-    found = of_run(uneven, tmp_path)
-    names = [phase.name for phase in found.phases]
-    assert len(set(names)) == len(names)
-    assert names[0] == "start to MPI_Init"
-    assert names[-1] == "MPI_Finalize to end" or names[-1].endswith(" to end")
-
-
-def test_phases_that_hardly_take_time_are_small(tmp_path: Path) -> None:
-    def body(me: Rank) -> Steps:
-        for _ in range(10):
-            yield me.compute(1e-3)
-            yield me.collective("Barrier")
-            yield me.compute(1e-8)
-            yield me.collective("Allreduce", 8)
-
-    found = of_run(run(Program(2, body), startup=0.0), tmp_path)
-    assert {phase.executions: phase.small for phase in found.phases if phase.executions == 10}
-    small = [phase.small for phase in found.phases if phase.executions == 10]
-    assert sorted(small) == [False, True]
 
 
 @pytest.mark.parametrize("name", ["bt-mz.S.2x2", "lu.S.4", "mix.4"])

@@ -1,21 +1,16 @@
 """What sequences do, from traces: calls that act, regions, threads, tokens."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from popmodel.simulator.from_trace import from_trace
 from popmodel.structure.iterations import find
-from popmodel.structure.program_events import _into_regions, events_of
+from popmodel.structure.program_events import events_of
 from popmodel.traces import read
-from popmodel.traces.intervals import spread
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.writer import TraceWriter
-from popmodel.traces.regions import Occurrences
 
 REGION, FUNCTION, RUNNING, NOT_TRACING = 60000001, 60000018, 1, 14
 SEND, RECEIVE, IPROBE = (50000001, 1), (50000001, 2), (50000001, 61)
@@ -149,55 +144,6 @@ def test_a_user_s_region_tells_equal_calls_apart(tmp_path):
     assert [events.insides[each] for each in events.inside] == ["", "outer", "solve", "outer", ""]
     for tokens in (events.coarse, events.exact):
         assert tokens[0] == tokens[4] != tokens[1] == tokens[3] != tokens[2]
-
-
-SPAN = st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 20), st.integers(1, 9))
-
-
-@given(st.lists(SPAN), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 25))), st.booleans())
-def test_events_are_in_the_shortest_region_that_holds_them(spans, events, in_blocks):
-    """Of two as long in the first name; threads' sequences (here 2) and regions do not count."""
-    label, location, begin, length = np.array(spans, np.int64).reshape(-1, 4).T
-    regions = Occurrences.in_order(("a", "b", "c", "d"), label, location, begin, begin + length)
-    sequence, time = np.array(sorted(events), np.int64).reshape(-1, 2).T
-    trace = SimpleNamespace(
-        processes=2,
-        process_offsets=np.array([0, 2, 3]),
-        process_of_location=lambda: np.array([0, 0, 1]),
-    )
-    inside, insides = np.zeros(len(time), np.int64), [""]
-    with pytest.MonkeyPatch.context() as patch:
-        if in_blocks:
-            patch.setattr("popmodel.structure.program_events._ROWS", 2)
-        _into_regions(trace, regions, sequence, time, inside, insides)
-    for number, (mine, at) in enumerate(zip(sequence.tolist(), time.tolist(), strict=True)):
-        holding = [
-            (last, name)
-            for name, where, first, last in spans
-            if mine < 2 and where == (0, 2)[mine] and first <= at < first + last
-        ]
-        expected = "abcd"[min(holding)[1]] if holding else ""
-        assert insides[inside[number]] == expected
-
-
-def test_each_event_is_compared_with_the_regions_around_it_only(tmp_path, monkeypatch):
-    type_, count = 60000019, 50
-    names = {1 + number: f"step {number}" for number in range(count)}
-    run = Run(1, labels=Labels(event_types={type_: "User region"}, event_values={type_: names}))
-    for number in range(count):
-        run.writer.event(0, 0, 100 * number + 10, [(type_, 1 + number)])
-        run.allreduce(100 * number + 20, 100 * number + 30)
-        run.writer.event(0, 0, 100 * number + 40, [(type_, 0)])
-    compared = []
-
-    def counted(first, counts):
-        compared.append(int(counts.sum()))
-        return spread(first, counts)
-
-    monkeypatch.setattr("popmodel.structure.program_events.spread", counted)
-    events = found(run.read(tmp_path, 100 * count))
-    assert [events.insides[each] for each in events.inside] == list(names.values())
-    assert sum(compared) == count
 
 
 def test_tokens_are_the_finer_the_more_they_tell():

@@ -170,14 +170,6 @@ def test_a_program_without_a_call():
     assert len(found.events) == len(found.places) == 0
 
 
-def test_processes_that_never_meet_globally():
-    written = write(6, (Repeat((30,), (Call("chain", 1), Call("pipeline", 2))),))
-    found = structure_of(written.program)
-    assert found.loop is not None
-    assert found.loop.counts == (30,)
-    assert same_places(written, found)
-
-
 def test_partners_that_take_turns_do_not_hide_the_iterations():
     builder = ProgramBuilder(5)
     for step in range(20):

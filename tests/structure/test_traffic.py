@@ -59,11 +59,6 @@ def test_of_too_many_pairs_neighbouring_ranks_are_taken_together():
     assert set(found.sender % 4) == set(found.receiver % 4) == {0}
 
 
-def test_all_ranks_together_are_one_pair_of_each_kind():
-    found = traffic.Pairs(*np.array([[0, 1, 2], [1, 2, 0], [1, 1, 1], [5, 5, 5]]), np.ones(3, bool))
-    assert traffic.gathered(found, 3, most=0)[1].bytes.tolist() == [15]
-
-
 def test_sizes_have_classes_of_powers_of_two(made):
     assert [
         tuple(row.values()) for row in traffic.by_size(made.program, traffic.sent(made.program))
@@ -75,10 +70,6 @@ def test_bytes_of_calls_are_what_they_put_in(made):
     assert calls["bytes"] == 600 + 64 + 3 * 8  # what is handed out counts once
     amount = traffic.given(made.program)
     assert amount.sum() == calls["bytes"]
-
-
-def test_no_iterations_make_no_share_of_them(made):
-    assert traffic.sent_in_iterations(made) is None
 
 
 def test_a_program_without_messages():
