@@ -121,7 +121,7 @@ class Script:
         """Work out every part of a program once."""
         every = (part for item, _ in tree.leaves() for part in item.uneven(tree.point))
         has_memory = any(part.ranks is not None for part in every)
-        return Script(tree.point, _parts(_Shared(tree.point, common, has_memory), tree.nodes, ()))
+        return Script(tree.point, _ScriptWriter(tree.point, common, has_memory).parts(tree.nodes))
 
     def operations(self, counts: Counts) -> float:
         """Count the operations of all processes."""
@@ -170,49 +170,64 @@ def _once(part: ScriptPart) -> Iterator[Event]:
     yield half
 
 
-class _Shared(NamedTuple):
-    """What all parts have in common: where they are, their spread, whether memory is looked at."""
+class _ScriptWriter(NamedTuple):
+    """Works out the parts of a program."""
 
     point: ModelPoint
     common: Common
-    has_memory: bool
+    has_memory: bool  # Whether it matters what processes have to do with others of their domain
 
+    def parts(self, nodes: tuple[TreeNode, ...], around: Place = ()) -> tuple[ScriptPart, ...]:
+        return tuple(self._part(node, (*around, index)) for index, node in enumerate(nodes))
 
-def _parts(shared: _Shared, nodes: tuple[TreeNode, ...], around: Place) -> tuple[ScriptPart, ...]:
-    return tuple(_part(shared, node, (*around, index)) for index, node in enumerate(nodes))
+    def _part(self, node: TreeNode, place: Place) -> ScriptPart:
+        item = node.item
+        every = nominal(item.every)
+        if node.inside and node.communicates:
+            count = repetitions(item.repeats, item.name)
+            return ScriptPart(place, every, Compute(), None, count, self.parts(node.inside, place))
+        compute = self._compute(node, place)
+        if not item.communicates:
+            return ScriptPart(place, every, compute)
+        build = OperationsBuilder(self.point.messages)
+        item.operations(self.point, build)
+        return ScriptPart(place, every, compute, build.build())
 
+    def _compute(self, node: TreeNode, place: Place) -> Compute:
+        """Computation in one execution of a node, by how much is known of how it differs."""
+        overhead = nominal(node.work.overhead)
+        common, own = ProcessLoad(), ProcessLoad()
+        listed = []
+        for index, (item, work, executions) in enumerate(_leaves(node)):
+            parts = item.uneven(self.point)
+            load, cv = self._load(item, work)
+            if not parts and item.own_spread:
+                own = own.plus(load)
+            elif not parts:
+                common = common.plus(load)
+            elif not item.communicates:
+                more, turns = (
+                    executions * nominal(item.measured_overhead),
+                    max(round(executions), 1),
+                )
+                listed.append(ScriptList((*place, index), load, cv, parts, turns, more))
+                overhead -= more
+        if node.item.computes_between:
+            common = ProcessLoad()
+        return Compute(overhead, common, own, tuple(listed))
 
-def _part(shared: _Shared, node: TreeNode, place: Place) -> ScriptPart:
-    item = node.item
-    every = nominal(item.every)
-    if node.inside and node.communicates:
-        count = repetitions(item.repeats, item.name)
-        return ScriptPart(place, every, Compute(), None, count, _parts(shared, node.inside, place))
-    compute = _compute(shared, node, place)
-    if not item.communicates:
-        return ScriptPart(place, every, compute)
-    build = OperationsBuilder(shared.point.messages)
-    item.operations(shared.point, build)
-    return ScriptPart(place, every, compute, build.build())
-
-
-def _compute(shared: _Shared, node: TreeNode, place: Place) -> Compute:
-    """Computation in one execution of a node, by how much is known of how it differs."""
-    overhead = nominal(node.work.overhead)
-    common, own = ProcessLoad(), ProcessLoad()
-    listed = []
-    for index, (item, work, executions) in enumerate(_leaves(node)):
-        parts = item.uneven(shared.point)
-        load, cv = _load(shared, item, work)
-        if not parts:
-            own, common = (own.plus(load), common) if item.own_spread else (own, common.plus(load))
-        elif not item.communicates:
-            more, turns = executions * nominal(item.measured_overhead), max(round(executions), 1)
-            listed.append(ScriptList((*place, index), load, cv, parts, turns, more))
-            overhead -= more
-    if node.item.computes_between:
-        common = ProcessLoad()
-    return Compute(overhead, common, own, tuple(listed))
+    def _load(self, item: Item, work: RunWork) -> tuple[ProcessLoad, tuple[float, float]]:
+        """Computation in some executions of an item, and its persistent and transient spread."""
+        seconds = nominal(computation(work))
+        spread = {**self.common, **item.own_spread}
+        lasting, turns = (nominal(spread.get(name, 0.0)) for name in SPREADS.values())
+        load, cv = ProcessLoad(seconds, lasting * seconds, turns * seconds), (lasting, turns)
+        crowding = nominal(item.crowding(self.point)) if self.has_memory else 0.0
+        if not crowding:
+            return load, cv
+        executions = seconds / nominal(computation(item.work(self.point)))
+        moved = nominal(work.memory_bytes)
+        return load._replace(crowding=crowding * executions, moved=moved), cv
 
 
 def _leaves(node: TreeNode) -> Iterator[tuple[Item, RunWork, float]]:
@@ -223,16 +238,3 @@ def _leaves(node: TreeNode) -> Iterator[tuple[Item, RunWork, float]]:
         times = node.item.repeats / inner.item.every
         for item, work, executions in _leaves(inner):
             yield item, work.times(times), executions * nominal(times)
-
-
-def _load(shared: _Shared, item: Item, work: RunWork) -> tuple[ProcessLoad, tuple[float, float]]:
-    """Computation in some executions of an item, and its persistent and transient spread."""
-    seconds = nominal(computation(work))
-    spread = {**shared.common, **item.own_spread}
-    lasting, turns = (nominal(spread.get(name, 0.0)) for name in SPREADS.values())
-    load, cv = ProcessLoad(seconds, lasting * seconds, turns * seconds), (lasting, turns)
-    crowding = nominal(item.crowding(shared.point)) if shared.has_memory else 0.0
-    if not crowding:
-        return load, cv
-    executions = seconds / nominal(computation(item.work(shared.point)))
-    return load._replace(crowding=crowding * executions, moved=nominal(work.memory_bytes)), cv

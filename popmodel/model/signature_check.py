@@ -33,7 +33,7 @@ from popmodel.model.signature.application import (
     items,
     unknown,
 )
-from popmodel.model.signature.formula_units import SignatureUnits, units_of
+from popmodel.model.signature.formula_units import FormulaUnit, units_of
 from popmodel.model.signature.keys import GrammarKey
 from popmodel.model.signature.reading import OPEN, Path, SignatureError, key_lines, line_of
 from popmodel.model.signatures import SignatureReader, read
@@ -69,12 +69,8 @@ def check(
     except SignatureError as error:  # beyond reading as a whole
         return CheckedSignature(path, None, (of_error(error),))
     lines, formulas = reader.lines, reader.formulas
-    units = units_of(signature, formulas, lines)
-    mistakes = [of_error(error) for error in reader.mistakes or ()]
-    mistakes += [
-        SignatureFinding(clash.problem, line_of(lines, clash.path), hint=clash.hint)
-        for clash in units.clashes
-    ]
+    units, clashes = units_of(signature, formulas, lines)
+    mistakes = [of_error(error) for error in (*(reader.mistakes or ()), *clashes)]
     if reader.mistakes:  # what the formulas give would follow from what stands for those not read
         return CheckedSignature(path, signature.name or None, in_order(mistakes))
     signature = signature.with_settings(settings or {})
@@ -102,7 +98,10 @@ SHOWN = 8
 
 
 def described(
-    signature: Signature, units: SignatureUnits, runs: Possible, description: str | None
+    signature: Signature,
+    units: Mapping[str, FormulaUnit],
+    runs: Possible,
+    description: str | None,
 ) -> dict[str, Any]:
     """Return what a signature says as JSON types.
 
@@ -110,7 +109,7 @@ def described(
     threads or the machine; the unit of a name is null where none is stated.
     """
     writer = _DescriptionWriter(signature)
-    unit = {name: str(one) for name, one in units.known.items()} | dict(signature.units)
+    unit = {name: str(one) for name, one in units.items()} | dict(signature.units)
     limits, grid = signature.limits, signature.grid
     memory = limits.memory_per_rank
     return {

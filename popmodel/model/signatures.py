@@ -548,10 +548,8 @@ def from_text(
         return signature
     from popmodel.model.signature.formula_units import units_of  # fractions take long to import
 
-    # a number in the wrong unit would pass for a prediction
-    for clash in units_of(signature, reader.formulas, reader.lines).clashes:
-        line = line_of(reader.lines, clash.path)
-        raise SignatureError(path, clash.problem, line=line, hint=clash.hint)
+    for clash in units_of(signature, reader.formulas, reader.lines)[1]:
+        raise clash  # a number in the wrong unit would pass for a prediction
     return signature
 
 

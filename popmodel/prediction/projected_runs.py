@@ -14,7 +14,7 @@ import numpy as np
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.units import plural
-from popmodel.base.values import dataclass, document
+from popmodel.base.values import dataclass, document, fields_of
 from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.scaling import Comparable, Mode, Scaling, evaluate_all, scale
 from popmodel.fit.efficiency_factors import completed
@@ -353,12 +353,7 @@ def _law(fitted: FittedFactor) -> dict[str, Any]:
     return {
         "factor": fitted.factor.id,
         "name": fitted.factor.name,
-        "law": fitted.law,
-        "form": fitted.form,
-        "constants": fitted.constants,
-        "origin": fitted.origin,
-        "points": fitted.points,
-        "tried": fitted.tried,
+        **fields_of(fitted, "law", "form", "constants", "origin", "points", "tried"),
     }
 
 

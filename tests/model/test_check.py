@@ -44,7 +44,9 @@ def checked(tmp_path: Path) -> Check:
 def test_what_comes_with_popmodel_is_in_order(source: str) -> None:
     found = check(source)
     assert found.mistakes == ()
-    assert found.remarks == ()
+    drafts = [one for one in found.remarks if '("?")' in one.message]  # what nobody knows yet
+    assert [one for one in found.remarks if one not in drafts] == []
+    assert not drafts or "drafts" in Path(source).parts
     assert found.explained is not None
     assert found.application == signature.load(source).name
 

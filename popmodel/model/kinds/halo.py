@@ -21,7 +21,7 @@ from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.operations import ELSEWHERE, ON_NODE, OperationsBuilder, places_of
 from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message
-from popmodel.model.terms.message import face_bytes, neighbours, packing_bytes
+from popmodel.model.terms.message import face_bytes, neighbours
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
 
@@ -74,7 +74,8 @@ class Halo(Sending):
         if bandwidth is None:
             return exposed
         counts = neighbours(point.extent, point.periodic)
-        copied = packing_bytes(sizes, counts)
+        sent: Value = sum(n * size for n, size in zip(counts, sizes, strict=True))
+        copied = 2 * sent  # packed before, unpacked behind
         return exposed.plus(copying(point, copied, bandwidth, shared=self.pack == "parallel"))
 
     def most_operations(self, point: ModelPoint) -> float:
@@ -194,8 +195,8 @@ class Neighbours(NamedTuple):
         """
         parameters, threads = self.point.parameters, self.threads
         count = int(np.count_nonzero(pattern))
-        part = message.part_of_thread(count, threads)
-        rounds = message.rounds_of_thread(count, threads)
+        # threads deal the messages out; if there are fewer, each is cut for all to have as much
+        part, rounds = min(1.0, count / threads), max(count / threads, 1.0)
         name = "net.inter.os" if (pattern == ELSEWHERE).any() else "net.intra.os"
         overhead = parameters.optional(name) if rounds > 1 else None
         slower = self.point.messages.slowdown(threads) if overhead is not None else 1.0

@@ -19,7 +19,7 @@ from popmodel.base.values import NamedTuple
 from popmodel.model.kinds import key_at, label_of
 from popmodel.model.signature.application import EXTENTS, Signature
 from popmodel.model.signature.keys import of_machine, parameter_of
-from popmodel.model.signature.reading import Path, line_of
+from popmodel.model.signature.reading import Path, SignatureError, line_of
 
 
 class FormulaUnit(NamedTuple):
@@ -61,25 +61,10 @@ _STATED = {
 }
 
 
-class UnitClash(NamedTuple):
-    """Units that do not fit together."""
-
-    path: Path  # Place of the formula
-    problem: str  # What does not fit
-    hint: str  # The units that are known of its names, and where they stand
-
-
-class SignatureUnits(NamedTuple):
-    """What is known of the units of a signature."""
-
-    known: Mapping[str, FormulaUnit]  # Of parameters, constants and names of ``let``
-    clashes: tuple[UnitClash, ...]  # In the order of the signature, at most one of each formula
-
-
 def units_of(
     signature: Signature, formulas: Mapping[Path, Expression], lines: Mapping[Path, int]
-) -> SignatureUnits:
-    """Find the formulas whose units clash, from the units that the signature states."""
+) -> tuple[dict[str, FormulaUnit], list[SignatureError]]:
+    """Find the units of names, and formulas whose units clash, in order, at most one of each."""
 
     def told(name: str) -> str:
         path = tuple(signature.paths.get(name, f"let.{name}").split("."))
@@ -87,7 +72,7 @@ def units_of(
 
     counted = dict.fromkeys(("P", "T", "rank", *EXTENTS), NUMBER)
     known = {name: _stated(text) for name, text in signature.units.items()}
-    clashes: list[UnitClash] = []
+    clashes: list[SignatureError] = []
     seen: set[tuple[str, str | None]] = set()
     for path, expression in formulas.items():
         key = key_at(path)
@@ -109,8 +94,9 @@ def units_of(
             problem = f"{label_of(path).partition('.')[2]}: {expression.text!r} {walk.problems[0]}"
             names = sorted(expression.names & known.keys(), key=expression.text.find)
             hint = "; ".join(map(told, names)) or NO_UNIT
-            clashes.append(UnitClash(path, problem, hint))
-    return SignatureUnits(known, tuple(clashes))
+            line = line_of(lines, path)
+            clashes.append(SignatureError(signature.path, problem, line=line, hint=hint))
+    return known, clashes
 
 
 def _stated(text: str) -> FormulaUnit:

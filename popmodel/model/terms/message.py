@@ -114,20 +114,6 @@ def message_passing_ratio(hybrid: Value, pure: Value) -> Value:
     return hybrid / pure
 
 
-def part_of_thread(messages: int, threads: int) -> float:
-    """Return the part of a message that is sent as one, ``min(1, n/m)``.
-
-    The threads of a process deal its n messages out among themselves; if there are fewer messages
-    than threads, each message is cut so that every thread has as much to send.
-    """
-    return min(1.0, messages / threads)
-
-
-def rounds_of_thread(messages: int, threads: int) -> float:
-    """Return how many messages, or parts of one, each of m threads sends: ``max(n/m, 1)``."""
-    return max(messages / threads, 1.0)
-
-
 def thread_slowdown(threads: int, factor: Value) -> Value:
     """Return ``1 + c (m - 1)``: the CPU time of a message while m threads send.
 
@@ -173,15 +159,3 @@ def neighbours(extent: Sequence[int], periodic: Sequence[bool]) -> list[int]:
         0 if count == 1 else 2 if wraps else min(2, count - 1)
         for count, wraps in zip(extent, periodic, strict=True)
     ]
-
-
-def packing_bytes(sizes: Sequence[Value], counts: Sequence[int]) -> Value:
-    """Return the bytes that are copied to pack what is sent and to unpack what is received.
-
-    Parameters
-    ----------
-    sizes, counts
-        Bytes and number of the messages along each dimension.
-    """
-    total: Value = sum(n * size for n, size in zip(counts, sizes, strict=True))
-    return 2 * total

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from popmodel.base.documents import parse_toml
 from popmodel.model.kinds import key_at
 from popmodel.model.signature import reading
-from popmodel.model.signature.formula_units import BYTE, NUMBER, SignatureUnits, units_of
+from popmodel.model.signature.formula_units import BYTE, NUMBER, FormulaUnit, units_of
+from popmodel.model.signature.reading import SignatureError
 from popmodel.model.signatures import SignatureReader
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
@@ -25,7 +26,7 @@ free = 3
 EVERY = Path(__file__).parents[2] / "data" / "signatures" / "every.toml"
 
 
-def units(text: str) -> SignatureUnits:
+def units(text: str) -> tuple[dict[str, FormulaUnit], list[SignatureError]]:
     """Check the units of a signature without its head."""
     whole = HEAD + text
     reader = SignatureReader("demo.toml", reading.key_lines(whole))
@@ -34,7 +35,7 @@ def units(text: str) -> SignatureUnits:
 
 
 def problems(item: str) -> list[str]:
-    return [clash.problem for clash in units(f"{STATED}[[program]]\n{item}\n").clashes]
+    return [clash.problem for clash in units(f"{STATED}[[program]]\n{item}\n")[1]]
 
 
 CLASHES = {
@@ -100,16 +101,16 @@ def test_names_of_let_have_the_unit_of_their_formula() -> None:
         f"{STATED}[let]\nrate = 'w/t'\nopen = 'free*w'\n[[program]]\nserial = {{ trip = 'rate' }}\n"
     )
     found = units(text)
-    assert {name: str(unit) for name, unit in found.known.items()} == {
+    assert {name: str(unit) for name, unit in found[0].items()} == {
         **{"N": "1", "w": "B", "t": "s", "rate": "B/s"}
     }
-    (clash,) = found.clashes
+    (clash,) = found[1]
     assert clash.hint == "rate is B/s (line 11)"
 
 
 def test_units_that_are_counted_are_numbers() -> None:
     text = "[params]\nw = {{ value = 8, unit = '{}' }}\n[[program]]\nserial = {{ trip = 'w' }}\n"
-    assert [len(units(text.format(unit)).clashes) for unit in ("1", "cells", "B")] == [0, 0, 1]
+    assert [len(units(text.format(unit))[1]) for unit in ("1", "cells", "B")] == [0, 0, 1]
     assert str(BYTE.times(BYTE).times(NUMBER, -1)) == "B^2"
 
 
@@ -117,7 +118,7 @@ def test_the_key_of_every_formula_of_a_program_says_its_unit() -> None:
     text = EVERY.read_text()
     reader = SignatureReader(str(EVERY), reading.key_lines(text))
     signature = reader.signature(parse_toml(text, str(EVERY)), False)
-    assert units_of(signature, reader.formulas, reader.lines).clashes == ()
+    assert units_of(signature, reader.formulas, reader.lines)[1] == []
     keys = [key_at(path) for path in reader.formulas if path[0] == "program"]
     assert len(keys) > 50
     assert all(key is not None for key in keys)

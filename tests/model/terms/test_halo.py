@@ -27,7 +27,3 @@ def test_the_busiest_process_has_these_neighbours(
             for rank, target in enumerate(targets):
                 sent[rank] += int(target >= 0 and target != rank)
         assert count == max(sent)
-
-
-def test_packing_copies_every_message_at_both_ends() -> None:
-    assert message.packing_bytes([100, 50], [2, 1]) == 500
