@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.units import plural
@@ -31,22 +31,19 @@ EXAMPLES = (
     "popmodel report run_*.prv -o scaling.html",
     "popmodel report run.prv splits.json validate.json -o report.html",
     "popmodel report app.toml --machine machine.json --cores 64 -o splits.html",
-    "popmodel report run.prv -o timeline.svg",
     "popmodel report report.html --format json",
 )
-FORMATS = (formats.HTML.name, formats.JSON.name, formats.SVG.name)
+FORMATS = (formats.HTML.name, formats.JSON.name)
 RESOURCES = True
 _PROFILE = "popmodel/machine/1"
 _NAMED = 3  # inputs whose names a title has
 
 
 def from_output(output: str | None, format: str | None, _: Mapping[str, Any]) -> dict[str, Any]:
-    """What the name of the file says: an SVG file is a timeline alone."""
-    is_picture = format == "svg" or str(output).lower().endswith(".svg")
-    if output in (None, "-") and (format is None or is_picture):
-        example = "timeline.svg" if is_picture else "report.html"
-        raise UsageError("-o is missing: the file to write", f"try -o {example}")
-    return {"picture": True} if is_picture else {}
+    """A page goes into a file."""
+    if output in (None, "-") and format is None:
+        raise UsageError("-o is missing: the file to write", "try -o report.html")
+    return {}
 
 
 @dataclass(frozen=True)
@@ -82,14 +79,7 @@ class Report(Result):
         """How the report is shown; its page has what is drawn of traces as well."""
         from popmodel.reports.saved_reports import VIEWS
 
-        return replace(VIEWS, contents=self.contents.with_, picture=self._picture)
-
-    def _picture(self, document: Document) -> Any:  # noqa: ARG002 (of its contents)
-        from popmodel.reports.pictures import run_timeline
-
-        if not self.contents.timelines:
-            raise UsageError("this report has no timeline to draw", "name a trace")
-        return run_timeline(self.contents.timelines[0])
+        return replace(VIEWS, contents=self.contents.with_)
 
 
 def report(
@@ -117,14 +107,13 @@ def report(
     region: Annotated[str | None, REGION] = None,
     from_start: Annotated[bool, FROM_START] = False,
     foa: Annotated[Foa | None, FOA] = None,
-    picture: bool = False,
 ) -> Report:
     """Write what is known of some runs as one HTML file, which needs no network.
 
     Shows the efficiencies of runs and what they cost, each run over time above its replay on an
     ideal network, what another network or CPU would change, regions and messages; and what saved
     results hold: predictions, splits, validations. The results stand in the file as JSON, which
-    --format json takes out of it again. -o timeline.svg draws a trace over time, without the page.
+    --format json takes out of it again.
 
     Parameters
     ----------
@@ -139,8 +128,6 @@ def report(
         Parameters of the signature.
     window, region, from_start, foa
         The part of the traces; as for `popmodel.metrics`.
-    picture : bool
-        Only the timeline, for ``plot()``.
 
     Raises
     ------
@@ -160,57 +147,56 @@ def report(
     """
     from popmodel.base.values import document
     from popmodel.cli.inputs import refuse_options, several, trace_of
+    from popmodel.reports.figures import run_names
     from popmodel.reports.html.contents import SCHEMA, Contents
     from popmodel.reports.saved_reports import saved_report
     from popmodel.traces.selection import TracePart
 
-    given = _sorted_out(several(inputs))
-    if picture:
-        options = {"machine": machine, "cores": cores, "set": settings}
-        refuse_options(options, "a picture is of traces alone")
-        if len(given.traces) != 1:
-            problem = f"a timeline is of one trace, not {len(given.traces)}"
-            raise UsageError(problem, "name one trace")
-    if given.signatures and cores is None:
+    given = several(inputs)
+    if not given:
+        raise UsageError("no input given", "name a trace, a saved result (.json) or a signature")
+    kinds: dict[str, list[Any]] = {kind: [] for kind in _KINDS}
+    for one in given:
+        kinds[_kind(one)].append(one)
+    if len(kinds["profile"]) > 1:
+        second = kinds["profile"][1]
+        raise UsageError(f"{second}: a second machine profile", "leave one of them out")
+    if kinds["signature"] and cores is None:
         raise UsageError("cores: missing, to predict the splits of a signature", "try --cores 64")
-    if not given.signatures:
+    if not kinds["signature"]:
         of_signatures = {"cores": cores, "settings": settings}
         refuse_options(of_signatures, "there is no signature to predict")
     asked = {"window": window, "region": region, "from_start": from_start, "foa": foa}
-    if not given.traces:
+    if not kinds["trace"]:
         refuse_options(asked, "there is no trace")
-    saved = {path: saved_report(path) for path in given.saved}
-    if saved and len(given.names) == 1 and not picture:
+    names = run_names(
+        [_path(one) for one in given if one not in kinds["profile"]] or [_path(given[0])]
+    )
+    files = tuple(path for path in map(_path, given) if Path(path).is_file())
+    saved = {os.fspath(path): saved_report(os.fspath(path)) for path in kinds["saved"]}
+    if saved and len(names) == 1:
         (only,) = saved.values()
-        return Report(Contents(only, saved=saved), given.files)
+        return Report(Contents(only, saved=saved), files)
     left_out: list[dict[str, Any]] = []
-    traces = [trace_of(one) for one in given.traces]
-    profile = given.profile if machine is None else machine
-    parts = ("timeline",) if picture else _PARTS
+    traces = [trace_of(one) for one in kinds["trace"]]
+    profile = machine or next(iter(kinds["profile"]), None)
     found = [
-        *_of_traces(traces, asked, profile, parts, left_out),
-        *_of_signatures(given.signatures, profile, cores, settings),
-        *(_stamped(one) for one in given.results),
+        *_of_traces(traces, asked, profile, left_out),
+        *_of_signatures(kinds["signature"], profile, cores, settings),
+        *map(_stamped, kinds["result"]),
         *(one for each in saved.values() for one in each["documents"]),
     ]
-    drawn: tuple[Timeline, ...] = ()
-    if "timeline" in parts:
-        part = TracePart.of(window, region, from_start, foa)
-        drawn = tuple(_timelines(traces, part, left_out, strict=picture))
-    more = len(given.names) - _NAMED
-    title = ", ".join([*given.names[:_NAMED], *([f"{more} more"] if more > 0 else [])])
+    drawn = tuple(_timelines(traces, TracePart.of(window, region, from_start, foa), left_out))
+    more = len(names) - _NAMED
+    title = ", ".join([*names[:_NAMED], *([f"{more} more"] if more > 0 else [])])
     made = document(SCHEMA, title=title, documents=found, left_out=left_out)
-    return Report(Contents(made, drawn, saved), given.files)
-
-
-_PARTS = ("tree", "sensitivity", "matrix", "timeline")
+    return Report(Contents(made, drawn, saved), files)
 
 
 def _of_traces(
     traces: Sequence[Trace],
     asked: Mapping[str, Any],
     machine: ProfileLike | None,
-    parts: Sequence[str],
     left_out: list[dict[str, Any]],
 ) -> Iterator[Document]:
     """Efficiencies of all runs; of each what it depends on, and who talks to whom."""
@@ -220,41 +206,31 @@ def _of_traces(
 
     if not traces:
         return
-    if "tree" in parts:
-        yield _stamped(metrics(traces, **asked))
+    yield _stamped(metrics(traces, **asked))
     makers: Mapping[str, Callable[[Trace], Result]] = {
         "sensitivity": lambda one: whatif(one, machine=machine, sensitivity=True, **asked),
         "matrix": lambda one: inspect(one, show="communication", **asked),
     }
     for trace in traces:
-        for what in makers.keys() & set(parts) if len(parts) == 1 else makers:
+        for what, make in makers.items():
             try:
-                yield _stamped(makers[what](trace))
+                yield _stamped(make(trace))
             except PopmodelError as error:  # the rest of the report is worth having, and says so
-                if len(parts) == 1:
-                    raise
                 left_out.append({"trace": trace.path, "what": what, "why": error.message})
 
 
 def _timelines(
-    traces: Sequence[Trace], asked: TracePart, left_out: list[dict[str, Any]], *, strict: bool
+    traces: Sequence[Trace], asked: TracePart, left_out: list[dict[str, Any]]
 ) -> Iterator[Timeline]:
     """What every thread does over time, of each run that has measured times."""
     from popmodel.structure.focus import part_of_run
-    from popmodel.timeline.timeline import LIMITS, timeline
+    from popmodel.timeline.timeline import timeline
     from popmodel.traces.selection import focused
 
-    limits = LIMITS
-    if strict:
-        from popmodel.reports.pictures import COLUMNS, ROWS
-
-        limits = replace(LIMITS, rows=ROWS, columns=COLUMNS)
     for trace in traces:
         try:
-            yield timeline(focused(trace, part_of_run(asked, trace))[0], limits=limits)
+            yield timeline(focused(trace, part_of_run(asked, trace))[0])
         except PopmodelError as error:  # as above
-            if strict:
-                raise
             left_out.append({"trace": trace.path, "what": "timeline", "why": error.message})
 
 
@@ -284,66 +260,36 @@ def _stamped(result: Result) -> Document:
     return {**made, "provenance": {**made["provenance"], "command": command}}
 
 
-class _GivenInputs(NamedTuple):
-    """Inputs by what they are."""
-
-    traces: tuple[TraceLike, ...]
-    signatures: tuple[SignatureLike, ...]
-    results: tuple[Result, ...]  # of other functions
-    saved: tuple[str, ...]  # paths of results and pages
-    profile: ProfileLike | None  # a machine profile
-    names: tuple[str, ...]  # a short name of each input, in order
-    files: tuple[str, ...]  # those that are files
+_KINDS = ("trace", "signature", "result", "saved", "profile")
 
 
-def _sorted_out(inputs: Sequence[Any]) -> _GivenInputs:
-    """Tell what each input is, by its type or its suffix."""
+def _kind(given: Any) -> str:
+    """What an input is, by its type or its suffix."""
     from popmodel.machines.profile import presets
     from popmodel.model.signature.application import Signature
     from popmodel.model.signatures import bundled
-    from popmodel.reports.figures import run_names
     from popmodel.reports.saved_reports import parsed
     from popmodel.traces import Trace
 
-    if not inputs:
-        raise UsageError("no input given", "name a trace, a saved result (.json) or a signature")
-    traces: list[TraceLike] = []
-    signatures: list[SignatureLike] = []
-    results: list[Result] = []
-    saved: list[str] = []
-    profiles: list[str] = []
-    for one in inputs:
-        if isinstance(one, Trace):
-            traces.append(one)
-        elif isinstance(one, Signature):
-            signatures.append(one)
-        elif isinstance(one, Result):
-            results.append(one)
-        elif not isinstance(one, str | os.PathLike):
-            known = "a path, a trace, a signature or a result"
-            raise UsageError(f"inputs: must be {known}, not {type(one).__name__}")
-        elif (path := os.fspath(one)) in bundled() or path.lower().endswith(".toml"):
-            signatures.append(one)
-        elif path in presets():
-            profiles.append(path)
-        elif path.lower().endswith(".html"):
-            saved.append(path)
-        elif path.lower().endswith(".json"):
-            (profiles if parsed(path).get("schema") == _PROFILE else saved).append(path)
-        else:
-            traces.append(one)
-    if len(profiles) > 1:
-        raise UsageError(f"{profiles[1]}: a second machine profile", "leave one of them out")
-    named = [one for one in inputs if one not in profiles] or list(inputs)
-    return _GivenInputs(
-        tuple(traces),
-        tuple(signatures),
-        tuple(results),
-        tuple(saved),
-        profiles[0] if profiles else None,
-        tuple(run_names([_path(one) for one in named])),
-        tuple(path for path in (_path(one) for one in inputs) if Path(path).is_file()),
-    )
+    for kind, type_ in (("trace", Trace), ("signature", Signature), ("result", Result)):
+        if isinstance(given, type_):
+            return kind
+    if not isinstance(given, str | os.PathLike):
+        known = "a path, a trace, a signature or a result"
+        raise UsageError(f"inputs: must be {known}, not {type(given).__name__}")
+    path = os.fspath(given)
+    if path in bundled():
+        return "signature"
+    if path in presets():
+        return "profile"
+    match Path(path.lower()).suffix:
+        case ".toml":
+            return "signature"
+        case ".html":
+            return "saved"
+        case ".json":
+            return "profile" if parsed(path).get("schema") == _PROFILE else "saved"
+    return "trace"
 
 
 def _path(one: Any) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from extras import needs_matplotlib
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -49,10 +48,3 @@ def test_a_bundled_signature_is_an_input_by_its_name(
     (*_, swept) = json.loads(popmodel("report", "x.html", "--format", "json")[1])["documents"]
     assert swept["application"]["name"] == "stencil3d"
     assert swept["machine"]["name"] == "sandybridge-fdr"
-
-
-@needs_matplotlib
-def test_a_timeline_is_drawn_without_the_page(popmodel: Call, trace: str) -> None:
-    status, _, err = popmodel("report", trace, "-o", "timeline.svg")
-    assert (status, err) == (0, "")
-    assert "<svg" in Path("timeline.svg").read_text()
