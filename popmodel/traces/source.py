@@ -54,8 +54,8 @@ FOREIGN = (
     Foreign(
         "a profile in Cube's format, such as Score-P and Scalasca write",
         ("*.cubex", "*.cube", "*.cube.gz"),
-        f"popmodel metrics shows its efficiencies; it has no course of time: else {_AGAIN}, or "
-        f"{_TABLE}",
+        f"popmodel metrics FILE.cubex shows its efficiencies; it has no course of time: else "
+        f"{_AGAIN}, or {_TABLE}",
         (b"anchor.xml",),
     ),
     Foreign("a measurement of Score-P", ("scorep.cfg", "scorep-*"), _AGAIN),
