@@ -108,7 +108,7 @@ def _measured(cube: Any) -> tuple[Observables, tuple[CallSite, ...]]:
     time = np.maximum(time, 0)  # what rounding of inclusive times leaves
     mpi = np.array([region.paradigm == "mpi" and region.name != "PARALLEL" for region in regions])
     computing = np.array([_is_computing(region) for region in regions]) & ~mpi
-    inside = _marked(
+    inside = _outermost(
         cnodes,
         [region.paradigm == "openmp" and region.role in _IN_OPENMP for region in regions],
     )
@@ -123,9 +123,10 @@ def _measured(cube: Any) -> tuple[Observables, tuple[CallSite, ...]]:
     }
     visits = exclusive("visits") if "visits" in stored else np.zeros_like(time)
     forks = [
-        region.name if (region.paradigm, region.role) == ("openmp", "parallel") else None
+        region.name if (region.paradigm, region.role) == ("openmp", "parallel") else ""
         for region in regions
     ]
+    around = _outermost(cnodes, forks)
     runtime = float(execution.max())
     observed = Observables(
         runtime=runtime,
@@ -143,14 +144,14 @@ def _measured(cube: Any) -> tuple[Observables, tuple[CallSite, ...]]:
         regions=tuple(
             _parallel_region(
                 name,
-                round(float(visits[own][:, masters].sum())),
-                time * _marked(cnodes, own)[:, None],
-                computing,
-                mpi,
+                visits[rows & (np.array(forks) == name)][:, masters],
+                time[rows],
+                computing[rows],
+                mpi[rows],
                 threads,
             )
-            for name in dict.fromkeys(filter(None, forks))
-            for own in [[fork == name for fork in forks]]
+            for name in dict.fromkeys(filter(None, around.tolist()))
+            for rows in [around == name]
         ),
         absent=dict.fromkeys(_ABSENT, _SUMS_ONLY),
         **counters,
@@ -171,7 +172,7 @@ def _measured(cube: Any) -> tuple[Observables, tuple[CallSite, ...]]:
 
 def _parallel_region(
     name: str,
-    count: int,
+    visits: NDArray[np.float64],
     time: NDArray[np.float64],
     computing: NDArray[np.bool_],
     mpi: NDArray[np.bool_],
@@ -184,7 +185,7 @@ def _parallel_region(
     all_time, spent = float(wall @ threads), float(useful.sum())
     return RegionObservables(
         name,
-        count,
+        round(float(visits.sum())),
         float(wall.sum()),
         spent / all_time if all_time else 0.0,
         spent / float(busiest @ threads) if busiest.any() else 1.0,
@@ -220,11 +221,16 @@ def _is_computing(region: Any) -> bool:
     return region.paradigm not in _NOT_COMPUTING
 
 
-def _marked(cnodes: Sequence[Any], own: Sequence[bool]) -> NDArray[np.bool_]:
-    """Which call paths are marked themselves or lie below one that is."""
-    marks = dict(zip((cnode.id for cnode in cnodes), own, strict=True))
+def _outermost(cnodes: Sequence[Any], marks: Sequence[Any]) -> NDArray[Any]:
+    """Mark of the outermost call path that has one, around each or itself; an empty one if none."""
+    found: dict[int, Any] = dict(zip((cnode.id for cnode in cnodes), marks, strict=True))
+    done: set[int] = set()
 
-    def below(cnode: Any) -> bool:
-        return marks[cnode.id] or (cnode.parent is not None and below(cnode.parent))
+    def mark(cnode: Any) -> Any:
+        if cnode.id not in done:
+            above = cnode.parent is not None and mark(cnode.parent)
+            found[cnode.id] = above or found[cnode.id]
+            done.add(cnode.id)
+        return found[cnode.id]
 
-    return np.array([below(cnode) for cnode in cnodes])
+    return np.array([mark(cnode) for cnode in cnodes])
