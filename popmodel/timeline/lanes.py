@@ -145,7 +145,6 @@ class LaneRows:
 
     @property
     def threads(self) -> NDArray[np.int64]:
-        """How many threads are in each lane: int64[R]."""
         return np.diff(self.first)
 
     @property
@@ -264,7 +263,6 @@ class LaneClock:
 
 
 def clock_of(trace: Trace, program: Program, moments: Moments) -> LaneClock:
-    """Return the clock of a replay."""
     masters = np.asarray(trace.process_offsets[:-1], np.int64)
     sets = [
         trace.calls().intervals().at(masters),
@@ -301,8 +299,6 @@ def _modelled(trace: Trace, program: Program, moments: Moments) -> ModelledLane:
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """What lanes do."""
-
     kind: NDArray[np.uint8]  # uint8[R, C]: What takes most of each column, by number in `KINDS`
     # int64[R, kinds]: Time of each lane in each kind, ns, of all its threads together.
     spent: NDArray[np.int64]
@@ -377,7 +373,6 @@ class _Most:
         self._after: NDArray[np.int64] = axis.covered(Intervals(*after), self._lane)
 
     def add(self, number: int, spans: Intervals, some: NDArray[np.bool_] | None = None) -> None:
-        """Add intervals of a kind."""
         if number == NONE:
             self._add(NONE, self._after + self._axis.covered(spans, self._lane))
         elif len(spans):
@@ -392,7 +387,6 @@ class _Most:
             self._add(PARALLEL, np.maximum(inside, 0))
 
     def add_calls(self, spans: Intervals, kind: NDArray[np.int64]) -> None:
-        """Add calls of MPI, each of its kind."""
         for number in MPI:
             some = kind == number
             if some.any():

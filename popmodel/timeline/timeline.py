@@ -80,8 +80,6 @@ _THREADS = "not only masters call MPI: threads have no clock of their own in a r
 
 
 class Replayed(NamedTuple):
-    """A replay."""
-
     program: Program
     replayer: Replayer  # Of the program
     moments: Moments  # When its operations begin and end
@@ -163,7 +161,6 @@ class Timeline:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the lanes are called."""
         return (*self.rows.labels, *self.devices.labels)
 
     @property

@@ -84,7 +84,6 @@ class ThreadEvents:
         ]
 
     def of(self, location: int) -> Slices:
-        """Slices of a thread."""
         spans, calls = self._regions, self._calls
         mine = slice(int(self._first[location]), int(self._first[location + 1]))
         rows = slice(int(calls.offsets[location]), int(calls.offsets[location + 1]))
@@ -121,7 +120,6 @@ class ThreadEvents:
         return Slices(since[free], until[free], what[row[free]])
 
     def _numbers(self, state: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Numbers of the names of states."""
         there, which = numbered(state.astype(np.int64))
         for each in there.tolist():
             if each not in self._state_names:

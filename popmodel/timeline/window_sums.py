@@ -212,7 +212,6 @@ def _in_regions(trace: Trace, doing: Activity, coarse: TimeAxis) -> dict[str, ND
 
 
 def _shown(clock: LaneClock, time: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The clock of the last process at each time."""
     processes = np.arange(len(clock.last))
     every = clock.at(np.tile(processes, len(time)), np.repeat(time, len(processes)))
     latest: NDArray[np.float64] = every.reshape(len(time), -1).max(axis=1)

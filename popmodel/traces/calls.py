@@ -104,7 +104,6 @@ class CallTable:
         return len(self.entry)
 
     def intervals(self) -> Intervals:
-        """When threads are in calls."""
         return Intervals.of(self.offsets, self.entry, self.exit)
 
     def named(self, names: Collection[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -115,7 +114,6 @@ class CallTable:
 
 
 def mpi_io(trace: Trace) -> Intervals:
-    """When threads are in calls of MPI-IO."""
     calls = trace.calls()
     of_io = np.array([group is CallGroup.IO for group in calls.group], bool)
     rows = np.flatnonzero(of_io[calls.name]) if of_io.any() else np.arange(0)
@@ -203,7 +201,6 @@ def by_call(names: Iterable[str], values: Iterable[Number]) -> dict[str, Number]
 
 
 def calls_made(trace: Trace, inside: NDArray[np.bool_] | None = None) -> dict[str, int]:
-    """Number of MPI calls by name."""
     calls = (trace.whole or trace).calls()
     made = np.zeros(len(calls.names), np.int64)
     for block in walk(rows=len(calls)):

@@ -52,7 +52,6 @@ class DeviceRows:
 
     @classmethod
     def none(cls, locations: int) -> DeviceRows:
-        """No devices."""
         nothing = np.empty(0, np.int32)
         return cls((), nothing, nothing, (), Spans.none(0), Spans.none(locations))
 

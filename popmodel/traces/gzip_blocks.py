@@ -49,7 +49,6 @@ class GzipBlocks:
         self._sizes: list[tuple[int, int]] = []
 
     def write(self, data: bytes) -> None:
-        """Add text."""
         begin = 0
         while (end := data.find(b"\n", begin + max(BLOCK - self._held, 0)) + 1) > 0:
             self._add(b"".join((*self._text, memoryview(data)[begin:end])))

@@ -49,7 +49,6 @@ class TracePieces:
 
     @property
     def length(self) -> int:
-        """Time of all pieces together, ns."""
         return int((self.end - self.begin).sum())
 
     @property

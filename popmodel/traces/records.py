@@ -104,7 +104,6 @@ class Others(NamedTuple):
 
     @classmethod
     def none(cls, locations: int) -> Others:
-        """No events."""
         return cls(EventTable.none(locations), np.empty(0, np.int64), np.empty(0, np.bool_))
 
 
@@ -151,16 +150,13 @@ class Records(ABC):
         return CallSites(np.empty(0, np.int32), (("", ""),))
 
     def openmp(self) -> OpenMP:
-        """Parallel regions of OpenMP."""
         none = Spans.none(self.locations)
         return OpenMP(none, none, (), ())
 
     def synchronisation(self) -> Synchronisation:
-        """When threads wait for each other."""
         return Synchronisation((), ())
 
     def user_regions(self) -> Occurrences:
-        """Regions that users mark in their programs."""
         return Occurrences((), *np.empty((4, 0), np.int64))
 
     def devices(self) -> DeviceRows:

@@ -144,8 +144,6 @@ def user_regions(trace: Trace) -> Occurrences:
 
 @dataclass(frozen=True)
 class ParallelRegions:
-    """Parallel regions of a trace."""
-
     on_master: Intervals  # Parallel constructs on masters
     # Outlined functions on all threads: the part of a region that a thread takes.
     in_function: Intervals
@@ -156,7 +154,6 @@ class ParallelRegions:
 
 
 def parallel_regions(trace: Trace) -> ParallelRegions:
-    """Find the parallel regions of a trace."""
     found = _openmp(trace)
     on_master = found.constructs.at(np.asarray(trace.process_offsets[:-1], dtype=np.int64))
     process = trace.process_of_location()[on_master.location].astype(np.int64)
@@ -235,7 +232,6 @@ class WithoutWaits(Intervals):
 
     @classmethod
     def of_running(cls, running: Intervals, waits: Instants) -> WithoutWaits:
-        """Take waits off running time."""
         return cls(running.offsets, running.begin, running.end, waits)
 
     def total(self) -> NDArray[np.int64]:

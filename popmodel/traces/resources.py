@@ -67,7 +67,6 @@ class Resources:
 
     @property
     def chosen(self) -> Path | None:
-        """The scratch folder, if one is known."""
         return self._folder or self._asked
 
     def leave(self) -> None:
@@ -94,7 +93,6 @@ def current() -> Resources | None:
 
 
 def scratch_folder(path: Path) -> Path:
-    """The scratch folder for a trace."""
     given = current()
     return (given and given.chosen) or default_folder(path)
 

@@ -134,7 +134,6 @@ class TracePart:
 
     @property
     def has_window(self) -> bool:
-        """Whether a window of time is wanted."""
         return self.begin is not None or self.end is not None
 
     def limits(self, trace: Trace) -> tuple[int, int, str]:

@@ -197,8 +197,6 @@ LARGEST_RATIO = 1032
 
 
 class TraceSource:
-    """The text of a trace, which fills buffers."""
-
     def __init__(
         self,
         text: io.RawIOBase | io.BufferedIOBase,

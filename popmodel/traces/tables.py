@@ -28,12 +28,10 @@ class LocationTable:
 
     @property
     def location(self) -> Int64:
-        """Location of each row."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     @classmethod
     def none(cls, locations: int) -> Self:
-        """No rows."""
         columns: dict[str, Any] = {
             column.name: np.empty(0, str(column.type).lower().rpartition("np.")[2].rstrip("]"))
             for column in dataclasses.fields(cast("Any", cls))

@@ -30,7 +30,6 @@ _MPI = "mpi4py"
 
 
 def usable_cores() -> int:
-    """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -94,8 +94,6 @@ _Done = TypeVar("_Done")
 
 
 class ArchiveRecords(ParaverRecords):
-    """Records of an archive."""
-
     function_times: FunctionTimes | None = None
     anchor, shift = Path(), 0  # What is read, and how much later its times are there
 

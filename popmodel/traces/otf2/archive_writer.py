@@ -336,7 +336,6 @@ class _Archive:
         self.add(masters, end, _AT_ENTRY + 1, (0, 0, 0), PROGRAM_END)
 
     def _calls(self) -> list[str]:
-        """Calls of MPI, their messages and collectives."""
         calls = self.calls
         location = location_of_row(calls.offsets).astype(np.int64)
         plain = [name.removesuffix(FOUND_NOTHING) for name in calls.names]

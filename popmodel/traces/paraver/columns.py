@@ -56,7 +56,6 @@ def temporary_files(trace: Path) -> Iterator[None]:
 
 
 def size_of(shapes: Shapes) -> int:
-    """Bytes of all arrays."""
     return sum(np.dtype(kind).itemsize * rows for kind, rows in shapes.values())
 
 
@@ -80,7 +79,6 @@ class ColumnFile:
             view, at = view[written:], at + written
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Map the arrays."""
         mapped = mmap.mmap(self._file.fileno(), 0)
         return {
             name: np.frombuffer(mapped, kind, rows, self._begin[name])
@@ -346,7 +344,6 @@ def sort_locations(arrays: Arrays, scan: Scan) -> None:
 
 
 def as_records(arrays: Arrays) -> tuple[States, EventTable, MessageTable]:
-    """Return the arrays as the three kinds of records."""
     return (
         States(**_table(arrays, "states")),
         EventTable(**_table(arrays, "events")),

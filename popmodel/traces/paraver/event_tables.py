@@ -86,8 +86,6 @@ _OF_CALLS_AND_RUN = tuple(
 
 
 class ParaverRecords(Records):
-    """Records of a Paraver trace."""
-
     def __init__(
         self,
         states: States,
@@ -286,7 +284,6 @@ class ParaverRecords(Records):
 
     @property
     def end(self) -> int:
-        """When the trace ends, ns."""
         return self._end
 
     def file_io(self) -> Intervals:

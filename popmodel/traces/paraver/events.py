@@ -38,7 +38,6 @@ def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray
 
 
 def types_of(events: EventTable) -> set[int]:
-    """Types that occur."""
     found: set[int] = set()
     for block in walk(events.type):
         found.update(_kernel.distinct_types(events.type[block]).tolist())
@@ -64,7 +63,6 @@ class Selected(NamedTuple):
 
 
 def select(events: EventTable, types: Sequence[int]) -> Selected:
-    """Select the events of some types."""
     rows = rows_where_type(events.type, types)
     return Selected(
         np.searchsorted(rows, events.offsets),

@@ -45,7 +45,6 @@ class Labels:
         return self.label(type_, value) or str(value)
 
     def mpi_name(self, type_: int, value: int) -> str:
-        """Name of an MPI call."""
         return self.label(type_, value) or MPI_CALLS.get(value) or f"MPI call {type_}:{value}"
 
 
@@ -172,7 +171,6 @@ _LEAST = 40_000_000  # short numbers are not written
 
 
 def legend(values: Mapping[Event, Mapping[int, str]], *, counters: bool) -> Labels:
-    """Names for a trace."""
     named = {NUMBERS[event]: each for event, each in {**_VALUES, **values}.items()}
     types = {**EVENT_TYPES, **{NUMBERS[event]: name for event, name in _OWN.items()}}
     used = {

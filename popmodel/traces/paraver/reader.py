@@ -197,7 +197,6 @@ class Header(NamedTuple):
 
     @property
     def threads(self) -> int:
-        """Threads of all applications."""
         return sum(sum(each.threads) for each in self.applications)
 
 

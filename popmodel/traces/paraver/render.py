@@ -67,8 +67,6 @@ def table(texts: Sequence[bytes]) -> Bytes:
 
 
 class Lines:
-    """Lines of one kind."""
-
     def __init__(self, place: NDArray[np.int64], columns: Sequence[Column]) -> None:
         self.place = place
         widths = [len(c) if isinstance(c, bytes) else c.shape[1] for c in columns]
@@ -109,13 +107,10 @@ for _event, _number in NUMBERS.items():
 
 
 def event_of(number: int) -> Event:
-    """The event that has a number."""
     return next(event for event, own in NUMBERS.items() if own == number)
 
 
 class Renderer:
-    """Renders windows."""
-
     def __init__(self, where: Sequence[tuple[int, int, int]]) -> None:
         self._where = table([b"%d:1:%d:%d:" % each for each in where])
 

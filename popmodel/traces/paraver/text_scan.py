@@ -91,7 +91,6 @@ class Scan:
 
     @classmethod
     def of(cls, scanner: _kernel.Scanner) -> Scan:
-        """What a scanner knows."""
         told = scanner.summary()
         for name in ("counts", "disordered", "first", "first_line", "last"):
             told[name] = told[name].reshape(len(SCHEMA), -1)

@@ -79,7 +79,6 @@ class TraceWriter:
         self._end = 0
 
     def state(self, process: int, thread: int, begin: int, end: int, state: int) -> None:
-        """Add a state."""
         where = self._where(process, thread)
         self._add(begin, f"1:{where}:{begin}:{end}:{state}", end)
 
@@ -100,7 +99,6 @@ class TraceWriter:
         size: int,
         tag: int = 0,
     ) -> None:
-        """Add a message."""
         ends = [
             f"{self._where(*who)}:{logical}:{physical}"
             for who, (logical, physical) in ((sender, send), (receiver, receive))

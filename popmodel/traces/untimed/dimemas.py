@@ -44,7 +44,6 @@ _UNCOUNTED = 1 << 62
 
 
 def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
-    """Read a program of Dimemas."""
     one_application(path, application, "program")
     program = _Program()
     for number, line in lines(Path(path)):
@@ -70,7 +69,6 @@ class _Program:
         self.events = 0
 
     def do(self, line: str) -> None:
-        """Take a line."""
         line = line.strip()
         if not line or line.startswith("s:"):  # where the records of a task begin in the file
             return

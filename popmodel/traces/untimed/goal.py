@@ -38,7 +38,6 @@ _ADVICE = "give a schedule as text, such as LogGOPSim's schedgen writes it"
 
 
 def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
-    """Read a schedule in GOAL."""
     one_application(path, application, "schedule")
     scanner = _kernel.GoalScanner()
     with errors_of(path, _ADVICE):

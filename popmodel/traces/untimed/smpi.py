@@ -60,7 +60,6 @@ def read(
     application: int = 1,
     flop_rate: float | None = None,
 ) -> Trace:
-    """Read a time-independent trace of SimGrid SMPI."""
     rate = FLOPS if flop_rate is None else flop_rate
     one_application(path, application, "trace")
     files = files_of(Path(path))

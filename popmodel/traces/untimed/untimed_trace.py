@@ -41,7 +41,6 @@ def one_application(path: str | os.PathLike[str], application: int, what: str) -
 def feed_file(
     path: Path, scanner: _kernel.GoalScanner | _kernel.SmpiRanks | _kernel.SmpiScanner
 ) -> None:
-    """Let a scanner take all of a file."""
     with open_source(path) as source:
         view = memoryview(bytearray(CHUNK))
         while size := source.readinto(view):
@@ -74,7 +73,6 @@ def trace_of(
     hint: str,
     ranks: NDArray[np.int64] | None = None,
 ) -> Trace:
-    """Return the trace of some processes."""
     offsets, ends = columns["offsets"], columns["ends"]
     count = len(ends)
     rank_of = np.arange(count) if ranks is None else ranks
