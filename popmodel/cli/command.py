@@ -22,6 +22,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import typer
 
+from popmodel.base.errors import PopmodelError
 from popmodel.base.values import dataclass
 from popmodel.cli.completion import Words, metric_ids
 from popmodel.reports import formats
@@ -303,16 +304,18 @@ def _typer_parameter(name: str, mark: CommandParameter, default: Any) -> inspect
 
 @dataclass(frozen=True)
 class OfCommand(Result):
-    """The result of a command that runs a program; the files that it was made of may be gone."""
+    """A result that is its document."""
 
     found: dict[str, Any]  # The document
     on_stderr: bool = False
     exit_status: int = 0
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return ()
+    files: tuple[str, ...] = ()  # That it rests on and that are not gone, as those of a run may be
+    problem: PopmodelError | None = None  # What is wrong with it
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, without provenance."""
-        return self.found
+        return dict(self.found)
+
+    def failure(self) -> PopmodelError | None:
+        """What is wrong with it."""
+        return self.problem

@@ -144,7 +144,7 @@ def refuse_options(
 ) -> None:
     """Refuse the first option that is given and has no place here; some of them, if named."""
     for name in among or given:
-        if given.get(name) is not None and given[name] is not False:
+        if given.get(name) is not None and given[name] is not False and given[name] != "":
             option = "set" if name == "settings" else name.replace("_", "-")
             raise UsageError(f"--{option}: {why}", hint)
 

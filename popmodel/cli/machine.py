@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.values import dataclass, document, plain
-from popmodel.cli.command import argument, flag, option, verb
+from popmodel.cli.command import OfCommand, argument, flag, option, verb
 from popmodel.cli.completion import machine_presets
 from popmodel.cli.options import one_of, whole_number
 from popmodel.cli.streams import remark, suggest, warn_of_packaged, write_out
@@ -74,17 +74,8 @@ class MachineProfile(Result):
         return [ResultValue(path, one.value) for path, one in self.profile.quantities.items()]
 
 
-@dataclass(frozen=True)
-class MachineFindings(Result):
+class MachineFindings(OfCommand):
     """What is doubtful in a profile, how two differ, or whether this machine can be measured."""
-
-    found: Mapping[str, Any]  # The document
-    files: tuple[str, ...] = ()
-    problem: PopmodelError | None = None  # Why the profile, or the machine, is of no use
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document: of ``machine-check``, ``machine-compare`` or ``host-check``."""
-        return dict(self.found)
 
     def values(self) -> list[ResultValue]:
         """How many findings there are, or what part of two profiles is equal within intervals."""
@@ -94,10 +85,6 @@ class MachineFindings(Result):
             return [ResultValue("equal", equal, why="no common parameters")]
         findings = self.found.get("findings", ())
         return [ResultValue("findings", sum(one["kind"] != "unused" for one in findings))]
-
-    def failure(self) -> PopmodelError | None:
-        """Why the profile, or the machine, is of no use."""
-        return self.problem
 
 
 # -- measure
@@ -444,7 +431,7 @@ def compare(
             "within": sum(row.within is True for row in differences),
         },
     )
-    return MachineFindings(found, tuple(each.path for each in profiles))
+    return MachineFindings(found, files=tuple(each.path for each in profiles))
 
 
 _OF_THE_MOMENT = frozenset({"load", "measured"})  # differs from run to run
@@ -515,7 +502,7 @@ def check(
     problem = ProfileError(
         given.path, "contains no parameters", hint="measure them: popmodel machine measure"
     )
-    return MachineFindings(found, (given.path,), None if usable else problem)
+    return MachineFindings(found, files=(given.path,), problem=None if usable else problem)
 
 
 def _check_host(launcher: str | None) -> MachineFindings:
@@ -538,7 +525,7 @@ def _check_host(launcher: str | None) -> MachineFindings:
     if failed == ["MPI"]:
         without = "popmodel machine measure --only core,memory,loops,openmp,noise"
         problem = PopmodelError("only a part can be measured without MPI", without)
-    return MachineFindings(found, (), None if measurable(checks) else problem)
+    return MachineFindings(found, problem=None if measurable(checks) else problem)
 
 
 ACTIONS = {"measure": machine, "show": show, "compare": compare, "check": check}

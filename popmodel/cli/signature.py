@@ -74,24 +74,10 @@ RENAMED = {
 _OF_TRACES = ("window", "region", "from_start", "foa", "flop_rate")
 _OF_FITS = ("machine", "nodes", "cores_per_node", "cores")
 APP = argument(
-    "[APP]",
+    "APP",
     "A signature (.toml) or the name of a bundled one.",
     complete=(bundled_signatures, ".toml"),
 )
-
-
-def _named(action: str, app: str | None) -> str:
-    """The signature that an action is to be done with."""
-    if app is None:
-        from popmodel.model.signatures import bundled
-
-        raise UsageError(
-            f"signature {action}: no signature", f"name a file, or one of {', '.join(bundled())}"
-        )
-    return app
-
-
-# -- the bundled ones
 
 
 def list_signatures() -> OfCommand:
@@ -102,7 +88,7 @@ def list_signatures() -> OfCommand:
 
 
 def show_signature(
-    app: Annotated[str | None, APP] = None,
+    app: Annotated[str, APP],
     *,
     output: Annotated[
         str | None,
@@ -115,7 +101,7 @@ def show_signature(
     from popmodel.cli.streams import write_out
     from popmodel.model.signatures import read
 
-    _, _, text = read(_named("show", app))
+    _, _, text = read(app)
     if output is None or output == "-":
         write_out(text)
     else:
@@ -125,17 +111,8 @@ def show_signature(
 # -- check
 
 
-@dataclass(frozen=True)
-class SignatureCheck(Result):
+class SignatureCheck(OfCommand):
     """What is wrong with a signature and what it says, as returned by `check_signature`."""
-
-    found: Mapping[str, Any]  # The document, schema ``popmodel/signature-check/1``
-    files: tuple[str, ...]  # The signature and the trace
-    problem: PopmodelError | None = None  # That there are mistakes
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document, without provenance."""
-        return dict(self.found)
 
     def values(self) -> list[ResultValue]:
         """Mistakes, remarks, and by how much a trace differs at most."""
@@ -147,13 +124,10 @@ class SignatureCheck(Result):
             ResultValue("remarks", len(self.found["remarks"])),
         ]
 
-    def failure(self) -> PopmodelError | None:
-        return self.problem
-
 
 @verb
 def check_signature(
-    app: Annotated[str | None, APP] = None,
+    app: Annotated[str, APP],
     *,
     settings: Annotated[Mapping[str, float] | None, SET] = None,
     against: Annotated[
@@ -182,12 +156,11 @@ def check_signature(
     from popmodel.cli.inputs import refuse_options
     from popmodel.model.signature_check import CheckedSignature, check
 
-    app = _named("check", app)
     if against is None:
         refuse_options(options, "needs --against TRACE", "add it", _OF_TRACES)
         checked = check(app, settings or {})
         found = {**checked.to_dict(), "against": None}
-        return SignatureCheck(found, (checked.path,), _refused(checked))
+        return SignatureCheck(found, files=(checked.path,), problem=_refused(checked))
     from popmodel.cli.inputs import path_of, signature_of, trace_of
     from popmodel.signatures.compare_replay import against as compared
     from popmodel.structure.focus import part_of_run
@@ -203,7 +176,7 @@ def check_signature(
         **CheckedSignature(signature.path, signature.name, ()).to_dict(),
         "against": {"signature": signature.path, "trace": path, **size, **agreement},
     }
-    return SignatureCheck(found, (signature.path, path))
+    return SignatureCheck(found, files=(signature.path, path))
 
 
 def _refused(checked: CheckedSignature) -> PopmodelError | None:
@@ -249,9 +222,7 @@ class FoundSignature(Result):
         from popmodel.model import signatures
 
         if self.text is None:
-            raise UsageError(
-                f"{self.name} was read from no file: its text is not known", "give its path"
-            )
+            raise UsageError(f"{self.name}: its text is not known", "give the path of its file")
         save_text(path, self.text, signatures.load)
 
     def to_dict(self) -> dict[str, Any]:
@@ -268,9 +239,8 @@ class FoundSignature(Result):
     def values(self) -> list[ResultValue]:
         """How far it is from its runs at most; what a fit gives of runs that were left out."""
         off = [float(abs(row["replayed"] / row["measured"] - 1)) for row in self.facts["fidelity"]]
-        found = [
-            ResultValue("fidelity", max(off, default=None), why="there is no run to compare with")
-        ]
+        worst, why = max(off, default=None), "there is no run to compare with"
+        found = [ResultValue("fidelity", worst, why=why)]
         if "calibration" in self.facts:
             accuracy = self.facts["calibration"]["accuracy"]
             found += [
@@ -412,10 +382,10 @@ def signature(
             f"signature from: {len(traces)} traces beside source files",
             "name one to take numbers from; with --machine the signature is fitted to all",
         )
-    if cflags and not sources:
-        raise UsageError("--cflags: no source file is given", "leave it out")
-    if name is not None and signatures:
-        raise UsageError("--name: the signature has a name", "leave it out")
+    if not sources:
+        refuse_options(options, "no source file is given", among=("cflags",))
+    if signatures:
+        refuse_options(options, "the signature has a name", among=("name",))
     if settings and sources and not runs:
         raise UsageError(
             "--set: parameters of a signature from source are set when it is used",
@@ -450,17 +420,14 @@ def _refuse_mixes(
     sources: Sequence[Any], signatures: Sequence[Any], traces: Sequence[Any], tables: Sequence[Any]
 ) -> None:
     """Say what to do instead of what makes no sense."""
-    if not (sources or signatures or traces or tables):
+    told = [*sources[:1], *signatures]  # what says what the program does
+    if not (told or traces or tables):
         raise UsageError(
             "signature from: no input", "name a trace, such as run.prv.gz, or the source files"
         )
-    if len(signatures) > 1:
+    if signatures and len(told) > 1:
         raise UsageError(
-            f"signature from: {len(signatures)} signatures", "give one, and runs to fit it to"
-        )
-    if sources and signatures:
-        raise UsageError(
-            f"signature from: {sources[0]} and {signatures[0]} both say what the program does",
+            f"signature from: {told[0]} and {told[1]} both say what the program does",
             "give one of them, and runs to fit it to",
         )
     if signatures and not (traces or tables):
@@ -468,7 +435,7 @@ def _refuse_mixes(
             f"signature from: no runs to fit {signatures[0]} to",
             "name traces or tables of measured runs; popmodel signature show prints the file",
         )
-    if tables and not (signatures or sources or traces):
+    if tables and not (told or traces):
         from popmodel.runs.run_files import read_file
         from popmodel.runs.table import split
 

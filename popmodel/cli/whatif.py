@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from popmodel.base.errors import PopmodelError, ReplayError, UsageError
-from popmodel.base.values import dataclass, document
+from popmodel.base.values import dataclass, document, fields_of
 from popmodel.cli.command import CommandParameter, flag, option, verb
 from popmodel.cli.completion import (
     Words,
@@ -119,8 +119,8 @@ class WhatIf(Result):
         """What tells each scenario from the others."""
         from popmodel.reports.scenario_tables import differences
 
-        networks = {"runs": [{"network": one.network.to_dict()} for one in self.runs]}
-        return [differences(networks, number) for number in range(1, len(self.runs) + 1)]
+        found = self.to_dict()
+        return [differences(found, number) for number in range(1, len(self.runs) + 1)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/whatif/1``, without provenance."""
@@ -137,13 +137,8 @@ class WhatIf(Result):
             }
         whole = document(
             "popmodel/whatif/1",
-            kind=self.kind,
-            trace=self.trace,
-            doubts=self.doubts,
-            caveats=self.caveats,
-            window=self.window,
-            processes=self.processes,
-            nodes=self.nodes,
+            **fields_of(self, "kind", "trace", "doubts", "caveats"),
+            **fields_of(self, "window", "processes", "nodes"),
             measured_runtime=self.measured,
             written=self.written,
             notes=self.notes,
@@ -161,25 +156,22 @@ class WhatIf(Result):
                 found.append(ResultValue(f"{name}_share", share))
             return found
         found = []
-        for name, one in zip(self.names, self.runs, strict=True):
-            facts = one.facts(self.against[1])
+        for name, facts in zip(self.names, self.to_dict()["runs"], strict=True):
             why = facts.get("error", "the baseline has no runtime")
             found += [ResultValue(id, facts[id], name, why) for id in ("runtime", "change")]
-            for family, values in (one.metrics or {}).items():
-                found += [
-                    ResultValue(f"{family}.{id}", value, name) for id, value in values.items()
-                ]
+            for family, values in facts.get("metrics", {}).items():
+                found += [ResultValue(f"{family}.{id}", values[id], name) for id in values]
         return found
 
     def failure(self) -> PopmodelError | None:
         """The replays that stopped, where others have a result."""
+        if all(one.error is None for one in self.runs):
+            return None
         stopped = [
             (f"run {number} ({name})", one.error)
             for number, (name, one) in enumerate(zip(self.names, self.runs, strict=True), start=1)
             if one.error is not None
         ]
-        if not stopped:
-            return None
         (first, error), *others = stopped
         also = ", ".join(name for name, _ in others)
         more = f"; no result for {also} either" if also else ""

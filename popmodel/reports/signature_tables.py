@@ -211,15 +211,16 @@ def calibration_blocks(document: Document) -> list[Section]:
     fit = document["calibration"]
     verdict, doubts = notes(document["notes"]), document["caveats"]
     constants = sorted(document["values"], key=lambda one: -one["learnt"])
+    most, shown = (1, _SHOWN - 1) if doubts else (_SHOWN - 1, _SHOWN)
     about = (("machine", machine(fit)), ("run to run", f"{percent(fit['noise'])} %"))
     return [
         omitted(fit),
         (Brief(*((notes(some, Role.WARNING),) for some in (doubts, first_notes(doubts, 2)))),),
-        (Title(application(fit), (plural(fit["runs"], "run"),)), *verdict[:_SHOWN]),
-        (folded((verdict[_SHOWN:], (Facts(about),))),),
-        _compared("constants", [{**one, "after": one} for one in constants]),
+        (Title(application(fit), (plural(fit["runs"], "run"),)), *verdict[:shown]),
+        (folded((verdict[shown:], (Facts(about),))),),
+        _compared("constants", [{**one, "after": one} for one in constants], most),
         (folded((_inputs(fit["inputs"]), _terms(fit["terms"]))),),
-        first_rows(_left_out(fit["left_out"]), _SHOWN - 1),
+        first_rows(_left_out(fit["left_out"]), most),
         _next_runs(fit),
         _go_on(fit, document["path"]),
     ]
@@ -228,7 +229,7 @@ def calibration_blocks(document: Document) -> list[Section]:
 def _inputs(inputs: Sequence[Entry]) -> Section:
     """What the runs taught of the machine and of the laws: what moved or narrowed most."""
     some = [one for one in inputs if one["kind"] in _KINDS and _told(one) > _SEEN]
-    return _compared("machine and laws", sorted(some, key=lambda one: -_told(one)))
+    return _compared("machine and laws", sorted(some, key=lambda one: -_told(one)), _SHOWN)
 
 
 def _told(one: Entry) -> float:
@@ -239,7 +240,7 @@ def _told(one: Entry) -> float:
     return float(max(one["learnt"] or 0.0, moved))
 
 
-def _compared(title: str, inputs: Sequence[Entry]) -> Section:
+def _compared(title: str, inputs: Sequence[Entry], most: int) -> Section:
     """Numbers before and after, what was learnt most first; some the runs do not tell."""
     rows = []
     for one in inputs:
@@ -253,7 +254,7 @@ def _compared(title: str, inputs: Sequence[Entry]) -> Section:
         )
         rows.append(row(label, *cells, depth=1))
     columns = heads(("before", "fitted", "90 %", "learnt"))
-    return first_rows(TableBlock(columns, tuple(rows), title), _SHOWN) if rows else ()
+    return first_rows(TableBlock(columns, tuple(rows), title), most) if rows else ()
 
 
 def _left_out(left_out: Sequence[Entry]) -> TableBlock:

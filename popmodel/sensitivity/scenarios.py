@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from popmodel.base.errors import ReplayError, UsageError
-from popmodel.base.units import format_time
 from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import SLOW
 from popmodel.efficiency.loss_causes import slow_network_doubt
@@ -189,18 +188,10 @@ class ReplayedScenario:
     error: ReplayError | None = None  # What stopped it
     metrics: Efficiencies | None = None  # Efficiencies, if requested
 
-    def __repr__(self) -> str:
-        return f"<Scenario {self.network.name}: {self.outcome}>"
-
     @property
     def runtime(self) -> float | None:
         """Seconds; None where the replay stopped."""
         return None if self.execution is None else self.execution.runtime
-
-    @property
-    def outcome(self) -> str:
-        """The runtime in words."""
-        return "stopped" if self.runtime is None else format_time(self.runtime)
 
     def facts(self, against: float | None) -> dict[str, Any]:
         """What a document has of it, compared with a runtime."""
