@@ -113,10 +113,21 @@ class Prediction(Result):
     def _document(self) -> dict[str, Any]:
         return self.predicted.to_dict()  # type: ignore[union-attr]
 
+    def shown_document(self) -> dict[str, Any]:
+        """The document as the screen and the drawing show it."""
+        return dict(self._shown)
+
+    @cached_property
+    def _shown(self) -> dict[str, Any]:
+        shown = getattr(self.predicted, "shown_document", None)
+        return self._document if shown is None else shown()
+
     def document_for(self, format_name: str) -> dict[str, Any]:
         """The document that is written in a format: a page has other sizes beside this one."""
-        document = super().document_for(format_name)
-        if format_name != "html" or self.allocation is None:
+        if format_name != "html":
+            return super().document_for(format_name)
+        document = self.to_dict()
+        if self.allocation is None:
             return document
         from popmodel.cli.progress import counted
         from popmodel.prediction.split_sweep import other_sizes

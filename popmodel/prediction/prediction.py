@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import field, fields, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -248,8 +249,8 @@ class PredictedRun:
     # measured runs have them too.
     terms: dict[str, Estimate]
     remedies: dict[str, float]  # Relative change of the runtime under each remedy, the best first
-    # By how many per cent the runtime changes if an input grows by one, the largest first.
-    elasticities: tuple[Elasticity, ...]
+    # Works out `elasticities`, which no screen shows.
+    of_inputs: Callable[[], tuple[Elasticity, ...]] = field(repr=False, compare=False)
     # Share of each uncertain input in the variance of the runtime, the largest first.
     doubtful: dict[str, float]
     measure: str | None  # Command that measures the first of these; None where no benchmark does
@@ -275,6 +276,11 @@ class PredictedRun:
     # Number of draws behind the intervals, and the seed.
     draws: int
     seed: int
+
+    @cached_property
+    def elasticities(self) -> tuple[Elasticity, ...]:
+        """By how many per cent the runtime changes if an input grows by one, the largest first."""
+        return self.of_inputs()
 
     @property
     def launch(self) -> str:
@@ -306,6 +312,10 @@ class PredictedRun:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prediction as JSON types, schema ``popmodel/predict/1``."""
+        return {**self.shown_document(), **fields_of(self, "elasticities")}
+
+    def shown_document(self) -> dict[str, Any]:
+        """Return what of it screens show."""
         at = self.placement
         new_run = {key: end for key, end in self.new_run.to_dict().items() if key != "value"}
         run_to_run = (RUN_TO_RUN,) if self.new_run.low is not None else ()
@@ -323,7 +333,9 @@ class PredictedRun:
             **fields_of(self, "memory_per_process", "validity"),
             runtime={**self.runtime.to_dict(), "new_run": new_run},
             **fields_of(self, "source", "metrics", "absent", "reference", "limits", "causes"),
-            **fields_of(self, "time", "terms", "remedies", "elasticities", "doubtful", "measure"),
+            **fields_of(self, "time", "terms", "remedies"),
+            elasticities=(),
+            **fields_of(self, "doubtful", "measure"),
             model_form=dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
             replay=self.agreement or {"why": self.not_replayed},
             e_mt=_optional(self.multithreading_efficiency, "no parallel loops"),
@@ -410,7 +422,7 @@ def predict(
         time={part: estimate(value) for part, value in run.modelled.time.items()},
         terms={part: estimate(value) for part, value in parts.items()},
         remedies=remedies(study, placement, lost, agreement) if advice else {},
-        elasticities=elasticities(study, placement, agreement=agreement) if advice else (),
+        of_inputs=partial(elasticities, study, placement, agreement=agreement) if advice else tuple,
         doubtful=doubtful,
         measure=measuring_first(profile, doubtful),
         model_form=study.model_form(placement, agreement),

@@ -108,7 +108,7 @@ class Result(ABC):
         """How the document is shown."""
         from popmodel.reports.registry import views_of
 
-        views = views_of(self.to_dict())
+        views = views_of(self.shown_document())
         if self.families is None:
             return views
         return replace(views, blocks=partial(views.blocks, families=self.families))
