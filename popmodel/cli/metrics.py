@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from popmodel.efficiency.measure import MeasuredRun, RegionRun
     from popmodel.efficiency.observables import OutsideMPI
     from popmodel.efficiency.scaling import Scaling
+    from popmodel.reports.views import Views
     from popmodel.runs.regression import RunHistory, ValueChange
     from popmodel.traces import Trace
     from popmodel.traces.selection import Foa, TracePart, Window
@@ -49,6 +50,7 @@ EXAMPLES = (
 FORMATS = DRAWN
 CONDITIONS = True
 RESOURCES = True
+SCHEMA = "popmodel/metrics/1"
 RENAMED = {"--fail-under": "--fail-if 'METRIC < VALUE'"}
 ABOUT_MPI = ("mpi", "mpi-additive")
 """Families whose advice would mislead where there is no MPI: all loss reads as communication."""
@@ -101,6 +103,14 @@ class Metrics(Result):
             self.runs, shown, self.scaling, self.warnings, self.outside_mpi, self.breakdowns
         )
         return found if self.history is None else {**found, "history": self.history.to_dict()}
+
+    @property
+    def views(self) -> Views:
+        """How the document is shown: with processes, regions or earlier runs if requested."""
+        from popmodel.reports.registry import views_of
+
+        history = {} if self.history is None else {"history": self.history}
+        return views_of({"schema": SCHEMA, "runs": self.breakdowns, **history})
 
     def shown_document(self) -> dict[str, Any]:
         """The document with the families that the screen shows."""
@@ -234,11 +244,9 @@ def metrics(
         efficiencies beside those of traces; nothing is replayed of them, nor of profiles of Cube
         (``profile.cubex`` of Score-P).
     family : str or sequence of str, optional
-        Families of metrics to show, or ``"all"``; default: those that suit the runs. All families
-        are computed in any case.
+        Families of metrics to show, or ``"all"``; default: those that suit the runs.
     scaling : {"auto", "strong", "weak"}
-        Whether all runs do the same work (strong) or the work grows with the cores (weak); auto:
-        detected automatically.
+        Whether all runs do the same work (strong) or work grows with the cores (weak).
     reference : int or str, optional
         The reference run: its number (from 1), name or path; default: the run on the fewest cores.
     outside_mpi : {"everywhere", "not-in-mpi"}
@@ -249,8 +257,7 @@ def metrics(
     region : str, optional
         Analyse all occurrences of a region, joined together.
     from_start : bool
-        Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
-        MPI_Finalize on the first.
+        Analyse the whole run, not only from MPI_Init to MPI_Finalize.
     foa : str, optional
         Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10:20"``,
         or times as ``"0.8s:1.2s"``.
@@ -259,12 +266,11 @@ def metrics(
     application : int
         Number of the application in the traces, from 1.
     history : path, optional
-        A file that gets a line of JSON for each run (it is made if need be), and whose last 10 runs
-        of other labels, of the same machine, program and configuration, the runs are compared with.
-    label : str, optional
-        What was run, such as a commit; runs with the same label are repeats. Default: the time.
-    badge : path, optional
-        A picture (SVG) of the change against the history, replaced if it exists.
+        A file that gets a line of JSON for each run; its last 10 runs of other labels, of the same
+        machine, program and configuration, are what the runs are compared with.
+    label, badge : optional
+        What was run, such as a commit, by default the time (runs of one label are repeats); a
+        picture (SVG) of the change against the history, replaced if it exists.
 
     Raises
     ------
@@ -503,11 +509,15 @@ def metrics_document(
         entry |= parts
         if "by_region" in parts:
             entry["by_region"] = [
-                {**row, **{key: _some(row[key], families) for key in ("metrics", "absent")}}
+                row
+                | {
+                    key: {name: row[key][name] for name in families if name in row[key]}
+                    for key in ("metrics", "absent")
+                }
                 for row in parts["by_region"]
             ]
     return document(
-        "popmodel/metrics/1",
+        SCHEMA,
         runs=entries,
         scaling={
             "mode": scaling.mode,
@@ -517,10 +527,6 @@ def metrics_document(
         },
         advice=advise(runs, evaluations, scaling, names),
     )
-
-
-def _some(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    return {name: given[name] for name in names if name in given}
 
 
 def _region_row(
