@@ -8,7 +8,7 @@ Rows are kept sparse: a place that few processes pass often costs what it holds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -30,7 +30,7 @@ from popmodel.structure.bursts import (
 )
 from popmodel.structure.phase_variation import Imbalance, imbalance
 from popmodel.structure.program_events import locations_of
-from popmodel.structure.structure import FoundLoop, Leaf, Nest
+from popmodel.structure.structure import leaves
 from popmodel.traces.caveats import delays
 from popmodel.traces.codes import TRACING_DISABLED
 from popmodel.traces.intervals import alone
@@ -61,7 +61,6 @@ class Phase:
     # The place that the burst is before, or that the region is; -1: the end of the run; `SEVERAL`:
     # see `places`.
     place: int
-    path: tuple[int, ...]  # Where its leaf is in the nest: an index for each level
     # Part of the run that it is in: initialisation, iterations or finalisation; empty where no
     # iterations were found.
     part: str
@@ -70,7 +69,6 @@ class Phase:
     # own.
     sequence: NDArray[np.int32]
     execution: NDArray[np.int64]  # int64[k]: How many times the sequence passed the place before
-    begin: NDArray[np.int64]  # int64[k]: When it begins, ns
     # float64[k]: Time of a burst outside MPI and of a region on its master, s.
     wall: NDArray[np.float64]
     useful: NDArray[np.float64]  # float64[k]: Useful time, of a region summed over its threads, s
@@ -90,10 +88,6 @@ class Phase:
     def executions(self) -> int:
         """How often the sequence that does so most often executes it."""
         return int(np.bincount(self.sequence).max(initial=0))
-
-    def by_sequence(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum of values of executions by sequence: float64[S]."""
-        return np.bincount(self.sequence, values, self.sequences).astype(np.float64)
 
     @property
     def imbalance(self) -> Imbalance:
@@ -115,14 +109,9 @@ class Phase:
         """Executions that are not cut, where there are such; else all."""
         return self.cut if self.cut.all() else ~self.cut
 
-    @property
-    def uncut(self) -> NDArray[np.float64]:
-        """Time of executions, s; cut ones are left out where there are others."""
-        return self.wall[self._whole]
-
     def quantiles(self, shares: tuple[float, ...]) -> tuple[float, ...]:
         """Quantiles of the time of executions, s; cut ones are left out where there are others."""
-        return tuple(quantiles(self.uncut, shares))
+        return tuple(quantiles(self.wall[self._whole], shares))
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,12 +193,10 @@ def phases(
             name=name,
             kind=kind,
             place=place,
-            path=homes[place][0],
             part=homes[place][1],
             sequences=sequences,
             sequence=rows.sequence,
             execution=rows.execution,
-            begin=rows.begin,
             wall=rows.wall,
             useful=values["useful"],
             instructions=values.get("instructions"),
@@ -280,34 +267,22 @@ def _measured_bursts(
 # Where phases are in the nest of a program, and what they are called.
 
 
-def _homes(structure: Structure) -> dict[int, tuple[tuple[int, ...], str]]:
-    """Indices that lead to the leaf of each place, and the part of the run that it is in.
+def _homes(structure: Structure) -> dict[int, tuple[int, str]]:
+    """The leaf of each place, in order, and the part of the run that it is in.
 
     As -1 of the end of the run, and after it of what is of several places.
     """
-    found: dict[int, tuple[tuple[int, ...], str]] = {}
-    loop = structure.loop
-    part = "" if loop is None else "initialisation"
-    for path, leaf, inside in _leaves(structure.nest, (), False, loop):
-        if inside:
+    found: dict[int, tuple[int, str]] = {}
+    loop, number = structure.loop, 0
+    repeated = set() if loop is None else set(map(id, leaves(loop.body)))
+    part, last = ("", "") if loop is None else ("initialisation", "finalisation")
+    for number, leaf in enumerate(leaves(structure.nest), start=1):
+        if id(leaf) in repeated:
             part = "iterations"
         elif part == "iterations":
-            part = "finalisation"
-        found |= dict.fromkeys(leaf.places, (path, part))
-    found[-1] = (len(structure.nest),), "" if loop is None else "finalisation"
-    found[SEVERAL] = (len(structure.nest) + 1,), ""
-    return found
-
-
-def _leaves(
-    nest: Nest, path: tuple[int, ...], inside: bool, loop: FoundLoop | None
-) -> Iterator[tuple[tuple[int, ...], Leaf, bool]]:
-    for index, node in enumerate(nest):
-        here = (*path, index)
-        if isinstance(node, Leaf):
-            yield here, node, inside
-        else:
-            yield from _leaves(node.body, here, inside or node is loop, loop)
+            part = last
+        found |= dict.fromkeys(leaf.places, (number, part))
+    return {**found, -1: (number + 1, last), SEVERAL: (number + 2, "")}
 
 
 def _name(structure: Structure, rows: Stretches, kind: Kind, place: int) -> str:

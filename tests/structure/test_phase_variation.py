@@ -22,12 +22,10 @@ def run(wall: np.ndarray, instructions: np.ndarray | None = None) -> Phases:
         name="MPI_Send to MPI_Recv",
         kind="serial",
         place=0,
-        path=(0,),
         part="iterations",
         sequences=ranks,
         sequence=np.repeat(np.arange(ranks, dtype=np.int32), times),
         execution=np.tile(np.arange(times), ranks),
-        begin=np.zeros(ranks * times, np.int64),
         wall=wall.ravel(),
         useful=wall.ravel(),
         instructions=None if instructions is None else instructions.ravel(),
@@ -61,7 +59,7 @@ def test_phases_that_are_summed_up_are_judged_one_by_one(counters: bool) -> None
     work = np.full((RANKS, TIMES), 1e6) if counters else None
     runs = [run(wall, work) for wall in (short, long)]
     first, second = (found.phases[0] for found in runs)
-    columns = ("sequence", "execution", "begin", "wall", "useful", "cut", "instructions")
+    columns = ("sequence", "execution", "wall", "useful", "cut", "instructions")
     joined = {
         name: np.concatenate([getattr(first, name), getattr(second, name)])
         for name in columns

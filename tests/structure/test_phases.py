@@ -36,6 +36,10 @@ def seconds(phase: Phase) -> np.ndarray:
     return phase.wall[np.lexsort((phase.execution, phase.sequence))].reshape(phase.sequences, -1)
 
 
+def by_sequence(phase: Phase, values: np.ndarray) -> np.ndarray:
+    return np.bincount(phase.sequence, values, phase.sequences)
+
+
 def with_executions(found: Phases, number: int, kind: str = "serial") -> Phase:
     """The longest phase that each process executes so often."""
     some = [each for each in found.phases if each.executions == number and each.kind == kind]
@@ -104,7 +108,7 @@ def test_phases_of_a_window_add_up_to_the_window(part: TracePart) -> None:
     trace = read(DATA / "ft.S.4.prv.gz")
     found = of_trace(trace, part)
     measured = analyse(trace, part=part).observables
-    by_process = sum(phase.by_sequence(phase.useful) for phase in found.phases)
+    by_process = sum(by_sequence(phase, phase.useful) for phase in found.phases)
     assert by_process == pytest.approx(measured.useful, abs=1e-8)
 
 
@@ -143,7 +147,7 @@ def test_what_a_window_holds_of_calls_is_no_computing(
     begin, end = sorted(edges.draw(st.lists(times, min_size=2, max_size=2, unique=True)))
     assume(state_times(trace.window(begin, end))[0].any())
     found = phases(find(trace), trace, trace.window(begin, end))
-    walls = sum((phase.by_sequence(phase.wall) for phase in found.phases), np.zeros(4))
+    walls = sum((by_sequence(phase, phase.wall) for phase in found.phases), np.zeros(4))
     assert walls.tolist() == pytest.approx(computed(trace, begin, end), abs=1e-12)
 
 
@@ -165,8 +169,8 @@ def test_counters_of_a_burst_are_those_that_the_run_counts(cause: str, tmp_path:
     sweep = with_executions(of_run(done, tmp_path), 12)
     assert sweep.instructions is not None
     assert sweep.cycles is not None
-    instructions, cycles = (sweep.by_sequence(each) for each in (sweep.instructions, sweep.cycles))
-    useful = sweep.by_sequence(sweep.useful)
+    instructions, cycles = (by_sequence(sweep, each) for each in (sweep.instructions, sweep.cycles))
+    useful = by_sequence(sweep, sweep.useful)
     assert cycles.sum() / useful.sum() == pytest.approx(2e9, rel=0.05)
     spreads = {
         "instructions": np.ptp(instructions) / instructions.mean(),
@@ -196,8 +200,8 @@ def test_small_phases_of_many_are_summed_up(name: str) -> None:
         assert phase.small
         assert sorted(phase.wall) == sorted(np.concatenate([each.wall for each in alike]))
         for column in ("wall", "useful"):
-            own = phase.by_sequence(getattr(phase, column))
-            sums = sum(each.by_sequence(getattr(each, column)) for each in alike)
+            own = by_sequence(phase, getattr(phase, column))
+            sums = sum(by_sequence(each, getattr(each, column)) for each in alike)
             assert own == pytest.approx(sums, rel=1e-12)
         assert phase.imbalance.persistent is None
     assert (
