@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import UsageError
-from popmodel.base.values import dataclass, document
-from popmodel.cli.command import argument
+from popmodel.base.values import document
+from popmodel.cli.command import OfCommand, argument
 from popmodel.cli.completion import PACKAGE, family_names, metric_ids, read_toml
 from popmodel.reports import formats
-from popmodel.reports.result import Result
 
 if TYPE_CHECKING:
     from popmodel.cli.glossary import Word
@@ -81,17 +80,8 @@ def pages() -> list[Page]:
     return [Page(name, paths[name]) for name in names]
 
 
-@dataclass(frozen=True)
-class Documentation(Result):
+class Documentation(OfCommand):
     """What is known of a name, as returned by `docs`: a page, a metric, a family, other words."""
-
-    name: str  # As it was asked for; empty for the list of all
-    found: Mapping[str, Any]  # The document
-    files: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/docs/1``, without provenance."""
-        return dict(self.found)
 
 
 def _name(name: str, words: Sequence[str]) -> str:  # noqa: ARG001 (a reader's signature)
@@ -156,15 +146,15 @@ def docs(
     known_pages = {page.name: page for page in pages()}
     if not name:
         listed = [{"page": page.name, "title": page.title} for page in known_pages.values()]
-        return Documentation("", _catalogue(families.values(), glossary.words(), pages=listed))
+        return Documentation(_catalogue(families.values(), glossary.words(), pages=listed))
     if name in known_pages:
         page = known_pages[name]
         text = {"page": name, "title": page.title, "text": page.text()}
         shown = {**text, "shown": _terminal_markdown(page, known_pages.values())}
         words = [word for word in glossary.find(name) if word.name == name]
-        return Documentation(name, document(SCHEMA, **shown, words=words))
+        return Documentation(document(SCHEMA, **shown, words=words))
     if (found := _explanation(name, families)) is not None:
-        return Documentation(name, found)
+        return Documentation(found)
     known = {plain(id): id for family in families.values() for id in family.metrics}
     known |= {plain(id): id for id in (*families, *known_pages)} | glossary.names()
     hint = near_names(name, known) or "popmodel docs --all lists all names"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from popmodel.base.errors import PartError, PopmodelError, UsageError
-from popmodel.base.values import dataclass, document
-from popmodel.cli.command import option, verb
+from popmodel.base.values import document
+from popmodel.cli.command import OfCommand, option, verb
 from popmodel.cli.options import (
     APPLICATION,
     FLOP_RATE,
@@ -18,7 +18,7 @@ from popmodel.cli.options import (
     one_of,
 )
 from popmodel.reports.formats import DRAWN
-from popmodel.reports.result import OfTrace, ResultValue
+from popmodel.reports.result import ResultValue
 
 if TYPE_CHECKING:
     from popmodel.cli.inputs import TraceLike
@@ -38,20 +38,12 @@ RESOURCES = True
 PARTS = ("info", "structure", "phases", "communication")
 
 
-@dataclass(frozen=True)
-class Inspection(OfTrace):
+class Inspection(OfCommand):
     """What a run does, as returned by `inspect`."""
-
-    trace: str  # Path of the trace
-    document: dict[str, Any]  # Schema ``popmodel/inspect/1``, without provenance
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/inspect/1``, without provenance."""
-        return self.document
 
     def values(self) -> list[ResultValue]:
         """The numbers that have a name."""
-        info, structure, phases, talk = (self.document.get(name) for name in PARTS)
+        info, structure, phases, talk = (self.found.get(name) for name in PARTS)
         found: dict[str, float | None] = {}
         if info:
             found |= {"processes": info["processes"], "runtime": info["runtime"]}
@@ -156,7 +148,8 @@ def inspect(
             found[name], absent[name] = None, why
     more = {"absent": absent} if show is None else {}
     path = path_of(trace)
-    return Inspection(path, document("popmodel/inspect/1", trace=path, **found, **more))
+    told = document("popmodel/inspect/1", trace=path, **found, **more)
+    return Inspection(told, files=(path,))
 
 
 _RATED = ("structure", "phases")

@@ -201,14 +201,3 @@ class Result(ABC):
         found = provenance.stamped(self.shown_document(), (), filter(os.path.isfile, self.files))
         command = f"popmodel.{type(self).__module__.rpartition('.')[2]}() in Python"
         return {**found, "provenance": {**found["provenance"], "command": command}}
-
-
-class OfTrace(Result):
-    """The result of a command that looks at one trace."""
-
-    trace: str
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that the result rests on."""
-        return (self.trace,)
