@@ -319,10 +319,15 @@ def notes(lines: Iterable[str], role: Role = Role.PLAIN) -> Section:
     return tuple(NoteBlock(text, role) for text in lines)
 
 
+def in_brief(lines: Sequence[str], most: int = 4, role: Role = Role.PLAIN) -> Section:
+    """A note for each text; on a screen those that so many lines have room for."""
+    whole, brief = notes(lines, role), notes(first_notes(lines, most), role)
+    return whole if whole == brief else (Brief((whole,), (brief,)),)
+
+
 def told_title(title: Title, lines: Sequence[str]) -> Section:
     """A title and what has to be known first: on a screen what there is room for."""
-    whole, brief = ((title, *notes(told)) for told in (lines, first_notes(lines)))
-    return (title, *notes(lines)) if whole == brief else (Brief((whole,), (brief,)),)
+    return (title, *in_brief(lines))
 
 
 def titled(title: str, lines: Sequence[str], role: Role = Role.BULLET) -> Section:

@@ -21,9 +21,9 @@ from popmodel.reports.blocks import (
     TableCell,
     TableRow,
     Title,
-    first_notes,
     folded,
     heads,
+    in_brief,
     notes,
     row,
     titled,
@@ -93,8 +93,7 @@ def doubted(document: Document) -> list[Section]:
     trust = document["trust"]
     why = [] if trust["ok"] else [f"not to be trusted yet: {trust['why']}"]
     warnings = [text for text in document["projection"]["warnings"] if text not in str(why)]
-    whole, brief = (notes(told) for told in (warnings, first_notes(warnings, 2)))
-    return [notes(why, Role.WARNING), (Brief((whole,), (brief,)),) if warnings else ()]
+    return [notes(why, Role.WARNING), in_brief(warnings, 2)]
 
 
 def _answer(document: Document) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from popmodel.base.files import run_path
 from popmodel.base.units import format_bandwidth, format_size, format_time, plural
@@ -42,13 +42,6 @@ _ROWS, _ROWS_WITH_TREE = 11, 3  # of scenarios on a screen
 _MOST_LINES = 8  # of scenarios in a line each, before a grid is shorter
 
 
-class _OutcomeColumn(NamedTuple):
-    """A column of the table of scenarios: two lines of head, and what stands in it for one."""
-
-    head: tuple[str, str]
-    write: Callable[[Run], str]
-
-
 def blocks(document: Document) -> list[Section]:
     """What the scenarios share, one table of what came out, and the efficiencies if asked for."""
     reasons = Reasons()
@@ -58,13 +51,8 @@ def blocks(document: Document) -> list[Section]:
         *_results(document, reasons),
         *_efficiencies(document, reasons),
         reasons.section(),
-        *further(titled("notes", _notes(document))),
+        (folded((titled("notes", _notes(document)),)),),
     ]
-
-
-def further(section: Section) -> list[Section]:
-    """What a screen shows only if everything is asked for; nothing where it is empty."""
-    return [(folded((section,)),)] if section else []
 
 
 def caveats(document: Document) -> list[Section]:
@@ -128,12 +116,12 @@ def _results(document: Document, reasons: Reasons) -> list[Section]:
     rows = []
     for number, run in enumerate(runs, start=1):
         if run["ranks"]:
-            outcome = [column.write(run) for column in results]
+            outcome = [write(run) for write in results.values()]
         else:
             outcome = [reasons.mark(run["error"])] * len(results)
         network = [written(run["network"], name) for name in varied]
         rows.append(row(str(number), *network, *outcome))
-    columns = (*map(_head, varied), *(column.head for column in results))
+    columns = (*map(_head, varied), *results)
     most = _ROWS_WITH_TREE if any("metrics" in run for run in runs) else _most(document)
     return [first_rows(TableBlock(columns, tuple(rows), first="run"), most)]
 
@@ -179,21 +167,20 @@ def _head(name: str) -> tuple[str, str]:
     return (above, head) if head else ("", above)
 
 
-def _columns(document: Document, varied: Sequence[str]) -> list[_OutcomeColumn]:
-    """Columns of results: those that say nothing here are left out."""
+def _columns(
+    document: Document, varied: Sequence[str]
+) -> dict[tuple[str, str], Callable[[Run], str]]:
+    """Columns of results by their heads: those that say nothing here are left out."""
     what = document["against"]["what"]
-    columns = [
-        _OutcomeColumn(("", "runtime"), lambda run: format_time(run["runtime"])),
-        _OutcomeColumn(("against", "run 1" if what == "first" else what), _change),
-    ]
+    columns: dict[tuple[str, str], Callable[[Run], str]] = {
+        ("", "runtime"): lambda run: format_time(run["runtime"]),
+        ("against", "run 1" if what == "first" else what): _change,
+    }
     if "cpu_factor" in varied:
-        columns.append(_OutcomeColumn(("", "compute"), _computing))
-    if any(
-        _first_end(run) < (1 - _APART) * run["runtime"] for run in document["runs"] if run["ranks"]
-    ):
-        columns.append(
-            _OutcomeColumn(("first", "rank ends"), lambda run: format_time(_first_end(run)))
-        )
+        columns["", "compute"] = _computing
+    done = [run for run in document["runs"] if run["ranks"]]
+    if any(_first_end(run) < (1 - _APART) * run["runtime"] for run in done):
+        columns["first", "rank ends"] = lambda run: format_time(_first_end(run))
     return columns
 
 

@@ -31,12 +31,13 @@ from popmodel.reports.blocks import (
     Role,
     Section,
     TableBlock,
+    folded,
     notes,
     row,
     titled,
 )
 from popmodel.reports.figures import percent
-from popmodel.reports.scenario_tables import caveats, further, properties
+from popmodel.reports.scenario_tables import caveats, properties
 from popmodel.reports.views import Document, Views
 
 Entry = Mapping[str, Any]
@@ -75,7 +76,7 @@ def blocks(document: Document) -> list[Section]:
                 ((*_helping(run, _HELPS), *hidden),) if trusted else (),
             ),
         ),
-        *further(titled("notes", _notes(run))),
+        (folded((titled("notes", _notes(run)),)),),
     ]
 
 

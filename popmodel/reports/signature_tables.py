@@ -18,10 +18,10 @@ from popmodel.reports.blocks import (
     Section,
     TableBlock,
     Title,
-    first_notes,
     first_rows,
     folded,
     heads,
+    in_brief,
     notes,
     row,
     titled,
@@ -215,7 +215,7 @@ def calibration_blocks(document: Document) -> list[Section]:
     about = (("machine", machine(fit)), ("run to run", f"{percent(fit['noise'])} %"))
     return [
         omitted(fit),
-        (Brief(*((notes(some, Role.WARNING),) for some in (doubts, first_notes(doubts, 2)))),),
+        in_brief(doubts, 2, Role.WARNING),
         (Title(application(fit), (plural(fit["runs"], "run"),)), *verdict[:shown]),
         (folded((verdict[shown:], (Facts(about),))),),
         _compared("constants", [{**one, "after": one} for one in constants], most),

@@ -24,6 +24,7 @@ from popmodel.reports.blocks import (
     first_notes,
     folded,
     heads,
+    in_brief,
     lines_of,
     narrowed,
     notes,
@@ -76,10 +77,6 @@ def blocks(document: Document, families: Sequence[str] = (MAIN_FAMILY,)) -> list
     splits = document["splits"]
     caveats, warnings, verdict = _caveats(document), document["warnings"], document["verdict"]
     brief = first_notes(caveats, 3), first_notes(warnings, 3), first_notes(verdict, 7)
-    doubts, brief_doubts = (
-        (*notes(some), *notes(others, Role.WARNING))
-        for some, others in ((caveats, warnings), brief[:2])
-    )
     choice, worst = _choice(document), _by_size(splits, families)
     # title, head of the table and footer too; each part with an empty line behind it
     used = [some for some in ([*brief[0], *brief[1]], brief[2], choice) if some]
@@ -88,8 +85,8 @@ def blocks(document: Document, families: Sequence[str] = (MAIN_FAMILY,)) -> list
         worst = worst[: max(_LEAST_ROWS, (room - 2) // 2)]
         room -= 2 + len(worst)
     return [
-        (Brief((doubts,), (brief_doubts,)),),
-        (Brief((notes(verdict),), (notes(brief[2]),)),),
+        (*in_brief(caveats, 3), *in_brief(warnings, 3, Role.WARNING)),
+        in_brief(verdict, 7),
         (_title(document),),
         (Brief(((_runtimes(document, splits),),), (_largest(document, room),)),),
         (Brief((tuple(_choices(document)),), (notes(choice),)),),
