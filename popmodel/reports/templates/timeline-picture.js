@@ -26,7 +26,8 @@ class TimelinePicture {
     const {CAPTION, AXIS, ROWS} = TimelinePicture;
     const [row, most] = ROWS[this.tall ? "high" : "low"];
     this.context.font = this.font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
-    const longest = Math.max(...run.labels.map(label => this.wide(label.slice(0, 40))));
+    const names = [...run.labels, run.marks?.what ?? ""];
+    const longest = Math.max(...names.map(label => this.wide(label.slice(0, 40))));
     const left = Math.ceil(Math.min(longest + 10, Math.max(width * .25, 104)));
     const height = timelineClamp(run.rows * row, 40, most);
     let y = AXIS;
