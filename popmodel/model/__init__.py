@@ -1,10 +1,10 @@
 """The performance model: from what an application does and what a machine can to its times.
 
-``grammar`` is what signatures are written in: keys, formulas, lines. ``terms`` has the physics,
-``run`` what messages, collectives and cores cost. ``kinds`` has the kinds of items of a program,
-with all that is to be known of each. ``signature`` has the description of an application;
-`signatures` reads it, `check` finds what is wrong in it. A `tree` adds up the works of the items of
-a program. `script` has their communication, `unroll` carries it out step by step, and `simulate`
-replays that. `study` evaluates runs with their uncertain inputs; what is told of them is in
-`popmodel.prediction`.
+What a halo costs stands in ``kinds/halo.py``: its keys, work, operations and sentence; likewise
+every kind of item. Kinds take costs of messages and collectives, the machine and the placement
+from ``run``, and formulas from ``terms``. ``signature`` has the description of an application and
+what it is written in; `signatures` reads it, `signature_check` finds what is wrong in it. A `tree`
+adds up the works of the items of a program. `script` has its communication, `unroll` carries it out
+step by step, `replayed_run` replays that. `predictor` evaluates runs with their uncertain inputs
+(`uncertainty`) and the errors of its laws (`model_error`).
 """

@@ -8,7 +8,7 @@ from typing import Any
 from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.kinds import tree
-from popmodel.model.kinds.words import Entry, equation, quantity, value_text
+from popmodel.model.kinds.item import Entry, equation, quantity, value_text
 from popmodel.reports.blocks import (
     Brief,
     Facts,

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.kinds.halo import Halo
-from popmodel.model.kinds.item import Further, Item, ItemTable
+from popmodel.model.kinds.item import Entry, Further, Item, ItemTable, ordinal
 from popmodel.model.kinds.loops import LoopItem, Parallel, Serial, Task
 from popmodel.model.kinds.messages import MessagesItem
 from popmodel.model.kinds.p2p import PointToPoint, Shift
 from popmodel.model.kinds.pipeline import Pipeline
-from popmodel.model.kinds.words import Entry, ordinal
 from popmodel.model.run.memory_domains import FIRST_TOUCH
 from popmodel.model.signature.keys import GrammarKey, page_tables
 from popmodel.model.signature.reading import Path

@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 from popmodel.base.errors import did_you_mean
 from popmodel.base.expressions import Expression, ExpressionError, parse
 from popmodel.base.values import dataclass
-from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Amount, Further, Item, ListedItem
+from popmodel.model.kinds.item import (
+    Amount,
+    Entry,
+    Further,
+    Item,
+    ListedItem,
+    listed,
+    quantity,
+    symbol,
+)
 from popmodel.model.run.collective_times import Communicator
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.operations import OperationsBuilder
@@ -149,16 +157,16 @@ class Collective(Item):
             build.collective(self.op, self.bytes, root, cost, team)
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
+    def sentence(entry: Entry) -> str:
         text = str(entry["op"])
         if entry["op"] != "barrier":
-            text += f" of {words.quantity(entry['bytes'])} per process"
+            text += f" of {quantity(entry['bytes'])} per process"
         if entry["op"] in _ROOTS:
-            text += f" {_ROOTS[entry['op']]} rank {words.symbol(entry['root'])}"
+            text += f" {_ROOTS[entry['op']]} rank {symbol(entry['root'])}"
         if isinstance(entry["comm"], str):
             return f"{text}, {COMMUNICATORS[entry['comm']]}"
         if isinstance(entry["comm"], Mapping):
             what = entry["comm"].get("formula", "colour, as listed")
             return f"{text}, among the processes with the same {what}"
-        dims = words.listed([str(dim) for dim in entry["comm"]])
+        dims = listed([str(dim) for dim in entry["comm"]])
         return f"{text}, among the processes along grid dimension {dims}"

@@ -21,8 +21,7 @@ from popmodel.base.expressions.elementary import (
     some,
 )
 from popmodel.base.values import dataclass
-from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Amount, Further, ItemTable
+from popmodel.model.kinds.item import Amount, Entry, Further, ItemTable, many, quantity
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.memory_domains import FIRST_TOUCH, Demand, demand
 from popmodel.model.run.parameters import Parameters
@@ -345,38 +344,38 @@ class ItemCosts(ItemTable, among="serial"):
         return times
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
+    def sentence(entry: Entry) -> str:
         counted, measured = entry["instructions"], entry["seconds"]
         parts = [
-            words.many(entry[key], noun)
+            many(entry[key], noun)
             for key, noun in (("flops", "flop"), ("loads", "load"), ("stores", "store"))
             if entry[key]["formula"] != "0"
         ]
         parts += [
-            f"{words.quantity(one)} "
+            f"{quantity(one)} "
             f"{'of memory traffic' if level == MEMORY_LEVEL else f'through {level}'}"
             + (
-                f" ({words.quantity(entry['written'][level])} of it written back)"
+                f" ({quantity(entry['written'][level])} of it written back)"
                 if level in entry["written"]
                 else ""
             )
             for level, one in entry["bytes"].items()
         ]
         parts += [
-            f"{what} of {words.many(entry[key], 'cycle')}"
+            f"{what} of {many(entry[key], 'cycle')}"
             for key, what in (("chain", "a dependency chain"), ("latency", "a latency"))
             if entry[key]["formula"] != "0"
         ]
         if counted is not None:
-            parts.append(words.many(counted, "instruction"))
+            parts.append(many(counted, "instruction"))
         if entry["taken_over"]["formula"] != "0":
-            parts.append(f"{words.many(entry['taken_over'], 'cache line')} of other threads")
+            parts.append(f"{many(entry['taken_over'], 'cache line')} of other threads")
         if entry["mode"] is not None:
             parts.append(_OVERLAP_WORDS[entry["mode"]])
         if entry["first_touch"] is not None:
             parts.append(_TOUCH_WORDS[entry["first_touch"]])
         if measured is not None:
-            return ", ".join([f"each takes {words.quantity(measured)}, as measured", *parts])
+            return ", ".join([f"each takes {quantity(measured)}, as measured", *parts])
         return f"each: {', '.join(parts)}" if parts else "loop control only"
 
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from popmodel.base.expressions import parse
 from popmodel.base.expressions.elementary import Value, maximum
 from popmodel.base.values import NamedTuple, dataclass
-from popmodel.model.kinds import words
-from popmodel.model.kinds.item import CELLS, Amount, Further, Item
+from popmodel.model.kinds.item import CELLS, Amount, Entry, Further, Item, many, quantity, symbol
 from popmodel.model.kinds.p2p import Sending, threads_sentence
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.operations import ELSEWHERE, ON_NODE, OperationsBuilder, places_of
@@ -97,14 +96,14 @@ class Halo(Sending):
             yield "overlap", replace(self, overlap=whole)
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
+    def sentence(entry: Entry) -> str:
         text = (
-            f"exchange {words.many(entry['width'], 'layer')} of cells with the neighbours, "
-            f"{words.quantity(entry['bytes_per_cell'])} per cell, {_MODES[entry['mode']]}; "
+            f"exchange {many(entry['width'], 'layer')} of cells with the neighbours, "
+            f"{quantity(entry['bytes_per_cell'])} per cell, {_MODES[entry['mode']]}; "
             f"{_PACKING[entry['pack']]}"
         )
         if entry["overlap"]["formula"] != "0":
-            text += f"; a share of {words.symbol(entry['overlap'])} is hidden behind computation"
+            text += f"; a share of {symbol(entry['overlap'])} is hidden behind computation"
         return text + threads_sentence(entry)
 
 

@@ -11,9 +11,18 @@ import numpy as np
 from popmodel.base.expressions import parse
 from popmodel.base.expressions.elementary import Value, maximum
 from popmodel.base.values import dataclass
-from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import ItemCosts
-from popmodel.model.kinds.item import Amount, Further, Item, ItemTable
+from popmodel.model.kinds.item import (
+    Amount,
+    Entry,
+    Further,
+    Item,
+    ItemTable,
+    listed,
+    many,
+    quantity,
+    symbol,
+)
 from popmodel.model.kinds.spread import ItemSpread, Varied
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.work import RunWork
@@ -68,10 +77,10 @@ class LoopItem(Item):
         return self.count
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
+    def sentence(entry: Entry) -> str:
         if entry["count"]["formula"] == "1":
             return "once:"
-        return f"repeat {words.symbol(entry['count'])} times:"
+        return f"repeat {symbol(entry['count'])} times:"
 
 
 # A loop whose iterations the threads of a process share.
@@ -255,43 +264,43 @@ class Parallel(Varied):
                 yield kind, replace(self, schedule=kind, chunk=None)
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
-        text = f"the threads share {words.many(entry['trip'], 'iteration')}"
+    def sentence(entry: Entry) -> str:
+        text = f"the threads share {many(entry['trip'], 'iteration')}"
         if entry["inner"]["formula"] != "1":
-            text += f" of {words.many(entry['inner'], 'inner iteration')}"
+            text += f" of {many(entry['inner'], 'inner iteration')}"
         text += f", {entry['schedule']}"
         if entry["chunk"] is not None:
-            text += f" in chunks of {words.symbol(entry['chunk'])}"
+            text += f" in chunks of {symbol(entry['chunk'])}"
         if entry["iteration_cv"]["formula"] != "0":
-            varies = words.symbol(entry["iteration_cv"])
+            varies = symbol(entry["iteration_cv"])
             text += f", the cost of an iteration varies by {varies} (cv)"
         if entry["thread_imbalance"] is not None:
-            more = words.symbol(entry["thread_imbalance"])
+            more = symbol(entry["thread_imbalance"])
             text += f", the busiest thread has {more} of the mean more to do, as measured"
         text += f"; {ItemCosts.sentence(entry)}"
         if entry["overhead"] is not None:
-            text += f"; plus {words.quantity(entry['overhead'])} of OpenMP, as measured"
+            text += f"; plus {quantity(entry['overhead'])} of OpenMP, as measured"
         if entry["synchronisation"]["formula"] != "0":
-            part = words.symbol(entry["synchronisation"])
+            part = symbol(entry["synchronisation"])
             text += f"; a share of {part} of what threads idle is in barriers and locks"
         paid = [
-            name if number["formula"] == "1" else f"{words.symbol(number)} times {name}"
+            name if number["formula"] == "1" else f"{symbol(number)} times {name}"
             for name, number in entry["constructs"].items()
         ]
         if paid:
-            text += f"; plus the overhead of {words.listed(paid)}"
+            text += f"; plus the overhead of {listed(paid)}"
         if entry["critical"] is not None:
             section = entry["critical"]
             text += (
-                f"; every thread enters a critical section {words.symbol(section['entries'])} "
-                f"times, {words.quantity(section['seconds'])} each"
+                f"; every thread enters a critical section {symbol(section['entries'])} "
+                f"times, {quantity(section['seconds'])} each"
             )
         if entry["shared_writes"] is not None:
             writes = entry["shared_writes"]
             text += (
-                f"; {words.many(writes['count'], 'write')} to elements of "
-                f"{words.quantity(writes['bytes'])} in cache lines shared by threads, "
-                f"{words.symbol(writes['chunk'])} adjacent elements by the same thread"
+                f"; {many(writes['count'], 'write')} to elements of "
+                f"{quantity(writes['bytes'])} in cache lines shared by threads, "
+                f"{symbol(writes['chunk'])} adjacent elements by the same thread"
             )
         return text + ItemSpread.sentence(entry)
 
@@ -346,8 +355,8 @@ class Serial(Varied):
             )
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
-        iterations = words.many(entry["trip"], "iteration")
+    def sentence(entry: Entry) -> str:
+        iterations = many(entry["trip"], "iteration")
         text = f"the master thread executes {iterations}; {ItemCosts.sentence(entry)}"
         return text + ItemSpread.sentence(entry)
 
@@ -383,8 +392,8 @@ class Task(Item):
         )
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
-        text = f"{words.many(entry['count'], 'task')} of {words.quantity(entry['seconds'])} each, "
+    def sentence(entry: Entry) -> str:
+        text = f"{many(entry['count'], 'task')} of {quantity(entry['seconds'])} each, "
         if entry["span"] is None:
             return text + "independent"
-        return text + f"longest chain of dependent tasks {words.quantity(entry['span'])}"
+        return text + f"longest chain of dependent tasks {quantity(entry['span'])}"

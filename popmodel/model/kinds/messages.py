@@ -16,9 +16,18 @@ from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.units import plural
 from popmodel.base.values import NamedTuple, dataclass
-from popmodel.model.kinds import words
 from popmodel.model.kinds.calls import CallList, ListedCall, idle, read_calls
-from popmodel.model.kinds.item import COMMON, Amount, Further, Item, ItemTable
+from popmodel.model.kinds.item import (
+    COMMON,
+    Amount,
+    Entry,
+    Further,
+    Item,
+    ItemTable,
+    listed,
+    many,
+    quantity,
+)
 from popmodel.model.run import call_list
 from popmodel.model.run.call_list import (
     CallError,
@@ -244,23 +253,23 @@ class MessagesItem(Item):
         return found
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
+    def sentence(entry: Entry) -> str:
         done = Counter(call["do"] for call in _leaves(entry["calls"]))
         text = f"a list of {plural(sum(done.values()), 'call')}: "
-        text += words.listed([f"{number} {do}" for do, number in done.items()])
+        text += listed([f"{number} {do}" for do, number in done.items()])
         if entry["processes"] is not None:
             text += f", of {plural(entry['processes'], 'process', 'processes')}"
         if entry["scaled"] is not None:
             scaled = entry["scaled"]
-            offsets = words.listed([f"{one:+d}" for one in scaled["offsets"]])
+            offsets = listed([f"{one:+d}" for one in scaled["offsets"]])
             text += (
-                f"; others exchange {words.many(scaled['messages'], 'message')} of "
-                f"{words.quantity(scaled['bytes'])} in all with the ranks {offsets} away"
+                f"; others exchange {many(scaled['messages'], 'message')} of "
+                f"{quantity(scaled['bytes'])} in all with the ranks {offsets} away"
             )
         return text
 
 
-def _leaves(calls: Sequence[words.Entry]) -> Iterator[words.Entry]:
+def _leaves(calls: Sequence[Entry]) -> Iterator[Entry]:
     for call in calls:
         if "calls" in call:
             yield from _leaves(call["calls"])

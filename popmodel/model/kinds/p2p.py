@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base.values import dataclass
-from popmodel.model.kinds import words
-from popmodel.model.kinds.item import GRID, Amount, Further, Item
+from popmodel.model.kinds.item import GRID, Amount, Entry, Further, Item, quantity, symbol
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.operations import OperationsBuilder
 from popmodel.model.run.work import RunWork
@@ -84,11 +83,11 @@ def hint_of_dimensions(count: int) -> str:
     return f"the grid has dimensions 0 to {count - 1}"
 
 
-def threads_sentence(entry: words.Entry) -> str:
+def threads_sentence(entry: Entry) -> str:
     """Say how many threads send, if not one."""
     if entry["comm_threads"]["formula"] == "1":
         return ""
-    return f"; {words.symbol(entry['comm_threads'])} threads per process send at the same time"
+    return f"; {symbol(entry['comm_threads'])} threads per process send at the same time"
 
 
 # A message to a rank that a formula gives.
@@ -128,10 +127,10 @@ class PointToPoint(ToOne):
             yield "at once", replace(self, mode="sendrecv")
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
+    def sentence(entry: Entry) -> str:
         order = "before" if entry["mode"] == "send" else "while"
         return (
-            f"send {words.quantity(entry['bytes'])} to rank {words.symbol(entry['to'])}, {order} "
+            f"send {quantity(entry['bytes'])} to rank {symbol(entry['to'])}, {order} "
             f"receiving ({entry['mode']}){threads_sentence(entry)}"
         )
 
@@ -168,10 +167,10 @@ class Shift(ToOne):
         return message.grid_neighbours(point.extent, self.dim, self.by, periodic=wraps)
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
+    def sentence(entry: Entry) -> str:
         noun = "step" if entry["by"]["formula"] in ("1", "-1") else "steps"
         return (
-            f"send {words.quantity(entry['bytes'])} to the process {words.symbol(entry['by'])} "
+            f"send {quantity(entry['bytes'])} to the process {symbol(entry['by'])} "
             f"{noun} along grid dimension {entry['dim']}, and receive as much"
             f"{threads_sentence(entry)}"
         )

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from popmodel.base.expressions import parse
 from popmodel.base.expressions.elementary import Value, choose, maximum, minimum
 from popmodel.base.values import NamedTuple, dataclass
-from popmodel.model.kinds import words
-from popmodel.model.kinds.item import GRID, Amount, Further, Item
+from popmodel.model.kinds.item import GRID, Amount, Entry, Further, Item, listed, many, quantity
 from popmodel.model.kinds.p2p import hint_of_dimensions
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.operations import (
@@ -233,18 +232,18 @@ class Pipeline(Item):
         yield "blocks", replace(self, blocks=parse(f"2*({self.blocks.text})"))
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
-        dims = words.listed([str(dim) for dim in entry["dims"]])
+    def sentence(entry: Entry) -> str:
+        dims = listed([str(dim) for dim in entry["dims"]])
         noun = "dimension" if len(entry["dims"]) == 1 else "dimensions"
         way = entry["direction"]
         if not isinstance(way, str):
-            way = words.listed(list(way))
+            way = listed(list(way))
         towards = "" if way == "forward" else f", {way}"
         return (
             f"a wavefront through grid {noun} {dims}{towards}: "
-            f"{words.many(entry['blocks'], 'block')} per process, "
-            f"which take the master thread {words.quantity(entry['seconds'])} in total; "
-            f"{words.quantity(entry['bytes'])} to the next process after each"
+            f"{many(entry['blocks'], 'block')} per process, "
+            f"which take the master thread {quantity(entry['seconds'])} in total; "
+            f"{quantity(entry['bytes'])} to the next process after each"
         )
 
 

@@ -16,8 +16,7 @@ from popmodel.base.expressions import Expression
 from popmodel.base.expressions.elementary import Value
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
-from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Amount, Further, Item, ItemTable
+from popmodel.model.kinds.item import Amount, Entry, Further, Item, ItemTable, listed, symbol
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.run.work import UnevenWork, relative
 from popmodel.model.signature.reading import GrammarReading, Path
@@ -141,15 +140,15 @@ class ItemSpread(ItemTable, among="serial"):
         return {name: cv for name, cv in both.items() if cv is not None}
 
     @staticmethod
-    def sentence(entry: words.Entry) -> str:
+    def sentence(entry: Entry) -> str:
         said = [
-            f"{words.symbol(entry[name])} {how}"
+            f"{symbol(entry[name])} {how}"
             for name, how in (("persistent_cv", "in all steps"), ("transient_cv", "in each anew"))
             if entry[name] is not None
         ]
-        text = f"; its work varies between processes by {words.listed(said)} (cv)" if said else ""
+        text = f"; its work varies between processes by {listed(said)} (cv)" if said else ""
         if isinstance(entry["by_rank"], dict):
-            text += f"; its work differs between processes as {words.symbol(entry['by_rank'])}"
+            text += f"; its work differs between processes as {symbol(entry['by_rank'])}"
         elif entry["by_rank"] is not None:
             least, most = (f(entry["by_rank"]) for f in (min, max))
             text += (
