@@ -1,7 +1,8 @@
-"""The terms one by one: limits, worked values."""
+"""Terms of the model against published tables, simulations and counting."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -190,3 +191,26 @@ def test_table_2_of_adhianto_and_chapman_in_both_directions() -> None:
     assert abs(1 / estimated - better) / better == pytest.approx(2.731 / 1.832 - 1)
     printed = 0.12132  # of the estimate
     assert printed / (1 - printed) == pytest.approx(0.138, abs=5e-4)
+
+
+# Faces and neighbours of a block of a grid.
+
+
+def test_a_face_has_the_cells_of_the_other_dimensions() -> None:
+    assert message.face_bytes([4, 5, 6], 1, 8) == [240, 192, 160]
+    assert message.face_bytes([4, 5], 2, 8) == [80, 64]
+    assert message.face_bytes([100], 3, 8) == [24]
+
+
+@pytest.mark.parametrize("extent", [(1, 1), (2, 1), (2, 3), (3, 4), (1, 5)])
+@pytest.mark.parametrize("periodic", list(itertools.product([False, True], repeat=2)))
+def test_the_busiest_process_has_these_neighbours(
+    extent: tuple[int, int], periodic: tuple[bool, bool]
+) -> None:
+    for dim, count in enumerate(message.neighbours(extent, periodic)):
+        sent = [0] * (extent[0] * extent[1])
+        for by in (-1, 1):
+            targets = message.grid_neighbours(extent, dim, by, periodic=periodic[dim])
+            for rank, target in enumerate(targets):
+                sent[rank] += int(target >= 0 and target != rank)
+        assert count == max(sent)
