@@ -119,7 +119,7 @@ def test_ctrl_c_while_reading(tmp_path: Path) -> None:
         "import os, signal, sys\n"
         "from popmodel.cli import main\n"
         "from popmodel.traces import source\n"
-        "source._Plain.readinto = lambda *_: os.kill(os.getpid(), signal.SIGINT) or 1\n"
+        "source.TraceSource.readinto = lambda *_: os.kill(os.getpid(), signal.SIGINT) or 1\n"
         "sys.exit(main())\n"
     )
     finished = subprocess.run(
