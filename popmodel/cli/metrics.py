@@ -254,13 +254,11 @@ def metrics(
     window : str or pair, optional
         Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
         trace; an omitted end, or None, means that of the trace.
-    region : str, optional
-        Analyse all occurrences of a region, joined together.
-    from_start : bool
-        Analyse the whole run, not only from MPI_Init to MPI_Finalize.
+    region, from_start : optional
+        Analyse all occurrences of a region, joined together; the whole run, not only from MPI_Init
+        to MPI_Finalize.
     foa : str, optional
-        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10:20"``,
-        or times as ``"0.8s:1.2s"``.
+        ``"auto"`` for a few representative iterations, ``"iterations=10:20"``, or times.
     by : {"process", "region"}, optional
         Also break each run down by process, or analyse each user region.
     application : int

@@ -43,7 +43,7 @@ _WORDS = (
 )
 
 
-class ComparedRun(NamedTuple):
+class RunFactors(NamedTuple):
     """A run, and the factors whose product, each to the power of its sign, its runtime is."""
 
     name: str
@@ -52,7 +52,7 @@ class ComparedRun(NamedTuple):
     calls: Mapping[str, float]  # Mean time of a thread in the calls of each place, s
 
 
-def compared_runs(metrics: Sequence[Document]) -> list[ComparedRun]:
+def compared_runs(metrics: Sequence[Document]) -> list[RunFactors]:
     """The runs of some documents; what several tell of one part of a run is one run."""
     told: dict[tuple[Any, ...], Document] = {}
     for run in (run for one in metrics for run in one["runs"]):
@@ -60,7 +60,7 @@ def compared_runs(metrics: Sequence[Document]) -> list[ComparedRun]:
         told.setdefault((run["trace"], run["runtime"], window.get("begin"), window.get("end")), run)
     names = run_names([run["trace"] for run in told.values()])
     return [
-        ComparedRun(name, run["runtime"], _factors(run), _calls(run))
+        RunFactors(name, run["runtime"], _factors(run), _calls(run))
         for name, run in zip(names, told.values(), strict=True)
     ]
 
@@ -95,14 +95,14 @@ def _calls(run: Document) -> dict[str, float]:
     return found
 
 
-def common_factors(runs: Sequence[ComparedRun]) -> list[str]:
+def common_factors(runs: Sequence[RunFactors]) -> list[str]:
     """Factors of the runtime, as fine as all runs have them; none where a run computes nothing."""
     if not all(run.factors for run in runs):
         return []
     return [*finest_factors([run.factors for run in runs]), "threads"]
 
 
-def effects(names: Sequence[str], base: ComparedRun, other: ComparedRun) -> dict[str, float]:
+def effects(names: Sequence[str], base: RunFactors, other: RunFactors) -> dict[str, float]:
     """What each factor makes of the difference of two runtimes, s."""
     ratio = other.runtime / base.runtime
     # The logarithmic mean of two numbers that are alike is each of them.
@@ -154,7 +154,7 @@ def comparison_blocks(metrics: Sequence[Document]) -> list[Section]:
     return sections
 
 
-def comparison_sentence(base: ComparedRun, other: ComparedRun, made: Mapping[str, float]) -> str:
+def comparison_sentence(base: RunFactors, other: RunFactors, made: Mapping[str, float]) -> str:
     """Say how the runtime changes, and what makes most of it, the largest first."""
     change = other.runtime - base.runtime
     times = f"{format_time(other.runtime)} against {format_time(base.runtime)}"
@@ -173,7 +173,7 @@ def comparison_sentence(base: ComparedRun, other: ComparedRun, made: Mapping[str
     return f"{said} Largest causes: {'; '.join(named)}." if named else said
 
 
-def _against(base: ComparedRun, others: Sequence[ComparedRun]) -> TableBlock:
+def _against(base: RunFactors, others: Sequence[RunFactors]) -> TableBlock:
     """All runs against one: the change of the runtime, and what each factor makes of it."""
     names = common_factors([base, *others])
     made = [effects(names, base, other) for other in others]
@@ -191,7 +191,7 @@ def _against(base: ComparedRun, others: Sequence[ComparedRun]) -> TableBlock:
     return TableBlock(columns, tuple(rows), first=f"all against {base.name}")
 
 
-def _call_table(base: ComparedRun, other: ComparedRun) -> TableBlock:
+def _call_table(base: RunFactors, other: RunFactors) -> TableBlock:
     """Times in MPI calls, the largest differences first."""
     apart = {
         name: other.calls.get(name, 0.0) - base.calls.get(name, 0.0)

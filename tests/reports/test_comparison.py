@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import popmodel
 from popmodel.reports.compared_values import (
-    ComparedRun,
+    RunFactors,
     common_factors,
     compared_runs,
     comparison_blocks,
@@ -26,9 +26,9 @@ BT_MZ, COMD = DATA / "bt-mz.S.2x2.prv.gz", DATA / "comd.4.prv.gz"
 SIGNS = {name: sign for name, (_, sign) in FACTORS.items()} | {"threads": -1}
 
 
-def run(useful: float, efficiency: float, threads: float = 1.0, **parts: float) -> ComparedRun:
+def run(useful: float, efficiency: float, threads: float = 1.0, **parts: float) -> RunFactors:
     factors = {"useful_time": useful, "parallel_efficiency": efficiency, "threads": threads}
-    return ComparedRun("a", useful / (threads * efficiency), {**factors, **parts}, {})
+    return RunFactors("a", useful / (threads * efficiency), {**factors, **parts}, {})
 
 
 def test_two_causes_share_the_difference_by_their_logarithms() -> None:
@@ -50,7 +50,7 @@ def test_what_a_run_does_not_tell_is_not_divided() -> None:
     runs = run(1.0, 0.5, **parts), run(1.0, 0.5)
     assert common_factors(runs) == ["useful_time", "parallel_efficiency", "threads"]
     assert common_factors(runs[:1]) == ["useful_time", *parts, "threads"]
-    assert common_factors([*runs, ComparedRun("a", 1.0, {}, {})]) == []
+    assert common_factors([*runs, RunFactors("a", 1.0, {}, {})]) == []
 
 
 _SOME = st.floats(1e-3, 1e3)

@@ -13,7 +13,7 @@ from popmodel.reports.efficiency_tables import VIEWS
 from popmodel.reports.registry import SHOWN, views_of
 
 ROOT = Path(__file__).parent.parent.parent
-ELSEWHERE = {"history", "runs", "study-plan", "study", "trace", "convert", "signatures", "report"}
+ELSEWHERE = {"history", "runs", "study", "convert", "report"}
 """Shown by their own verbs only."""
 
 
