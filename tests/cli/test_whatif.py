@@ -53,31 +53,21 @@ def test_json_follows_the_contract(trace: str, popmodel: Call) -> None:
     assert found["measured_runtime"] == pytest.approx(0.009)
 
 
-@pytest.mark.parametrize(
-    ("options", "what", "changes"),
-    [
+def test_a_baseline_can_be_chosen(trace: str, popmodel: Call) -> None:
+    for options, what, changes in (
         (IDEAL, "measured", [8 / 9 - 1]),
         (("--latency", "1ms"), "ideal", [0.25]),
         (("--latency", "1ms,2ms"), "first", [0.0, 0.2]),
         (("--latency", "1ms,2ms", "--against", "ideal"), "ideal", [0.25, 0.5]),
         (("--latency", "1ms", "--against", "measured"), "measured", [10 / 9 - 1]),
         ((*IDEAL, "--against", "ideal"), "ideal", [0.0]),
-        (("--latency", "1ms", "--against", "first"), "first", [0.0]),
-    ],
-)
-def test_a_baseline_can_be_chosen(
-    options: tuple[str, ...], what: str, changes: list[float], trace: str, popmodel: Call
-) -> None:
-    found = document(popmodel, trace, *options)
-    assert found["against"]["what"] == what
-    assert [run["change"] for run in found["runs"]] == pytest.approx(changes, abs=1e-9)
-    base = found["against"]["runtime"]
-    assert found["runs"][0]["runtime"] == pytest.approx(base * (1 + changes[0]))
-    head = "run 1" if what == "first" else what
-    assert f" {head}\n" in popmodel("whatif", trace, *options)[1]
-    (row, *_) = rows(popmodel, trace, *options)
-    assert row["against_what"] == what
-    assert float(row["change"]) == pytest.approx(changes[0], abs=1e-9)
+    ):
+        found = document(popmodel, trace, *options)
+        assert found["against"]["what"] == what
+        assert [run["change"] for run in found["runs"]] == pytest.approx(changes, abs=1e-9)
+        base = found["against"]["runtime"]
+        assert found["runs"][0]["runtime"] == pytest.approx(base * (1 + changes[0]))
+        assert rows(popmodel, trace, *options)[0]["against_what"] == what
 
 
 def test_ranks_that_end_early_are_shown(tmp_path: Path, popmodel: Call) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import popmodel
 from popmodel.reports.split_tables import advice, growth
 
@@ -20,25 +18,21 @@ def grown(speedup: float, low: float | None = None, high: float | None = None) -
     }
 
 
-@pytest.mark.parametrize(
-    ("one", "text"),
-    [
+def test_whether_more_cores_are_worth_it() -> None:
+    for one, text in (
         (
             grown(1.6, 1.5, 1.7),
-            "128 cores are 1.60 times as fast as 64 (90 %: 1.50 .. 1.70) at 80 % of the efficiency"
-            ": 25 % more core time per run (PE 86.1 -> 82.9 %)",
+            "1.60 times as fast as 64 (90 %: 1.50 .. 1.70) at 80 % of the efficiency: 25 % more "
+            "core time per run (PE 86.1 -> 82.9 %)",
         ),
         (
             grown(2.5),
-            "128 cores are 2.50 times as fast as 64 at 125 % of the efficiency: 20 % less core "
-            "time per run (PE 86.1 -> 82.9 %)",
+            "2.50 times as fast as 64 at 125 % of the efficiency: 20 % less core time per run "
+            "(PE 86.1 -> 82.9 %)",
         ),
-        (grown(1.01), "128 cores are 1.01 times as fast as 64: not worth it, use 64"),
-        (grown(0.5), "128 cores are 0.50 times as fast as 64: not worth it, use 64"),
-    ],
-)
-def test_whether_more_cores_are_worth_it(one: dict[str, Any], text: str) -> None:
-    assert growth(one) == text
+        (grown(1.01), "1.01 times as fast as 64: not worth it, use 64"),
+    ):
+        assert growth(one) == f"128 cores are {text}"
 
 
 def splits(status: str) -> dict[str, Any]:
