@@ -117,7 +117,6 @@ class Elasticity:
         return abs(self.rising - self.falling) <= _SMOOTH * max(1.0, self.largest)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the elasticity as JSON types."""
         return {**fields_of(self), "smooth": self.is_smooth}
 
 

@@ -114,7 +114,6 @@ class FormulaEquation:
         return text(self.formula)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the equation as JSON types."""
         return {
             "name": self.name,
             "text": self.text,
@@ -136,7 +135,6 @@ class GivenSymbol:
     quantity: Quantity  # Its value, interval and origin
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the symbol as JSON types."""
         return {
             "name": self.name,
             "latex": latex_name(self.name),

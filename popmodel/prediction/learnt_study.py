@@ -89,7 +89,6 @@ class Anchor:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the run predicted back as JSON types."""
         run = self.run
         return {
             "processes": run.processes,
@@ -154,7 +153,6 @@ class Extrapolation:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return candidates and ranges as JSON types."""
         rows = zip(CANDIDATES, np.exp(self.centers), self.weights, self.errors, strict=True)
         names = ("name", "runtime", "weight", "error")
         candidates = [dict(zip(names, row, strict=True)) for row in rows]
@@ -493,17 +491,14 @@ class LearntStudy(Study):
 
     @property
     def surest(self) -> float:
-        """The largest probability that is ever announced."""
         return self.program.surest
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why predictions are not to be trusted yet, a sentence each."""
         return self.program.doubts
 
     @property
     def outside(self) -> dict[str, float]:
-        """Sentences on parameters outside of those of the runs, with how many times they are."""
         values = {name: one.value for name, one in self.params.items()}
         found = {}
         for name, factor in self.program.outside(values).items():
@@ -515,7 +510,6 @@ class LearntStudy(Study):
         return found
 
     def learnt(self, placement: Placement | None = None) -> dict[str, Any] | None:
-        """What documents have of the runs behind the signature."""
         here = None if placement is None else self.program.at(self, placement)
         return self.program.facts(placement, here)
 

@@ -91,7 +91,6 @@ class ProjectedRuns:
 
     @property
     def runs(self) -> tuple[MeasuredRow, ...]:
-        """The runs."""
         return self.compared.runs
 
     def of(self, processes: int, threads: int) -> dict[tuple[str, str], ProjectedRow]:
@@ -167,7 +166,6 @@ class ProjectedRun(ProjectedRuns):
 
     @property
     def size(self) -> tuple[int, int]:
-        """Processes and threads."""
         row = self.projection.rows[0]
         return row.processes, row.threads
 

@@ -103,7 +103,6 @@ class SplitCandidate:
         return CLOSED_FORM if self.gap is None else REPLAY
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the candidate as JSON types."""
         at = self.placement
         return {
             "processes": at.processes,

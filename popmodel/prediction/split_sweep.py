@@ -54,7 +54,6 @@ class LargestSplit(NamedTuple):
     beyond: tuple[int, float] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the number as JSON types."""
         cores, efficiency = self.beyond or (None, None)
         return {
             "parallel_efficiency": self.target,
