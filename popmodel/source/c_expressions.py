@@ -132,7 +132,10 @@ class CExpressions(ABC):
 
     def _variable(self, cursor: Any) -> Variable:
         key = cursor.get_usr() or f"{cursor.spelling}@{cursor.extent.start.offset}"
-        return Variable(key, cursor.spelling, self._type(cursor.type))
+        type_ = self._type(cursor.type)
+        if cursor.kind == self.kinds.PARM_DECL and type_.kind == "array":  # double x[] is double *x
+            type_ = SourceType("pointer", 8, type_.element, name=type_.name)
+        return Variable(key, cursor.spelling, type_)
 
     def _value(self, cursor: Any) -> Expression:
         self.depth += 1
@@ -233,7 +236,9 @@ class CExpressions(ABC):
             constant = self._constant_of(what)
             if constant is not None:
                 return Literal(constant, type_)
-        return self._variable(what)._replace(type=type_)
+        variable = self._variable(what)
+        is_decayed = (variable.type.kind, type_.kind) == ("pointer", "array")
+        return variable if is_decayed else variable._replace(type=type_)
 
     def _assignment(
         self,

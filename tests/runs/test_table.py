@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from popmodel.base.errors import UsageError
 from popmodel.runs.run_files import read_csv
@@ -215,25 +213,6 @@ def test_what_is_said_must_fit_the_table(path: Path, said: dict[str, str], words
     with pytest.raises(TableError) as caught:
         table(path, f"{HEAD}\n1,1,2\n", **said)
     assert words in caught.value.message
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(1, 10**6), st.integers(1, 999), st.floats(1e-6, 1e6), st.floats(1e-3, 1e9)
-        ),
-        min_size=1,
-        max_size=20,
-    )
-)
-def test_numbers_are_read_as_they_were_written(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, float, float]]
-) -> None:
-    lines = [f"{HEAD},N", *(",".join(map(repr, row)) for row in rows)]
-    found = table(tmp_path_factory.mktemp("t") / "runs.csv", "\n".join(lines), "N")
-    assert [
-        (run.processes, run.threads, run.runtime, run.parameters["N"]) for run in found.runs
-    ] == rows
 
 
 # -- files of runs as they are named

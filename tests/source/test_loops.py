@@ -211,3 +211,16 @@ def test_what_only_the_first_turn_does_is_done_once(tmp_path: Path) -> None:
     (item,) = found["program"]
     rare = [table.get("every") for inner in item["body"] for table in inner.values()]
     assert rare == [149, None, None]
+
+
+def test_parameters_that_are_written_as_arrays_are_pointers(tmp_path: Path) -> None:
+    """Their operations on what a loop loads are counted, whichever way they are written."""
+    for x, y in (("*x", "(*y)[2]"), ("x[]", "y[][2]"), ("x[2]", "y[1][2]")):
+        found = cost(
+            tmp_path,
+            "for (int i = 0; i < n; i++) { double x[2], y[1][2]; x[0] = b[i]; x[1] = b[i + 1];\n"
+            "form(x, y); a[i] = y[0][0] * y[0][1]; }",
+            f"static void form(double const {x}, double {y}) {{\n"
+            "y[0][0] = x[0] + x[1]; y[0][1] = x[0] - x[1]; }",
+        )
+        assert (found.flops, found.loads, found.stores) == (3, 2, 1), (x, y)
