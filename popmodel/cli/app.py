@@ -77,13 +77,16 @@ ClickUsageError: type[Exception] = typer.BadParameter.__bases__[0]
 ClickException: type[Exception] = ClickUsageError.__bases__[0]
 
 
-def _leave_room(formatter: Any) -> Any:
-    """Keep the column of the options narrow on a narrow terminal, so that the text has words."""
-    formatter.write_dl = partial(formatter.write_dl, col_max=min(30, formatter.width // 3))
-    return formatter
+class _FittingHelp:
+    """Keeps the column of options narrow on a narrow terminal, so that the text has words."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, as wide as the terminal."""
+        formatter.write_dl = partial(formatter.write_dl, col_max=min(30, formatter.width // 3))
+        super().format_help(ctx, formatter)  # type: ignore[misc]
 
 
-class Verb(TyperCommand):
+class Verb(_FittingHelp, TyperCommand):
     """A verb, whose help fits the terminal, and whose options are given once."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -93,21 +96,14 @@ class Verb(TyperCommand):
             for option, times in Counter[Any](given).items():
                 if times > 1 and not (option.multiple or option.is_flag):
                     name = max(option.opts, key=len)
-                    raise UsageError(f"{name} is given {_often(times)}", _once(option))
+                    often = "twice" if times == 2 else f"{times} times"
+                    raise UsageError(f"{name} is given {often}", _once(option))
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, as wide as the terminal."""
-        super().format_help(ctx, _leave_room(formatter))
 
-
-class Verbs(TyperGroup):
+class Verbs(_FittingHelp, TyperGroup):
     """Finds a verb's module when it is asked for, so that no verb pays for the others."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, as wide as the terminal."""
-        super().format_help(ctx, _leave_room(formatter))
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (typer's signature)
         """Names of the verbs, in the order of the help."""
@@ -136,7 +132,7 @@ class Verbs(TyperGroup):
                 formatter.write_dl([(name.ljust(width), text) for name, text in verbs.items()])
 
 
-class ActionGroup(TyperGroup):
+class ActionGroup(_FittingHelp, TyperGroup):
     """A verb whose first word says what to do."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -156,10 +152,6 @@ class ActionGroup(TyperGroup):
             args = [names[0], *args]
         rest = super().parse_args(ctx, args)
         return rest
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, as wide as the terminal."""
-        super().format_help(ctx, _leave_room(formatter))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (typer's signature)
         """Write what each action does, as a whole: click's own list cuts it."""
@@ -192,7 +184,8 @@ def _command(verb: str, width: int, completing: bool) -> Any:
         )
         for name, function in actions.items():
             own = [one for one in module.EXAMPLES if one.startswith(f"popmodel {verb} {name}")]
-            made = command_of(function, _settings(module, name))
+            own_settings = getattr(module, "OF_ACTION", {}).get(name, {})
+            made = command_of(function, {**vars(module), **own_settings})
             single.command(name, cls=cls, epilog=_examples(own, width))(made)
             marks[name] = made.marks  # type: ignore[attr-defined]
     else:
@@ -208,16 +201,6 @@ def _command(verb: str, width: int, completing: bool) -> Any:
         for each in command.commands.values() if actions else [command]:  # type: ignore[attr-defined]
             attach(each, marks[str(each.name)], item)
     return command
-
-
-def _settings(module: Any, action: str) -> dict[str, Any]:
-    """What a module says of its commands, and of one action where it tells them apart."""
-    said = vars(module)
-    return {**said, **said.get("OF_ACTION", {}).get(action, {})}
-
-
-def _often(times: int) -> str:
-    return "twice" if times == 2 else f"{times} times"
 
 
 def _once(option: Any) -> str:

@@ -26,21 +26,6 @@ def test_breakpoints_values_and_slopes_of_three_lines() -> None:
     assert found.error == 0
 
 
-def test_a_straight_line_has_no_breakpoint() -> None:
-    found = pieces(Lines([(3, 2)]), 1, 2)
-    assert (found.points, found.values, found.slopes) == ((1, 2), (5, 7), (2,))
-
-
-def test_a_constant_has_slope_0() -> None:
-    assert pieces(Lines([(3, 0)]), 0, 2).slopes == (0,)
-
-
-def test_a_breakpoint_at_an_end_of_the_interval_is_none_inside() -> None:
-    found = pieces(Lines([(1, 0), (0, 1), (-1, 2)]), 1, 2)
-    assert len(found.slopes) == 1
-    assert pieces(Lines([(1, 0), (1, 1)]), 0, 1).slopes == (1,)
-
-
 @given(LINES)
 def test_pieces_are_the_function(lines: list[tuple[float, float]]) -> None:
     function = Lines(lines)

@@ -76,11 +76,6 @@ def test_a_region_of_one_rank_is_balanced_among_those_that_take_part():
     assert found[LAST].balanced == pytest.approx(12 * MS)
 
 
-def test_the_highest_gain_comes_first():
-    found, _, _ = worth((0.5 * MS, 1 * MS), [[0, 1 * MS], [2 * MS, 0]])
-    assert list(found) == [LAST, BEFORE]
-
-
 def test_a_region_off_the_critical_path_gains_nothing_and_needs_no_replay_but_balanced():
     builder = ProgramBuilder(2)
     barrier = builder.collective("barrier")
