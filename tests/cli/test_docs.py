@@ -13,7 +13,7 @@ import pytest
 
 import popmodel as package
 from popmodel.cli import glossary
-from popmodel.cli.docs import FIRST, pages
+from popmodel.cli.docs import pages
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.reports.renderers.terminal import render
 from popmodel.reports.renderers.text import Style
@@ -21,11 +21,6 @@ from popmodel.reports.renderers.text import Style
 Call = Callable[..., tuple[int, str, str]]
 PAGES = {page.name: page for page in pages()}
 NAMES = list(PAGES)
-
-
-def test_pages_for_new_users_come_first() -> None:
-    known = [name for name in FIRST if name in NAMES]
-    assert NAMES[: len(known)] == known
 
 
 @pytest.mark.long(after=8)
@@ -60,10 +55,6 @@ def test_markdown_is_the_page_as_it_is(popmodel: Call) -> None:
 
 def test_links_to_pages_are_commands(popmodel: Call) -> None:
     assert "`popmodel docs traces`" in " ".join(popmodel("docs", "definitions")[1].split())
-
-
-def test_several_words_are_one_name(popmodel: Call) -> None:
-    assert popmodel("docs", "expected", "loss")[1].startswith("expected loss (")
 
 
 def test_the_document_of_a_name_is_a_table_as_well() -> None:

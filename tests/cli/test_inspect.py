@@ -433,14 +433,6 @@ def test_messages_of_an_iteration(popmodel: Call) -> None:
     assert "analysed iteration 2 of 4" in screen(popmodel, COMD, "--foa", "iterations=2")
 
 
-def test_a_run_without_messages(trace: str, popmodel: Call) -> None:
-    out = screen(popmodel, trace, "--show", "communication")
-    assert "messages none" in out
-    assert "grid none: no process sends messages to another" in out
-    assert "barrier of all: 0 B" in out
-    assert "rows" not in out
-
-
 def test_what_stays_on_a_node_is_told() -> None:
     from popmodel.reports.message_tables import facts
 

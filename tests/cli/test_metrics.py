@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -138,15 +136,6 @@ def test_json_has_all_families_and_what_they_rest_on(runs: list[str], popmodel: 
     assert len(every) == sum(
         len(second["metrics"][name]) + len(second["absent"][name]) for name in FAMILIES
     )
-
-
-def test_csv_has_a_row_for_each_run(runs: list[str], popmodel: Call) -> None:
-    rows = list(csv.DictReader(io.StringIO(popmodel("metrics", *runs, "--format", "csv")[1])))
-    two, four = rows
-    assert float(two["mpi.load_balance"]) == pytest.approx(7 / 8)
-    assert four["runtime"] == "0.005"
-    assert two["scaling.ipc_scaling"] == ""
-    assert "no hardware counter" in two["absent.scaling.ipc_scaling"]
 
 
 def test_the_reference_is_chosen_by_number_name_or_path(runs: list[str], popmodel: Call) -> None:
