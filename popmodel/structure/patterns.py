@@ -51,9 +51,6 @@ class ProcessGrid:
     # Share of the bytes of all point-to-point messages that go as on this grid, 0 to 1.
     confidence: float = 1.0
 
-    def __str__(self) -> str:
-        return " x ".join(map(str, self.dims))
-
 
 @dataclass(frozen=True)
 class Pattern:
@@ -86,11 +83,6 @@ class FoundCommunication:
     grids: tuple[ProcessGrid, ...]
     why: str  # Why there is no grid, or what else the first could be
     patterns: tuple[Pattern, ...]  # In the order of their places
-
-    @property
-    def grid(self) -> ProcessGrid | None:
-        """The grid that explains most bytes; None if there is none."""
-        return self.grids[0] if self.grids else None
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> None:
             shown = [f"{1e6 * cost / messages:.2f}" for cost in costs]
             print(
                 f"{messages:>11,}{shown[0]:>8}{shown[1]:>11}{shown[2]:>10}{shown[3]:>8}"
-                f"  halo on {found.grid}"
+                f"  halo on {[grid.dims for grid in found.grids]}"
             )
 
 
