@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 import numpy as np
@@ -79,10 +79,7 @@ class Law:
     # where there are too few points.
     error: float | None
     rejected: tuple[tuple[str, float], ...]  # Other forms with theirs, the likeliest first
-    notes: tuple[str, ...]  # Contradictions, and what is not known
-    # The configuration whose measurement would tell most about the form; None if forms that are as
-    # good hardly differ.
-    tells: Mapping[str, float] | None
+    notes: tuple[str, ...]  # Contradictions, what is not known, and which run would tell it
     # What the form is off at the points beside their errors, as a logarithm.
     discrepancy: float = field(default=0.0, repr=False)
     _terms: tuple[LawTerm, ...] = field(default=(), repr=False)
@@ -163,7 +160,7 @@ def law(
     if not points.values.any():
         note = () if len(points) > 1 else (f"0 at the only point, {described(home)}",)
         origin = FIT if len(points) > 1 else ASSUMED
-        return Law("0", "0", {}, origin, home, len(points), None, (), note, None)
+        return Law("0", "0", {}, origin, home, len(points), None, (), note)
     zero = points.values == 0
     if zero.any():
         points, forms, hints = _above_zero(points, zero, forms, hints, notes)
@@ -180,8 +177,7 @@ def law(
     ends = average.quantiles(places, _ENDS)
     shown = _nearest_the_middle(average, likely, places, ends)
     notes += [*_contradictions(average, shown), *_unvaried(points, average.forms[shown])]
-    tells, telling = _would_tell(average, shown)
-    bare = _as_form(average, shown, (*notes, *telling), tells)
+    bare = _as_form(average, shown, (*notes, *_would_tell(average, shown)))
     return _with_powers(bare, points, places, ends)
 
 
@@ -268,9 +264,7 @@ def _nearest_the_middle(
     return int(likely[np.argmax(np.where(np.isfinite(score), score, -np.inf))])
 
 
-def _as_form(
-    average: Mixture, shown: int, notes: Sequence[str], tells: Mapping[str, float] | None
-) -> Law:
+def _as_form(average: Mixture, shown: int, notes: Sequence[str]) -> Law:
     """An average as one of its forms, with the interval of all."""
     points, home, form = average.points, average.reference, average.forms[shown]
     place, origin = described(home), FIT if len(points) > len(form.terms) else ASSUMED
@@ -301,7 +295,7 @@ def _as_form(
             for i in np.argsort(-average.weights)[: _SHOWN + 1]
             if i != shown and np.isfinite(average.errors[i])
         )[:_SHOWN],
-        tuple(notes), tells, math.sqrt(excess), form.terms, ranges,
+        tuple(notes), math.sqrt(excess), form.terms, ranges,
     )  # fmt: skip
 
 
@@ -388,12 +382,12 @@ def _unvaried(points: LawPoints, form: Form) -> list[str]:
     ]
 
 
-def _would_tell(average: Mixture, shown: int) -> tuple[Mapping[str, float] | None, list[str]]:
-    """Return the configuration at which forms that are as good differ most, and say so."""
+def _would_tell(average: Mixture, shown: int) -> Iterator[str]:
+    """Say at which configuration forms that are as good differ most, if they do."""
     rivals = np.flatnonzero(average.weights >= _RIVAL * average.weights[shown])
     rivals = rivals[rivals != shown]
     if not len(rivals) or not average.points.varied:
-        return None, []
+        return
     places = _further(average.points)
     curves = average.means(places, np.append(rivals, shown))
     with np.errstate(invalid="ignore"):  # both are 0 there: their logarithms do not differ
@@ -401,14 +395,14 @@ def _would_tell(average: Mixture, shown: int) -> tuple[Mapping[str, float] | Non
     rival, row = np.unravel_index(int(gaps.argmax()), gaps.shape)
     most = float(gaps[rival, row])
     if most <= _DIFFERENT:
-        return None, []
-    where = {name: float(column[row]) for name, column in places.items()}
-    place = described({name: where[name] for name in where if name in average.points.varied})
+        return
+    varied = average.points.varied
+    place = described({name: float(places[name][row]) for name in places if name in varied})
     other, own = (average.forms[i].text for i in (rivals[rival], shown))
-    return where, [
+    yield (
         f"{other} fits as well as {own}: a run at {place} would tell "
         f"({100 * math.expm1(most):.0f} % apart)"
-    ]
+    )
 
 
 def _further(points: LawPoints) -> dict[str, Array]:

@@ -34,10 +34,6 @@ class LawGrowth(NamedTuple):
     exponent: Constant  # H
     notes: tuple[str, ...]  # What contradicts the law, and what is not known
 
-    def at(self, processes: int) -> float:
-        """Return the best estimate at a number of processes."""
-        return self.cv.value * math.pow(processes / self.reference_processes, self.exponent.value)
-
 
 def growth(samples: Sequence[Sample]) -> LawGrowth:
     """Fit the growth of an imbalance."""

@@ -206,7 +206,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         value: Any = None
         for variable, argument in zip(function.parameters, arguments, strict=False):
             if isinstance(argument, Alias):
-                frame.others[variable.key] = tuple(argument)
+                frame.others[variable.key] = argument.memory, argument.path
                 continue
             memory = frame.variables[variable.key] = self.allocate(variable.name, variable.type)
             frame.own.append(memory)
@@ -517,9 +517,9 @@ class SymbolicEvaluation(LibraryCalls, ABC):
                     same = one == other
                     return sympy.true if same == (operator == "==") else sympy.false
                 if Pointer in (type(one), type(other)) and operator in ("==", "!="):
-                    same = self._is_same_place(one, other)
-                    if same is not None:
-                        return sympy.true if same == (operator == "==") else sympy.false
+                    is_same = self._is_same_place(one, other)
+                    if is_same is not None:
+                        return sympy.true if is_same == (operator == "==") else sympy.false
                 if expression.operands[0].type.kind == "real" and operator not in ("==", "!="):
                     self._count("compare", self.dependence(one) | self.dependence(other))
                 return self._undecided(self.dependence(one) | self.dependence(other))

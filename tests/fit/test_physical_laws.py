@@ -17,7 +17,8 @@ def test_a_power_of_processes_is_recovered(exponent: float) -> None:
     found = growth([Sample(p, 1, 0.03 * (p / 16) ** exponent) for p in (4, 16, 64, 256)])
     assert found.exponent.value == pytest.approx(exponent, abs=0.03)
     assert found.exponent.low <= exponent <= found.exponent.high
-    assert found.at(1024) == pytest.approx(0.03 * 64**exponent, rel=0.12)
+    grown = found.cv.value * (1024 / found.reference_processes) ** found.exponent.value
+    assert grown == pytest.approx(0.03 * 64**exponent, rel=0.12)
     assert found.exponent.origin == "fit"
     assert found.notes == ()
 
@@ -71,7 +72,7 @@ def test_growth_faster_than_independent_cells_is_said() -> None:
 
 
 def test_no_imbalance_at_all_stays_none() -> None:
-    assert growth([Sample(4, 1, 0.0), Sample(16, 1, 0.0)]).at(256) == 0.0
+    assert growth([Sample(4, 1, 0.0), Sample(16, 1, 0.0)]).cv.value == 0.0
 
 
 def test_no_imbalance_at_some_numbers_is_left_out_and_said() -> None:
