@@ -133,7 +133,8 @@ class CExpressions(ABC):
     def _variable(self, cursor: Any) -> Variable:
         key = cursor.get_usr() or f"{cursor.spelling}@{cursor.extent.start.offset}"
         type_ = self._type(cursor.type)
-        if cursor.kind == self.kinds.PARM_DECL and type_.kind == "array":  # double x[] is double *x
+        is_reference = cursor.type.kind == self.cindex.TypeKind.LVALUEREFERENCE
+        if cursor.kind == self.kinds.PARM_DECL and type_.kind == "array" and not is_reference:
             type_ = SourceType("pointer", 8, type_.element, name=type_.name)
         return Variable(key, cursor.spelling, type_)
 
@@ -170,7 +171,7 @@ class CExpressions(ABC):
             else:
                 base = self._value(children[0])
                 if children[0].type.get_canonical().kind == self.cindex.TypeKind.POINTER:
-                    base = Element(base, Literal(0), _of(base.type))
+                    base = Element(base, Literal(0), base.type.element or OTHER)
             return Field(base, cursor.spelling or self._last_word(cursor), type_)
         if kind == kinds.ARRAY_SUBSCRIPT_EXPR:
             return Element(self._value(children[0]), self._value(children[1]), type_)
@@ -237,8 +238,7 @@ class CExpressions(ABC):
             if constant is not None:
                 return Literal(constant, type_)
         variable = self._variable(what)
-        is_decayed = (variable.type.kind, type_.kind) == ("pointer", "array")
-        return variable if is_decayed else variable._replace(type=type_)
+        return variable if type_.kind == "array" else variable._replace(type=type_)
 
     def _assignment(
         self,
@@ -322,7 +322,8 @@ class CExpressions(ABC):
             base = arguments[0] if len(arguments) > 1 else self._value(children[0])
             return Element(base, arguments[-1], type_)
         kinds, place = self.kinds, self._place(cursor)
-        if name == "operator()" and arguments:
+        is_method = what is not None and "lambda" not in what.semantic_parent.spelling
+        if name == "operator()" and arguments and not is_method:
             return Invocation("", name, tuple(arguments[1:]), type_, place, arguments[0])
         if (what is None and not name and children) or (
             what is not None and what.kind in (kinds.VAR_DECL, kinds.PARM_DECL, kinds.FIELD_DECL)
@@ -342,7 +343,11 @@ class CExpressions(ABC):
                 else SourceOperation("list", tuple(arguments), type_)
             )
         if what is not None and self._object(what) and children:
-            arguments = self._with_object(children[0], arguments)
+            is_infix = name.startswith("operator") and children[0].spelling != name
+            if is_infix and arguments:  # its object is among them
+                arguments[0] = Address(arguments[0], OTHER)
+            elif not is_infix:
+                arguments = self._with_object(children[0], arguments)
         key = self._definition_key(what) if what is not None else ""
         is_dynamic = bool(self.lib.clang_Cursor_isDynamicCall(cursor))
         return Invocation(key, name, tuple(arguments), type_, place, None, is_dynamic)
@@ -382,8 +387,6 @@ class CExpressions(ABC):
 
     def _with_object(self, callee: Any, arguments: Sequence[Expression]) -> list[Expression]:
         """The arguments of a method, that which points to its object first."""
-        if callee.kind != self.kinds.MEMBER_REF_EXPR:  # an operator has its object among them
-            return [Address(arguments[0], OTHER), *arguments[1:]] if arguments else []
         base = next((child for child in callee.get_children() if child.kind.is_expression()), None)
         if base is None:
             return [THIS, *arguments]
@@ -483,7 +486,3 @@ def _tree(terms: Sequence[Expression], signs: Sequence[str], type_: SourceType) 
         rest = ["+" if sign == "-" else "-" for sign in rest]
     parts = _tree(terms[:half], signs[:half], type_), _tree(terms[half:], rest, type_)
     return SourceOperation(operator, parts, type_)
-
-
-def _of(type_: SourceType) -> SourceType:
-    return type_.element or OTHER

@@ -30,6 +30,7 @@ from popmodel.source.message_items import (
     RECEIVES,
     SENDS,
     WAITS,
+    collective_by_hand,
     collective_item,
     message_items,
 )
@@ -45,7 +46,7 @@ from popmodel.source.source_events import (
     formulas_of,
     with_conditions,
 )
-from popmodel.source.symbolic_memory import PROCESSES, RANK
+from popmodel.source.symbolic_memory import ARGUMENTS, PROCESSES, RANK
 from popmodel.source.trace_join import JoinedLine, findings, join
 from popmodel.source.user_compiler import as_compiled
 
@@ -102,6 +103,8 @@ class Draft:
         self.iterations: dict[str, Tally] = {}  # What the innermost loop of an item does
         self.counts: dict[str, float] = {}  # Estimated turns of loops, by name
         self.conditions: dict[str, list[SourcePlace]] = {}  # That nobody can decide
+        # Of symbols by variables: those that they stand for, with the formulas that define these
+        self._definitions: dict[sympy.Symbol, dict[sympy.Symbol, sympy.Expr | None]] = {}
         self._plain: dict[sympy.Basic, sympy.Basic] = {}
         self._costs: dict[tuple[Any, ...], list[LoopCost]] = {}
         self._begins: set[sympy.Symbol] = set()  # Elements at which a range of an array begins
@@ -117,7 +120,9 @@ class Draft:
 
     def text(self, trace: Trace | None = None) -> str:
         """The signature as TOML, with numbers of a traced run where the source says none."""
-        self._find_blocks()
+        for event in all_events(self.interpreter.events):
+            for value in formulas_of(event):
+                self.plain(value)  # which recognises the cells of a process along a dimension
         if unread := sorted(self.interpreter.unread):
             more = f" and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
             self.note(f"no source here, taken as no time: {', '.join(unread[:_NAMED])}{more}")
@@ -133,6 +138,7 @@ class Draft:
         self.advice = _by_text(dict.fromkeys(self.advice))
         self.notes = [*self.findings, *self.advice, *_by_text(self.notes)]
         self._drop_unused(program)
+        self._define()
         tables = self._tables()
         head = [
             f"What {self.name} does, by its source code: counts and formulas are of the source, "
@@ -143,12 +149,6 @@ class Draft:
         return text_of(head, tables, program)
 
     # Blocks of cells
-
-    def _find_blocks(self) -> None:
-        """Recognise numbers of cells that a process has of those along a dimension."""
-        for event in all_events(self.interpreter.events):
-            for value in formulas_of(event):
-                self.plain(value)
 
     def plain(self, value: Any) -> Any:
         """A formula with the cells of a process named as signatures do."""
@@ -218,6 +218,7 @@ class Draft:
                 name = f"{name} {place}"
             one = sympy.Symbol(re.sub(r"\W+", "_", name).strip("_"), integer=True)
             unknown.setdefault(one, (text if name.endswith(str(place)) else name, place))
+            self._definitions.setdefault(one, {})[symbol] = self.interpreter.defined.get(symbol)
             found[symbol] = one
         return found
 
@@ -225,13 +226,13 @@ class Draft:
         """Quotients without a remainder, since the program asks for that."""
         found = {}
         for condition in self.interpreter.required:
-            if (
-                isinstance(condition, sympy.Eq)
-                and condition.rhs == 0
-                and isinstance(condition.lhs, sympy.Mod)
-            ):
-                one, other = condition.lhs.args
-                found[sympy.floor(one / other)] = one / other
+            sides = condition.args if isinstance(condition, sympy.Eq) else ()
+            for one, other in (sides, sides[::-1]) if sides else ():
+                if isinstance(one, sympy.Mod) and other == 0:
+                    found[sympy.floor(one.args[0] / one.args[1])] = one.args[0] / one.args[1]
+                for part in one.atoms(sympy.floor):  # n == P*floor(n/P)
+                    if sympy.expand(one - other * part / part.args[0]) == 0:
+                        found[part] = part.args[0]
         return found
 
     # Items
@@ -312,6 +313,10 @@ class Draft:
                 work.append((event, rest))
             elif isinstance(event, RepeatedEvents):
                 flush()
+                if any(condition.has(RANK) for condition in rest):
+                    by_hand = collective_by_hand(self, event)
+                    made.extend(self._repeated(item, every) for item in by_hand)
+                    continue
                 body = self._items(event.body, (*loops, event))
                 if body:
                     name = self.called(event.name, event.place)
@@ -373,6 +378,8 @@ class Draft:
             when = f"if {self.formula(self.plain(condition))}"
             if any(symbol.name.startswith("condition~") for symbol in condition.free_symbols):
                 when = "on a condition that is not known"
+            elif condition.free_symbols & self.interpreter.turns.keys():
+                when = "in some turns of a loop"
             places = self.conditions.setdefault(when, [])
             if place not in places:
                 places.append(place)
@@ -402,7 +409,7 @@ class Draft:
     def named_set(self, name: str, size: sympy.Expr) -> str:
         """The name of bytes that `let` defines: of equal ones the first."""
         text = str(self.quantity(size))
-        name = self.set_names.setdefault(text, re.sub(r"\W+", "_", name))
+        name = self.set_names.setdefault(text, re.sub(r"\W+", "_", name).strip("_"))
         self.sets[name] = text
         return name
 
@@ -444,10 +451,29 @@ class Draft:
         names = {one.symbol: one.name for one in self.interpreter.parameters.values()}
         self.used = {symbol for symbol in self.used if names.get(symbol, symbol.name) in words}
 
+    def _define(self) -> None:
+        """Define numbers by formulas where the source does, one for each variable."""
+        waiting = list(self.used)
+        while waiting:
+            symbol = waiting.pop()
+            formulas = set(self._definitions.get(symbol, {}).values())
+            if len(formulas) != 1 or None in formulas or symbol in self.measured:
+                continue
+            meaning = self.plain(formulas.pop())
+            text = self.formula(meaning)
+            if symbol in meaning.free_symbols or len(str(text)) > MAX_LENGTH:
+                continue
+            self.used.discard(symbol)
+            waiting += meaning.free_symbols - self.used
+            self.used |= {one for one in meaning.free_symbols if one.name not in self.sets}
+            self.sets[symbol.name] = str(text)
+
     def _tables(self) -> list[TomlTable]:
         interpreter = self.interpreter
         names = {one.symbol: one.name for one in interpreter.parameters.values()}
         parameters: dict[str, Any] = {}
+        if ARGUMENTS in self.used:  # conditions of it are left: as without arguments
+            parameters[ARGUMENTS.name] = 1
         for one in interpreter.parameters.values():
             if one.symbol in self.used or any(
                 one.symbol in block.cells.free_symbols for block in self.blocks.values()
@@ -474,7 +500,7 @@ class Draft:
             if symbol in self.used and symbol in interpreter.unknown
         }
         limits: dict[str, Any] = {}
-        known = set(interpreter.parameters) | {PROCESSES}
+        known = set(interpreter.parameters) - {ARGUMENTS} | {PROCESSES}
         require = [
             self.formula(condition)
             for condition in interpreter.required

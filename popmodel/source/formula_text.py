@@ -45,6 +45,11 @@ class _Printer(StrPrinter):  # type: ignore[misc]
     def _print_Or(self, expr: Any) -> str:
         return "(" + " or ".join(map(self._print, expr.args)) + ")"
 
+    def _print_ITE(self, expr: Any) -> str:
+        test, one, other = expr.args
+        both = sympy.And(test, one), sympy.And(sympy.Not(test), other)
+        return str(self._print(sympy.Or(*both)))
+
     def _print_Not(self, expr: Any) -> str:
         return f"not ({self._print(expr.args[0])})"
 
@@ -84,6 +89,16 @@ def expanded(value: sympy.Expr) -> sympy.Expr:
 def parts_of(formula: sympy.Basic) -> int:
     """How many operations and symbols a formula has."""
     return 1 + sum(map(parts_of, formula.args))
+
+
+@lru_cache(100_000)
+def combined(operator: str, a: sympy.Expr, b: sympy.Expr, most_parts: int) -> sympy.Expr:
+    """A sum, a difference or a product; of expanded formulas an expanded one, if that is short."""
+    if operator != "*":
+        return a + b if operator == "+" else a - b
+    product = a * b
+    is_short = (a.is_Add or b.is_Add) and parts_of(product) < most_parts
+    return expanded(product) if is_short else product
 
 
 _COUNT = n = sympy.Symbol("n", integer=True)

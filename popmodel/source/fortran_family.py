@@ -79,6 +79,7 @@ class _FortranReader(FortranExpressions):
         super().__init__(arguments)
         self.functions: dict[str, SourceFunction] = {}
         self.variables: dict[str, Declaration] = {}
+        self.masks: list[tuple[Any, bool]] = []  # Of ``where``, and whether they have to hold
         self.shared_ends: dict[int, Sequence[Any]] = {}  # Statements with a label, of inner loops
 
     def convert(self) -> None:
@@ -176,13 +177,15 @@ class _FortranReader(FortranExpressions):
         if kind in _WRAPPERS:
             if kind == "associate_statement":
                 self.problems.append(f"{place}: associate: its names are variables of their own")
-            body = self._statements(
-                [one for one in children if one.type != "parenthesized_expression"]
-            )
-            if kind not in ("where_statement", "elsewhere_clause"):
-                return body
-            mask = SourceOperation("unknown", (), OTHER)  # Another one for each element
-            return (Branch(mask, body, (), place),)
+            kept = self.masks
+            if kind == "elsewhere_clause":
+                self.masks = [*kept[:-1], (kept[-1][0], False)]
+            masks = [one for one in children if one.type == "parenthesized_expression"]
+            if kind in ("where_statement", "elsewhere_clause"):
+                self.masks = [*self.masks, *((mask, True) for mask in masks)]
+            body = self._statements([one for one in children if one not in masks])
+            self.masks = kept
+            return body
         if kind == "forall_statement":
             inner = [one for one in children if one.type.endswith("_statement")]
             return self._concurrent(node, "triplet_spec", inner, place)
@@ -343,10 +346,12 @@ class _FortranReader(FortranExpressions):
         extents = self._extents(left)
         kept, self.before = self.before, []
         target, value = self._value(left, counters), self._value(right, counters)
-        inner: Body = (
-            *self.before,
-            ExpressionStatement(Assignment(target, "", value, target.type), place),
-        )
+        body: Body = (ExpressionStatement(Assignment(target, "", value, target.type), place),)
+        for mask, holds in self.masks:
+            test = self._value(mask, counters)
+            test = test if holds else SourceOperation("!", (test,), INTEGER)
+            body = (Branch(test, body, (), place),)
+        inner: Body = (*self.before, *body)
         self.before = kept
         return self._nest(counters, extents, inner, place)
 

@@ -65,7 +65,9 @@ class FunctionIndex:
         """The methods of a class that have a name, if any those of so many arguments."""
         plain = re.sub(r"<.*|\[.*", "", type_name.removeprefix("const ")).strip(" *&")
         methods = self._methods.get((plain.rpartition("::")[2], name), [])
-        return [one for one in methods if len(one.parameters) == arguments] or methods
+        methods = [one for one in methods if len(one.parameters) == arguments] or methods
+        alike = {tuple(map(_of_type, one.parameters[1:])) for one in methods}
+        return methods[:1] if len(alike) == 1 else methods  # that for constant objects is the same
 
     @cached_property
     def _methods(self) -> dict[tuple[str, str], list[SourceFunction]]:

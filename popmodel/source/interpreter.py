@@ -15,6 +15,7 @@ from typing import Any
 import sympy
 
 from popmodel.source.formula_text import expanded, parts_of, sum_over_turns
+from popmodel.source.fortran_text import SUFFIXES as FORTRAN
 from popmodel.source.intermediate_form import (
     Assignment,
     Body,
@@ -98,6 +99,7 @@ class Interpreter(SymbolicEvaluation):
         """Carry the program out from a function on."""
         for key, declaration in self.program.variables.items():
             memory = self.allocate(declaration.variable.name, declaration.variable.type)
+            self.memories[memory].is_open = not declaration.place.file.endswith(FORTRAN)  # Zeros
             self.variables[key] = memory
         for key, declaration in self.program.variables.items():
             if declaration.value is not None:
@@ -257,16 +259,9 @@ class Interpreter(SymbolicEvaluation):
             self.state[home] = {(): expanded(first + turns * step)}
             return None, None
         variable = self._loop_variable(loop.variable.name, loop.place, turns)
-        index = expanded(first + variable * step)
-        self._repeat(
-            loop.body,
-            variable,
-            turns,
-            loop.place,
-            directive,
-            {(home, ()): index},
-            loop.variable.name,
-        )
+        fixed = {(home, ()): expanded(first + variable * step)}
+        name = loop.variable.name
+        self._repeat(loop.body, variable, turns, loop.place, directive, fixed, name)
         self.state[home] = {(): expanded(first + turns * step)}
         return None, None
 
@@ -513,6 +508,7 @@ class Interpreter(SymbolicEvaluation):
             contents = self.state[memory] = dict(self.state.get(memory, {}))
             contents[path] = value
             if value is None:
+                self.memories[memory].is_open = True
                 del contents[path]
 
     def _trial(

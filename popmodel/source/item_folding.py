@@ -164,9 +164,8 @@ def joined_item(draft: Draft, members: Sequence[WorkAmounts]) -> TomlItem:
             entries[key] = draft.quantity(value)
     for key, value in (("bytes", moved), ("written", written)):
         if value != 0:
-            entries[key] = dict.fromkeys(
-                ("L2", "L3", "MEM"), draft.named_set(f"{name}_{key}", value)
-            )
+            size = draft.named_set(draft.unique(f"{functions[0]} {key}"), value)
+            entries[key] = dict.fromkeys(("L2", "L3", "MEM"), size)
     entries["instructions"] = draft.quantity(flops + loads + stores + 3 * iterations)
     regions = sum(work.regions for work in members)
     if is_parallel:

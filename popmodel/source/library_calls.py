@@ -106,6 +106,9 @@ class LibraryCalls(SymbolicMemory):
 
     def _argument(self, number: str, place: SourcePlace) -> sympy.Symbol:
         symbol = sympy.Symbol(f"argument_{number}", integer=True, positive=True)
+        if symbol in self.parameters and self.parameters[symbol].place != place:
+            # with another count of arguments it may be another one
+            symbol = sympy.Symbol(f"argument_{number}_{place.line}", integer=True, positive=True)
         self.parameters.setdefault(symbol, SourceParameter(symbol, f"argument_{number}", place))
         return symbol
 
@@ -116,7 +119,7 @@ class LibraryCalls(SymbolicMemory):
         contents = self.state.get(memory, {})
         before = contents.get(path)
         default = before if isinstance(before, sympy.Integer) else None
-        self.parameters.setdefault(symbol, SourceParameter(symbol, symbol.name, place, default))
+        self.parameters.setdefault(symbol, SourceParameter(symbol, symbol.name, place, default, 0))
         self.state[memory] = {**contents, path: symbol}
 
     def _mathematics(self, name: str, values: list[Any]) -> Any:
@@ -149,7 +152,7 @@ class LibraryCalls(SymbolicMemory):
 
     def _anything(self, type_: SourceType, text: str, place: SourcePlace) -> Any:
         if type_.kind == "int":
-            return self.symbol(text, place)
+            return self.symbol(f"{text}()", place)  # Another one at each place
         if type_.kind == "pointer":
             return Pointer(self.allocate(text, type_.element or type_), (), sympy.Integer(0))
         return UnfollowedReal()

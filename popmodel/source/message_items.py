@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import sympy
 
 from popmodel.signatures.document import TomlItem
-from popmodel.source.source_events import MessageCall
+from popmodel.source.source_events import MessageCall, RepeatedEvents, all_events
 from popmodel.source.symbolic_memory import PROCESSES, RANK
 
 if TYPE_CHECKING:
@@ -56,10 +57,16 @@ def collective_item(draft: Draft, call: MessageCall) -> TomlItem:
 def message_items(
     draft: Draft, calls: Sequence[tuple[MessageCall, tuple[sympy.Basic, ...]]]
 ) -> Iterator[TomlItem]:
+    calls = [_refined(call, on) for call, on in calls]
     sends = [call for call, _ in calls if call.name in SENDS or call.name.startswith("sendrecv")]
     if not sends:
         if any(call.name in RECEIVES for call, _ in calls):
             draft.note(f"{calls[0][0].place}: receives without sends, left out")
+        return
+    if all(call.name in SENDS and call.partner in (0, PROCESSES - 1) for call in sends) and not any(
+        call.name in RECEIVES for call, _ in calls
+    ):
+        yield from (_by_hand(draft, call, "gather") for call in sends)
         return
     steps = [_step(draft, call, on) for call, on in calls if call in sends]
     if all(step is not None for step in steps):
@@ -92,6 +99,42 @@ def _to_unknown(
             "mode": "sendrecv",
         }
         yield TomlItem("p2p", entries)
+
+
+def collective_by_hand(draft: Draft, loop: RepeatedEvents) -> Iterator[TomlItem]:
+    """A loop of one process over all others: what it sends them is a scatter."""
+    events = list(all_events(loop.body))
+    calls = [event for event in events if isinstance(event, MessageCall)]
+    for call in calls:
+        if call.name in SENDS:
+            yield _by_hand(draft, call, "scatter")
+    if not calls:
+        draft.note(f"{loop.place}: done by some processes only, left out")
+
+
+def _by_hand(draft: Draft, call: MessageCall, op: str) -> TomlItem:
+    draft.note(f"{call.place}: messages of one process with all others, taken as a {op}")
+    size = draft.quantity(call.bytes, call.place)
+    entries = {"name": draft.called(op, call.place), "op": op, "bytes": size}
+    return TomlItem("collective", entries)
+
+
+def _refined(
+    call: MessageCall, conditions: Sequence[sympy.Basic]
+) -> tuple[MessageCall, tuple[sympy.Basic, ...]]:
+    """A call with partners as they are where it is made, without conditions that others imply."""
+    parts = dict.fromkeys(part for one in conditions for part in sympy.And.make_args(one))
+    known: dict[sympy.Basic, sympy.Basic] = {}
+    for part in parts:
+        if isinstance(part, (sympy.Eq, sympy.Ne)):
+            known |= {part: sympy.true, sympy.Not(part): sympy.false}
+    needed = tuple(part for part in parts if part in known or part.xreplace(known) != sympy.true)
+    if not known or call.partner is None:
+        return call, needed
+    partner, source = (
+        one if one is None else one.xreplace(known) for one in (call.partner, call.source)
+    )
+    return replace(call, partner=partner, source=source), needed
 
 
 def _step(draft: Draft, call: MessageCall, on: Sequence[sympy.Basic]) -> tuple[int, int] | None:

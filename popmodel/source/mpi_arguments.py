@@ -92,12 +92,12 @@ QUIET = frozenset(_QUIET_NAMES.split())
 
 
 _RECEIVED = {
-    **dict.fromkeys(("recv", "irecv", "bcast", "ibcast"), 0),
+    **dict.fromkeys(("recv", "irecv"), 0),
     **dict.fromkeys(("reduce", "allreduce", "iallreduce", "scan"), 1),
     **dict.fromkeys(("gather", "gatherv", "scatter", "allgather", "allgatherv", "alltoall"), 3),
     **{"sendrecv": 5, "alltoallv": 4},
 }
-"""Which argument of a call points to what it receives, counted from 0."""
+"""Which argument of a call points to what comes from elsewhere; what bcast brings is known."""
 
 
 class MpiCalls:
@@ -160,17 +160,20 @@ class MpiCalls:
                 exact(shape.root, "root"),
             )
         )
-        if name in _RECEIVED and _RECEIVED[name] < len(values):
-            self._received(values[_RECEIVED[name]], invocation)
+        received = at(_RECEIVED.get(name))
+        if isinstance(received, Pointer):
+            self.interpreter.forget(received)
 
-    def _received(self, pointer: Any, invocation: Invocation) -> None:
-        """What has come from elsewhere is not known; what is broadcast is the same everywhere."""
-        if not isinstance(pointer, Pointer):
-            return
-        name = invocation.name.removeprefix("MPI_").lower()
-        if name in ("bcast", "ibcast"):
-            return
-        self.interpreter.forget(pointer)
+    def decided(self, condition: sympy.Basic) -> sympy.Basic:
+        """A condition, with what is known of neighbours: each is a rank, or nobody."""
+        if self.neighbours.keys().isdisjoint(condition.free_symbols):
+            return condition
+        known = {}
+        for relation in condition.atoms(sympy.Eq, sympy.Ne):
+            numbers = [part for part in relation.args if part.is_Integer and part != NOBODY]
+            if numbers and numbers[0] < 0 and not self.neighbours.keys().isdisjoint(relation.args):
+                known[relation] = sympy.true if isinstance(relation, sympy.Ne) else sympy.false
+        return condition.xreplace(known)
 
     def _bytes(self, kind: Any, invocation: Invocation) -> sympy.Expr:
         text = getattr(kind, "text", "")
@@ -201,6 +204,7 @@ class MpiCalls:
                 memory, path = self.interpreter.at(value, sympy.Integer(0))
                 contents = dict(self.interpreter.state.get(memory, {}))
                 contents.pop(path, None)
+                self.interpreter.memories[memory].is_open = True
                 self.interpreter.state[memory] = contents
 
     # Communicators

@@ -143,7 +143,9 @@ def parsed_directive(text: str) -> OpenMPDirective:
         rest = rest[3:].lstrip()
     while name := _name_at(rest, bool(constructs)):
         constructs.append(name)
-        rest = _without(name, rest)
+        match = re.match(name.replace(" ", r"\s*"), rest, re.IGNORECASE)
+        assert match is not None
+        rest = rest[match.end() :].lstrip()
     if is_end:
         constructs = [f"end {' '.join(constructs)}".strip(), *constructs]
     if not constructs:
@@ -177,12 +179,6 @@ def _name_at(text: str, is_combined: bool) -> str:
             is_clause = is_combined and follows.startswith("(") and name not in ("critical",)
             return "" if is_clause or (is_combined and name in ALONE) else name
     return ""
-
-
-def _without(name: str, text: str) -> str:
-    match = re.match(name.replace(" ", r"\s*"), text, re.IGNORECASE)
-    assert match is not None
-    return text[match.end() :].lstrip()
 
 
 def bracketed(text: str) -> tuple[str, str]:

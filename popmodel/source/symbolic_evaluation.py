@@ -12,7 +12,7 @@ from typing import Any
 import sympy
 
 from popmodel.source import mpi_arguments
-from popmodel.source.formula_text import compared, expanded, parts_of, quotient
+from popmodel.source.formula_text import combined, compared, expanded, parts_of, quotient
 from popmodel.source.function_index import FunctionIndex
 from popmodel.source.intermediate_form import (
     OTHER,
@@ -23,6 +23,7 @@ from popmodel.source.intermediate_form import (
     Expression,
     Field,
     Invocation,
+    Leave,
     Literal,
     SourceFunction,
     SourceOperation,
@@ -117,8 +118,6 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         if not self.is_dry and condition not in self.required:
             self.required.append(condition)
 
-    # Loops
-
     def note(self, text: str) -> None:
         """Remember what the user should know."""
         if not self.is_dry and text not in self.notes:
@@ -150,6 +149,8 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             return self.allocate(words_of(target.base), target.type), (_exact(index, self, target),)
         if isinstance(target, SourceOperation) and target.operator in ("cast", ","):
             return self.locate(target.operands[-1])
+        if isinstance(target, Invocation) and (place := self._returned(target)) is not None:
+            return place
         memory = self.allocate(words_of(target), target.type)
         return memory, ()
 
@@ -177,14 +178,13 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             and value.operator == "list"
             and type_.kind in ("array", "record")
         ):
+            self.memories[memory].is_open = True  # Others are zeros
             for number, part in enumerate(value.operands):
                 inner = type_.element or part.type
                 if type_.kind == "array":
                     self._initialise(memory, (*path, sympy.Integer(number)), part, inner)
             return
         self.store(memory, path, self.value(value), type_, place)
-
-    # Calls
 
     def call(self, function: SourceFunction, arguments: Sequence[Any]) -> Any:
         """Carry out a function."""
@@ -202,15 +202,8 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             return self._anything(function.type, function.name, function.place)
         if self.is_dry and function.key in self.effects:
             return self._as_before(function)
-        frame, before, state = Frame(function, {}), self.steps, dict(self.state)
+        frame, before, state = self._frame(function, arguments), self.steps, dict(self.state)
         value: Any = None
-        for variable, argument in zip(function.parameters, arguments, strict=False):
-            if isinstance(argument, Alias):
-                frame.others[variable.key] = argument.memory, argument.path
-                continue
-            memory = frame.variables[variable.key] = self.allocate(variable.name, variable.type)
-            frame.own.append(memory)
-            self.state[memory] = {(): argument}
         self.frames.append(frame)
         try:
             flow, value = self.carry_out(function.body)
@@ -232,6 +225,41 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         if self.steps - before > LONG_CALL:
             self.effects[function.key] = self.changes(state)
         return value
+
+    def _frame(self, function: SourceFunction, arguments: Sequence[Any]) -> Frame:
+        frame = Frame(function, {})
+        for variable, argument in zip(function.parameters, arguments, strict=False):
+            if isinstance(argument, Alias):
+                frame.others[variable.key] = argument.memory, argument.path
+                continue
+            memory = frame.variables[variable.key] = self.allocate(variable.name, variable.type)
+            frame.own.append(memory)
+            self.state[memory] = {(): argument}
+        return frame
+
+    def _returned(self, invocation: Invocation) -> tuple[int, tuple[Any, ...]] | None:
+        """Where that lies which a call returns a reference to, as methods for elements do."""
+        function = self._called(invocation)
+        if function is None or len(function.body) != 1 or len(self.frames) >= DEEPEST:
+            return None
+        (statement,) = function.body
+        lasting = (Variable, Field, Element, Invocation)
+        if not isinstance(statement, Leave) or not isinstance(statement.value, lasting):
+            return None
+        self.frames.append(self._frame(function, self._arguments(function, invocation)))
+        try:
+            return self.locate(statement.value)
+        finally:
+            for memory in self.frames.pop().own:
+                self.state.pop(memory, None)
+
+    def _arguments(self, function: SourceFunction, invocation: Invocation) -> list[Any]:
+        given: tuple[Expression, ...] = invocation.arguments
+        own = [part.name for part in function.parameters]
+        if own[:1] == ["this"] and len(given) < len(own) and invocation.callee is not None:
+            given = (Address(invocation.callee, OTHER), *given)
+        pairs = zip(given, function.parameters, strict=False)
+        return [self._passed(function, *pair) for pair in pairs]
 
     def _as_before(self, function: SourceFunction) -> Any:
         """A long call in a trial: what it changed when it was followed is not known any more."""
@@ -256,12 +284,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         if name.startswith(("MPI_", "PMPI_")):
             return self.mpi.call(invocation)
         if function is not None:
-            given: tuple[Expression, ...] = invocation.arguments
-            own = [part.name for part in function.parameters]
-            if own[:1] == ["this"] and len(given) < len(own) and invocation.callee is not None:
-                given = (Address(invocation.callee, OTHER), *given)
-            pairs = zip(given, function.parameters, strict=False)
-            return self.call(function, [self._passed(function, *pair) for pair in pairs])
+            return self.call(function, self._arguments(function, invocation))
         values = [self.value(argument) for argument in invocation.arguments]
         if invocation.callee is not None or invocation.is_dynamic:
             return self._anything(invocation.type, name or "call", place)
@@ -309,8 +332,6 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             self.note(f"{invocation.place}: {name or 'a pointer'}: the function {which}: left out")
         return None
 
-    # Expressions
-
     def value(self, expression: Expression) -> Any:
         """The value of an expression, with what it does."""
         if isinstance(expression, Literal):
@@ -357,8 +378,9 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             new = sympy.floor(new)  # as Fortran does it without a word
         memory, path = self.locate(target)
         self.store(memory, path, new, target.type, self._place(target))
-        if isinstance(target, (Variable, Field)):
-            self._name_parameter(new, target.name)
+        whole = target.base if isinstance(target, Element) else target  # as of *n = atoi(...)
+        if isinstance(whole, (Variable, Field)):
+            self._name_parameter(new, whole.name)
         return old if assignment.is_postfix else new
 
     def _name_parameter(self, value: Any, name: str) -> None:
@@ -451,7 +473,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         a, b = values
         found: sympy.Expr
         if operator in "+-*":
-            found = _joined(operator, a, b)
+            found = combined(operator, a, b, _MOST_PARTS)
         elif operator == "/":
             if b == 0:
                 return self.symbol("division by zero", self.place)
@@ -508,7 +530,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
                 one, other = (self.value(part) for part in expression.operands)
                 if isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr):
                     try:
-                        return compared(_COMPARISONS[operator], one, other)
+                        return self.mpi.decided(compared(_COMPARISONS[operator], one, other))
                     except TypeError:
                         return self._undecided(self.dependence(one) | self.dependence(other))
                 if isinstance(one, (LiteralText, mpi_arguments.SourceCommunicator)) and isinstance(
@@ -565,16 +587,6 @@ _MOST_PARTS = 2 * LARGEST
 @lru_cache(10_000)
 def _exact_real(value: float) -> Any:
     return sympy.nsimplify(value) if abs(value) < _LARGEST_REAL else UnfollowedReal()
-
-
-@lru_cache(100_000)
-def _joined(operator: str, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
-    """A sum, a difference or a product; of expanded formulas an expanded one."""
-    if operator != "*":
-        return a + b if operator == "+" else a - b
-    product = a * b
-    is_short = (a.is_Add or b.is_Add) and parts_of(product) < _MOST_PARTS
-    return expanded(product) if is_short else product
 
 
 def _exact(index: Any, interpreter: SymbolicEvaluation, target: Element) -> sympy.Expr:

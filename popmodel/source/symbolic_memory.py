@@ -59,6 +59,7 @@ class MemoryBlock:
     type: SourceType
     is_argument_list: bool = False
     is_assumed: bool = False  # Behind a pointer that the program was not seen to set
+    is_open: bool = False  # Has been set by nobody knows whom, or where, or to zeros
 
 
 @dataclass
@@ -167,7 +168,7 @@ class SymbolicMemory:
             if not indexes or (memory, shape) not in self.pointed:
                 self.pointed[memory, shape] = self.allocate(name, type_.element or type_)
             value = Pointer(self.pointed[memory, shape], indexes, sympy.Integer(0))
-            self.memories[value.memory].is_assumed = True
+            self.memories[value.memory].is_assumed = self.memories[value.memory].is_open = True
         else:
             value = UnfollowedReal(depends)
         contents = self.state[memory] = dict(contents)
@@ -180,6 +181,7 @@ class SymbolicMemory:
         """Put a value somewhere: what may be the same place is not known any more."""
         contents = self.state[memory] = dict(self.state.get(memory, {}))
         is_exact, length = is_known(path), len(path)
+        self.memories[memory].is_open |= not is_exact
         for other in list(contents) if length else ():
             if len(other) != length or other == path or (is_exact and is_known(other)):
                 continue
@@ -192,6 +194,7 @@ class SymbolicMemory:
     def forget(self, pointer: Pointer) -> None:
         """What a pointer points to has been changed by nobody knows whom."""
         way = pointer.path
+        self.memories[pointer.memory].is_open = True
         contents = self.state.get(pointer.memory, {})
         self.state[pointer.memory] = {
             path: value for path, value in contents.items() if path[: len(way)] != way
@@ -241,7 +244,11 @@ class SymbolicMemory:
             if one is None:
                 found[memory] = other  # lives on one side only
                 continue
-            both = {}
+            both: Contents = {}
+            for path in one.keys() ^ other.keys():  # nobody reads what was never set
+                value = one.get(path, other.get(path))
+                if not self.memories[memory].is_open and not self.dependence(value):
+                    both[path] = value
             for path in one.keys() & other.keys():
                 a, b = one[path], other[path]
                 both[path] = (
@@ -271,10 +278,16 @@ class SymbolicMemory:
                         if default.is_number:
                             self.parameters[given].default = default
                         return given
-            if any(symbol.name.startswith("condition~") for symbol in condition.free_symbols):
+            free = condition.free_symbols
+            is_open = any(symbol.name.startswith("condition~") for symbol in free)
+            if is_open or free <= self.unknown.keys():
                 for given, default in ((one, other), (other, one)):
                     if given in self.parameters and default.is_number:
-                        return given  # what was read in, unless that failed
+                        parameter = self.parameters[given]  # what was read in, unless that failed
+                        if parameter.default is None:
+                            parameter.default = default
+                        return given
+            if is_open:
                 return self.symbol(text, place, depends)
             chosen = sympy.Piecewise((one, condition), (other, True))
             if chosen.count_ops() < LARGEST // 4 and not condition.atoms(sympy.Function):

@@ -147,17 +147,20 @@ class _TracedProcess:
                 count = self.value(event.count)
                 if count == 0 or count.is_negative:
                     continue
-                few = count.is_Integer and count <= _MOST_TURNS and event.variable is not None
-                if few and self.followed < _MOST_EVENTS and _depends(event.body, event.variable):
+                own = [one for one in event.body if _depends([one], event.variable)]
+                others = [one for one in event.body if not any(one is part for part in own)]
+                self._follow(others, times * count, condition, lines)
+                few = count.is_Integer and count <= _MOST_TURNS
+                if own and few and self.followed < _MOST_EVENTS:
                     kept = dict(self.values)
                     for turn in range(int(count)):
                         self.known[event.variable] = sympy.Integer(turn)
                         self.values = {}
-                        self._follow(event.body, times, condition, lines)
+                        self._follow(own, times, condition, lines)
                     del self.known[event.variable]
                     self.values = kept
                 else:
-                    self._follow(event.body, times * count, condition, lines)
+                    self._follow(own, times * count, condition, lines)
             else:
                 assert isinstance(event, Work)
 

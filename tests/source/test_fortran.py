@@ -291,3 +291,57 @@ end program
 """
     (item,) = written(tmp_path, text)["program"]
     assert item["collective"]["bytes"] == 4 * 32
+
+
+def test_what_only_some_cases_set_is_a_formula_of_them(tmp_path: Path) -> None:
+    text = """
+program cases
+  use mpi
+  integer :: n, m, ierr, status
+  real(8) :: a(100)
+  open(unit=2, file='input', iostat=status)
+  if (status == 0) then
+    read(2, *) n
+  else
+    n = 6
+  end if
+  if (n == 6) then
+    m = 8
+  else if (n > 6) then
+    m = n
+  end if
+  call MPI_Bcast(a, m, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD, ierr)
+end program
+"""
+    document = written(tmp_path, text)
+    assert document["params"] == {"n": 6}
+    size = document["program"][0]["collective"]["bytes"]
+    assert [eval(size, {"n": n}) for n in (6, 9)] == [64, 72]
+
+
+def test_neighbours_that_a_mask_replaces_are_still_neighbours(tmp_path: Path) -> None:
+    text = """
+program ring
+  use mpi
+  integer :: grid, ierr, dims(1), sides(2), requests(2), size
+  logical :: periodic(1)
+  real(8) :: a(100), b(100)
+  call MPI_Comm_size(MPI_COMM_WORLD, size, ierr)
+  dims(1) = size
+  periodic(1) = .false.
+  call MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periodic, 0, grid, ierr)
+  call MPI_Cart_shift(grid, 0, 1, sides(1), sides(2), ierr)
+  where (sides == MPI_PROC_NULL)
+    sides = -1
+  end where
+  if (sides(1) /= -1) then
+    call MPI_Isend(a, 100, MPI_DOUBLE_PRECISION, sides(1), 0, grid, requests(1), ierr)
+  end if
+  if (sides(2) /= -1) then
+    call MPI_Irecv(b, 100, MPI_DOUBLE_PRECISION, sides(2), 0, grid, requests(2), ierr)
+  end if
+  call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr)
+end program
+"""
+    (item,) = written(tmp_path, text)["program"]
+    assert item == {"shift": {"name": "shift", "dim": 0, "by": -1, "bytes": 800}}

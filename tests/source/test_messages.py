@@ -227,3 +227,37 @@ def test_a_partner_that_is_data_is_taken_as_the_next_process(tmp_path: Path) -> 
         for to in (1, -1)
     ]
     assert times[0] > times[1]
+
+
+@pytest.mark.parametrize(
+    ("root", "others", "op"),
+    [
+        ("MPI_Recv(b, n, MPI_DOUBLE, p,", "MPI_Send(a, n, MPI_DOUBLE, 0,", "gather"),
+        ("MPI_Send(a, n, MPI_DOUBLE, p,", "MPI_Recv(b, n, MPI_DOUBLE, 0,", "scatter"),
+    ],
+)
+def test_messages_of_one_process_with_all_others_are_a_collective(
+    root: str, others: str, op: str, tmp_path: Path
+) -> None:
+    ends = [
+        f"0, MPI_COMM_WORLD{f', {STATUS}' if 'Recv' in call else ''});" for call in (root, others)
+    ]
+    loop = f"for (int p = 1; p < size; p++) {root} {ends[0]}"
+    (item,) = program(tmp_path, f"if (rank == 0) {{ {loop} }} else {others} {ends[1]}")
+    assert item == {"collective": {"name": op, "op": op, "bytes": "8*n"}}
+
+
+def test_arrays_as_parameters_are_those_of_the_caller(tmp_path: Path) -> None:
+    (tmp_path / "app.c").write_text(
+        "#include <mpi.h>\n#include <stdlib.h>\n"
+        "void read(int count, char *words[], int sizes[2]) {\n"
+        "  sizes[0] = 10; sizes[1] = 20;\n  if (count > 1) sizes[1] = atoi(words[1]);\n}\n"
+        "int main(int argc, char **argv) {\n"
+        "  int sizes[2]; double a[100]; MPI_Init(&argc, &argv);\n"
+        "  read(argc, argv, sizes);\n"
+        "  MPI_Bcast(a, sizes[0] * sizes[1], MPI_DOUBLE, 0, MPI_COMM_WORLD);\n}\n"
+    )
+    document = tomllib.loads(popmodel.signature(tmp_path / "app.c").text)
+    ((name, default),) = document["params"].items()
+    assert default == 20
+    assert document["program"][0]["collective"]["bytes"] == f"80*{name}"

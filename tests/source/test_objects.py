@@ -116,3 +116,28 @@ template <typename T> void twice(T *a, int n) { scale(a, n); }
 """
     body = "double a[64]; float b[64]; scale(b, n); scale(a, n);"
     assert sorted(trips(program(tmp_path, before, body))) == ["5*n", "7*n"]
+
+
+MATRIX = """
+struct Matrix {
+  int columns; std::vector<double> a;
+  double &operator()(int i, int j) { return a[i * columns + j]; }
+  const double &operator()(int i, int j) const { return a[i * columns + j]; }
+};
+struct Field {
+  Matrix values;
+  double &operator()(int i, int j) { return values(i, j); }
+  const double &operator()(int i, int j) const { return values(i, j); }
+};
+template <class F> void sweep(F &next, const F &now, int rows, int columns) {
+  for (int i = 0; i < rows; i++)
+    for (int j = 0; j < columns; j++) next(i, j) = 0.5 * (now(i, j + 1) + now(i + 1, j));
+}
+"""
+
+
+def test_elements_are_found_behind_operators_that_return_references(tmp_path: Path) -> None:
+    body = "Field now, next; now.values.columns = next.values.columns = n; sweep(next, now, n, n);"
+    ((loop,),) = (item.values() for item in program(tmp_path, MATRIX, body)["program"])
+    assert loop["trip"] == "n**2"
+    assert (loop["flops"], loop["loads"], loop["stores"]) == (2, 2, 1)
