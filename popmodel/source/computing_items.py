@@ -171,7 +171,7 @@ def _advise_by_thread(draft: Draft, nest: Nest) -> None:
     threads = {
         symbol: symbol + 1
         for symbol, (text, _) in draft.interpreter.unknown.items()
-        if text == "omp_get_thread_num"
+        if text == "omp_get_thread_num()"
     }
     for level in _levels(nest) if threads else ():
         for access in level.tally.accesses:

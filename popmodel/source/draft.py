@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
@@ -91,6 +92,7 @@ class Draft:
         self.interpreter = interpreter
         self.files, self.options = files, options  # That a compiler may take for instructions
         self.name = name
+        self._answers = Counter(text for text, _ in set(interpreter.unknown.values()))
         self.blocks: dict[int, Block] = {}
         self.notes: list[str] = list(interpreter.notes)
         self.names: dict[str, int] = {}
@@ -213,6 +215,8 @@ class Draft:
         found = {}
         for symbol in value.free_symbols & unknown.keys():
             text, place = unknown[symbol]
+            if text.endswith("()"):  # what calls answer: another number at each place
+                text = text if self._answers[text] > 1 else text.removesuffix("()")
             name = _SOME_ELEMENT.sub("", text)
             if not _VARIABLE.fullmatch(name) or name in _NO_VARIABLES:
                 name = f"{name} {place}"
@@ -487,8 +491,9 @@ class Draft:
                 parameters[names[one.symbol]] = Noted(value, origin)
         self.given = parameters
         self.open = {
-            symbol.name: interpreter.unknown[symbol]
+            symbol.name: (what.removesuffix("()"), place)
             for symbol in sorted(self.used & interpreter.unknown.keys(), key=str)
+            for what, place in [interpreter.unknown[symbol]]
             if symbol not in self.measured
         }
         constants = {
