@@ -29,6 +29,7 @@ OTHERS = (
     ),
     *("--hostfile", "--no-index", "--find-links", "--check", "--ntasks", "--cpus-per-task"),
     *("--into", "--also", "--hogs", "--repeats"),  # of examples/tournament
+    "--src",  # of examples/validation
 )
 
 

@@ -58,7 +58,7 @@ def recorded(
 def sent_by(program: Program) -> dict[str, int]:
     """Bytes that each kind of call sends, of those that act."""
     acting = {program.call_name[code] for code in program.call_code[program.call].tolist()}
-    return {use.name: use.bytes for use in uses(program, dict.fromkeys(acting, 1))}
+    return {use["name"]: use["bytes"] for use in uses(program, dict.fromkeys(acting, 1), {})}
 
 
 def messages(program: Program) -> list[tuple[int, int, int]]:
