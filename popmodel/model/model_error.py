@@ -27,6 +27,7 @@ from popmodel.model.symbols import (
     OF_MODEL,
     OPENMP,
     SERIAL,
+    SOURCE,
     WAITING,
     ModelLaw,
 )
@@ -212,20 +213,23 @@ class ModelForm:
         """Return the work of a process with the factors of the laws of its parts."""
         if not self.factors:
             return work
-        loops, serial = self.factor(LOOPS.path), self.factor(SERIAL.path)
-        openmp = self.factor(OPENMP.path)
+        source, openmp = self.factor(SOURCE.path), self.factor(OPENMP.path)
+        stated = work.stated * self.factor(LOOPS.path)
+        loops = self.factor(LOOPS.path) * source
         # a stated time is carried from where it was measured to here, as that of a loop is
-        master = (work.serial - work.stated) * serial + work.stated * loops
+        master = (work.serial - work.stated) * self.factor(SERIAL.path) * source + stated
         return work._replace(
             serial=master,
-            stated=work.stated * loops,
+            stated=stated,
             serial_cycles=work.serial_cycles * (master / maximum(work.serial, _TINY)),
             share=work.share * loops,
             stretched=work.stretched * loops,
             awaiting=work.awaiting * loops,
             region_cycles=work.region_cycles * loops,
             # one thread is another split: only the common part of the error is the same there
-            single_thread=work.single_thread * self.common.get(LOOPS.path, 1.0),
+            single_thread=work.single_thread
+            * self.common.get(LOOPS.path, 1.0)
+            * self.common.get(SOURCE.path, 1.0),
             overhead=work.overhead * openmp,
             synchronising=work.synchronising * openmp,
             waiting=work.waiting * self.factor(WAITING.path),
@@ -235,10 +239,17 @@ class ModelForm:
 
 
 def laws_of_split(
-    split: str, work: RunWork, imbalance: Iterable[Value], reach: Iterable[Reach], drawn: Draws
+    split: str,
+    work: RunWork,
+    imbalance: Iterable[Value],
+    reach: Iterable[Reach],
+    drawn: Draws,
+    *,
+    from_source: bool = False,
 ) -> ModelForm:
     parts = {
         LOOPS: (work.stretched, work.stated),
+        SOURCE: (work.stretched, work.serial - work.stated) if from_source else (),
         SERIAL: (work.serial - work.stated,),
         OPENMP: (work.overhead,),
         WAITING: (work.waiting, *imbalance),

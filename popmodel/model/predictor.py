@@ -258,7 +258,12 @@ class Study:
         hull = {} if drawn.calibration is None else drawn.calibration.hull
         split = split_label(placement, self._numbers, hull)
         laws = laws_of_split(
-            split, tree.total, spread.values(), (*reach, *self.beyond(placement)), drawn
+            split,
+            tree.total,
+            spread.values(),
+            (*reach, *self.beyond(placement)),
+            drawn,
+            from_source=self.signature.basis == "source",
         )
         work, wait = laws.applied(tree.total), laws.factor(WAITING.path)
         if drawn.calibration is not None:

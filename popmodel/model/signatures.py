@@ -157,8 +157,8 @@ class SignatureReader(GrammarReading):
         self.check_keys(KEYS[""], document, ())
         no_entries: tuple[Any, ...] = ()
         nothing: dict[str, Any] = {}
-        no_app: tuple[str, str, tuple[str, ...]] = ("", "", ())
-        name, omitted, command = self.section(document, "app", self.application, no_app)
+        no_app: tuple[str, str, tuple[str, ...], str] = ("", "", (), "none")
+        name, omitted, command, basis = self.section(document, "app", self.application, no_app)
         params, units = self.section(document, "params", self.numbers("params"), (nothing, nothing))
         constants, more = self.section(
             document, "constants", self.numbers("constants"), (nothing, nothing)
@@ -179,7 +179,7 @@ class SignatureReader(GrammarReading):
         known = self.section(document, "calibration", partial(calibration, self, inputs), None)
         runs = self.section(document, "learnt", partial(learnt_runs, self, params), None)
         units = {**units, **more}
-        after = (first_touch, unknown, omitted, known, command, runs)
+        after = (first_touch, unknown, omitted, known, command, runs, basis)
         return Signature(*before, program, units, *after)
 
     def section(
@@ -203,7 +203,7 @@ class SignatureReader(GrammarReading):
 
     # -- the parts before the program
 
-    def application(self, table: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+    def application(self, table: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...], str]:
         for key in table:
             self.text(table, ("app", key))
         key = "name"
@@ -213,7 +213,8 @@ class SignatureReader(GrammarReading):
             words = shell.split(shell.plain(str(table.get(key, shell.quote(f"./{name}"))), key))
         except UsageError as error:
             raise self.error(("app", key), error.message, error.hint) from None
-        return name, str(table.get("not_modelled", "")), words
+        basis = self.choice(key_of("app", "basis"), table, ("app", "basis"))
+        return name, str(table.get("not_modelled", "")), words, basis
 
     def numbers(
         self, title: str

@@ -529,7 +529,7 @@ class Draft:
             decomp = {"grid": ["P"], "periodic": [self.is_periodic]}
         return [
             TomlTable("", {"schema": "popmodel/signature/1"}),
-            TomlTable("app", {"name": self.name}),
+            TomlTable("app", {"name": self.name, "basis": "source"}),
             TomlTable("params", parameters),
             TomlTable("constants", constants),
             TomlTable("let", self.sets),

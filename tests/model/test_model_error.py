@@ -21,7 +21,16 @@ from popmodel.model.predictor import Study
 from popmodel.model.run.process_placement import place
 from popmodel.model.run.work import RunWork
 from popmodel.model.signature.application import Signature
-from popmodel.model.symbols import LAWS, LOOPS, MESSAGES, OPENMP, SERIAL, WAITING, ModelLaw
+from popmodel.model.symbols import (
+    LAWS,
+    LOOPS,
+    MESSAGES,
+    OPENMP,
+    SERIAL,
+    SOURCE,
+    WAITING,
+    ModelLaw,
+)
 from popmodel.model.uncertainty import FIRST, Draws, drawn_only, estimate
 
 DRAWS = 400
@@ -58,9 +67,14 @@ def drawn(count: int = DRAWS, seed: int = 0) -> Draws:
 
 
 def of(
-    split: str, reach: tuple[Reach, ...] = (), work: RunWork = WORK, count: int = DRAWS
+    split: str,
+    reach: tuple[Reach, ...] = (),
+    work: RunWork = WORK,
+    count: int = DRAWS,
+    *,
+    from_source: bool = False,
 ) -> ModelForm:
-    return laws_of_split(split, work, (), reach, drawn(count))
+    return laws_of_split(split, work, (), reach, drawn(count), from_source=from_source)
 
 
 def deviation(values: Any) -> float:
@@ -96,18 +110,27 @@ def test_a_measured_collective_has_no_error_of_the_law_of_messages() -> None:
 
 
 def test_without_draws_nothing_is_changed() -> None:
-    one = of("4 x 2", count=0)
+    one = of("4 x 2", count=0, from_source=True)
     assert one.applied(WORK) == WORK
     assert one.factor(LOOPS.path) == 1.0
     assert set(one.quantities) == set(LAWS)
 
 
 def test_splits_share_the_larger_part_of_an_error() -> None:
-    one, other, same = of("4 x 2"), of("2 x 4"), of("4 x 2")
+    one, other, same = (of(split, from_source=True) for split in ("4 x 2", "2 x 4", "4 x 2"))
     for path, law in LAWS.items():
         scores = [drawn_only(each.scores[path]) for each in (one, other)]
         assert np.corrcoef(*scores)[0, 1] == pytest.approx(1 - law.own, abs=0.1)
         np.testing.assert_array_equal(one.scores[path], same.scores[path])
+
+
+def test_what_is_counted_in_source_multiplies_all_computing_but_stated_times() -> None:
+    one = of("4 x 2", from_source=True)
+    loops, serial, source = (one.factor(law.path) for law in (LOOPS, SERIAL, SOURCE))
+    work = WORK._replace(serial=3.0, stated=1.0)
+    np.testing.assert_allclose(one.applied(work).stretched, work.stretched * loops * source)
+    np.testing.assert_allclose(one.applied(work).serial, 2 * serial * source + loops)
+    np.testing.assert_allclose(one.applied(work).stated, loops)
 
 
 def test_one_thread_shares_with_a_loop_what_splits_share() -> None:

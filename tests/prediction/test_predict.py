@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -164,6 +165,18 @@ def test_a_law_is_an_input_with_its_error_and_where_that_comes_from() -> None:
     assert (law.value, law.origin, law.source) == (1.0, "model", LAWS["law.loops"].source)
     assert law.low is not None and law.high is not None
     assert (law.low, law.high) == pytest.approx((0.8767, 1.1406), abs=1e-4)
+
+
+def test_what_was_counted_in_source_code_is_uncertain_by_a_factor_of_three_either_way() -> None:
+    by_hand = program(BALANCED)
+    counted = predict(replace(by_hand, basis="source"), machine(), 2, 2)
+    assert counted.inputs["law.source"].source == LAWS["law.source"].source
+    assert "law.source" not in predict(by_hand, machine(), 2, 2).inputs
+    runtime = counted.runtime
+    assert runtime.value == predict(by_hand, machine(), 2, 2).runtime.value
+    assert runtime.low is not None and runtime.high is not None
+    assert 2.5 < runtime.high / runtime.value < 3.5
+    assert 2.5 < runtime.value / runtime.low < 3.5
 
 
 def test_what_is_to_be_measured_is_the_first_input_that_a_benchmark_measures(

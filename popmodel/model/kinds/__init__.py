@@ -52,7 +52,10 @@ _INSIDE: Mapping[str, type[ItemTable]] = {
     for kind in KINDS.values()
     for table in (kind, *(key.table for key in kind.own if key.table is not None))
 }
-_FURTHER: Mapping[str, Further] = {"memory": {"first_touch": {"choices": FIRST_TOUCH}}}
+_FURTHER: Mapping[str, Further] = {
+    "app": {"basis": {"choices": ("none", "source")}},
+    "memory": {"first_touch": {"choices": FIRST_TOUCH}},
+}
 
 KEYS: Mapping[str, tuple[GrammarKey, ...]] = {
     name: _INSIDE[name].keys()

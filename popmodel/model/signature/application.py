@@ -149,6 +149,7 @@ class Signature:
     calibration: Calibration | None = None
     command: tuple[str, ...] = ()  # The program and its arguments, with placeholders
     learnt: LearntRuns | None = None  # The runs that it was learnt from; None if no runs were
+    basis: str = "none"  # ``source`` if its work was counted there, and no time was measured
 
     def started(self, processes: int, threads: int, settings: Mapping[str, float]) -> str:
         """The program with its arguments, as a shell takes it."""
