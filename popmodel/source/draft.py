@@ -457,7 +457,7 @@ class Draft:
 
     def _define(self) -> None:
         """Define numbers by formulas where the source does, one for each variable."""
-        waiting = list(self.used)
+        waiting = sorted(self.used, key=str)
         while waiting:
             symbol = waiting.pop()
             formulas = set(self._definitions.get(symbol, {}).values())
@@ -468,7 +468,7 @@ class Draft:
             if symbol in meaning.free_symbols or len(str(text)) > MAX_LENGTH:
                 continue
             self.used.discard(symbol)
-            waiting += meaning.free_symbols - self.used
+            waiting += sorted(meaning.free_symbols - self.used, key=str)
             self.used |= {one for one in meaning.free_symbols if one.name not in self.sets}
             self.sets[symbol.name] = str(text)
 

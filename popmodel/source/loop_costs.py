@@ -97,7 +97,7 @@ ArraySizes: TypeAlias = dict[str, tuple[sympy.Expr, bool]]
 
 def array_sizes(nest: Nest) -> ArraySizes:
     """Bytes of each array of a nest."""
-    return _largest(_array_sizes(levels, _streams(levels)) for levels in _paths(nest, ()))
+    return _largest(_array_sizes(levels) for levels in _paths(nest, ()))
 
 
 def working_set(nests: Iterable[ArraySizes]) -> WorkingSet:
@@ -137,9 +137,12 @@ def _amount(accesses: Sequence[Access], is_store: bool) -> sympy.Expr:
 
 
 def _places(
-    levels: Sequence[Nest], accesses: Sequence[Access]
+    levels: Sequence[Nest], accesses: Sequence[Access], meaning: dict[sympy.Symbol, sympy.Expr]
 ) -> Iterator[tuple[Access, sympy.Expr]]:
-    """Accesses with the number of their element; of several indexes the last one moves fastest."""
+    """Accesses with the number of their element; of several indexes the last one moves fastest.
+
+    Elements along an index are a symbol with a meaning where they are a sum: distances stay short.
+    """
     spans: dict[tuple[str, int], sympy.Expr] = {}  # Elements of an array along an index
     lengths: dict[sympy.Basic, sympy.Expr] = {}  # By index
     indexes = [[part for part in one.path if isinstance(part, sympy.Basic)] for one in accesses]
@@ -163,6 +166,10 @@ def _places(
             )
             if is_longer:
                 spans[access.array, number] = span
+    for number, (place, span) in enumerate(spans.items()):
+        if span.is_Add:
+            spans[place] = sympy.Symbol(f"span {number}", integer=True, positive=True)
+            meaning[spans[place]] = span
     for access, parts in zip(accesses, indexes, strict=True):
         index, elements = sympy.Integer(0), sympy.Integer(1)
         for number, part in enumerate(reversed(parts)):
@@ -185,7 +192,10 @@ class _AccessStream(NamedTuple):
     is_written: bool
 
 
-def _streams(levels: Sequence[Nest]) -> list[_AccessStream]:
+def _streams(
+    levels: Sequence[Nest],
+) -> tuple[list[_AccessStream], dict[sympy.Symbol, sympy.Expr]]:
+    """Streams of all accesses, and what the symbols in their steps and offsets stand for."""
     variables = [level.variable for level in levels]
     accesses = [
         access
@@ -194,7 +204,8 @@ def _streams(levels: Sequence[Nest]) -> list[_AccessStream]:
         if any(_moves(access, variable) for variable in variables)
     ]
     found: dict[tuple[str, tuple[sympy.Expr, ...]], list[tuple[Access, sympy.Expr]]] = {}
-    for access, index in _places(levels, accesses):
+    meaning: dict[sympy.Symbol, sympy.Expr] = {}
+    for access, index in _places(levels, accesses, meaning):
         steps = tuple(expanded(index.xreplace({one: one + 1}) - index) for one in variables)
         if any(step.free_symbols & set(variables) for step in steps):
             steps = tuple(
@@ -215,14 +226,14 @@ def _streams(levels: Sequence[Nest]) -> list[_AccessStream]:
                 any(access.is_store for access, _ in members),
             )
         )
-    return made
+    return made, meaning
 
 
 def _layers(
     levels: Sequence[Nest], between: WorkingSet | None
 ) -> Iterator[tuple[WorkingSet | None, sympy.Expr, sympy.Expr]]:
     """Working sets, the largest first, with what passes the cache that holds them."""
-    streams = _streams(levels)
+    streams, meaning = _streams(levels)
     if not streams:
         yield None, sympy.Integer(0), sympy.Integer(0)
         return
@@ -236,7 +247,12 @@ def _layers(
             continue
         last = read, written
         is_end = level == depth - 1
-        yield (None if is_end else _turn(levels, streams, level)), read, written
+        size = None if is_end else _turn(levels, streams, level)
+        yield (
+            size and WorkingSet(*(expanded(part.xreplace(meaning)) for part in size)),
+            read,
+            written,
+        )
 
 
 def _groups(stream: _AccessStream, level: int) -> list[list[sympy.Expr]]:
@@ -326,7 +342,8 @@ def _length(levels: Sequence[Nest], stream: _AccessStream, begin: int) -> sympy.
     return amount
 
 
-def _array_sizes(levels: Sequence[Nest], streams: Sequence[_AccessStream]) -> ArraySizes:
+def _array_sizes(levels: Sequence[Nest]) -> ArraySizes:
+    streams, meaning = _streams(levels)
     sizes: ArraySizes = {}
     for stream in streams:
         outer = next((number for number, step in enumerate(stream.steps) if step != 0), None)
@@ -338,7 +355,7 @@ def _array_sizes(levels: Sequence[Nest], streams: Sequence[_AccessStream]) -> Ar
             pairs = ((a, b) for a in stream.offsets for b in stream.offsets)
             spread = max(abs(_multiple(expanded(a - b), step)) for a, b in pairs)
             amount = step * (levels[outer].trip + spread)
-        amount = expanded(amount * stream.size)
+        amount = expanded((amount * stream.size).xreplace(meaning))
         if stream.array not in sizes or amount.count_ops() > sizes[stream.array][0].count_ops():
             sizes[stream.array] = amount, stream.steps[0] == 0
     return sizes

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -261,3 +264,30 @@ def test_arrays_as_parameters_are_those_of_the_caller(tmp_path: Path) -> None:
     ((name, default),) = document["params"].items()
     assert default == 20
     assert document["program"][0]["collective"]["bytes"] == f"80*{name}"
+
+
+@pytest.mark.long
+def test_a_draft_does_not_depend_on_the_order_of_sets(tmp_path: Path) -> None:
+    names = [f"edge{number}" for number in range(8)]
+    text = START + "".join(f"int {name} = rank % {i} ? 0 : 1;\n" for i, name in enumerate(names, 2))
+    for name in names:
+        text += f"MPI_Allreduce(a, b, {name} + 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);\n"
+    source = tmp_path / "app.c"
+    source.write_text(text + "MPI_Finalize(); return 0; }\n")
+    command = [
+        sys.executable,
+        "-m",
+        "popmodel",
+        "signature",
+        "from",
+        str(source),
+        "--format",
+        "toml",
+    ]
+    drafts = [
+        subprocess.run(
+            command, capture_output=True, env={**os.environ, "PYTHONHASHSEED": seed}, check=True
+        ).stdout
+        for seed in "123"
+    ]
+    assert drafts[0] == drafts[1] == drafts[2]
