@@ -104,9 +104,9 @@ def common_factors(runs: Sequence[RunFactors]) -> list[str]:
 
 def effects(names: Sequence[str], base: RunFactors, other: RunFactors) -> dict[str, float]:
     """What each factor makes of the difference of two runtimes, s."""
-    ratio = other.runtime / base.runtime
+    more = other.runtime - base.runtime
     # The logarithmic mean of two numbers that are alike is each of them.
-    mean = base.runtime if ratio == 1 else (other.runtime - base.runtime) / math.log(ratio)
+    mean = more / math.log1p(more / base.runtime) if more else base.runtime
     return {
         name: mean * _NAMES[name][1] * math.log(other.factors[name] / base.factors[name])
         for name in names

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
+from typing import TYPE_CHECKING, TypeAlias
 
 from popmodel.base.files import run_path
 from popmodel.base.units import format_time
-from popmodel.efficiency.family import Family, FamilyLine
 from popmodel.machines.quantity import Quantity
 from popmodel.reports.blocks import TableCell, TableRow
+
+if TYPE_CHECKING:
+    from popmodel.efficiency.family import Family, FamilyLine
 
 
 def percent(fraction: float, digits: int = 1) -> str:
@@ -77,7 +80,7 @@ def _stem(path: PurePath) -> tuple[str, ...]:
     return (*path.parts[:-1], name)
 
 
-Cells = Callable[[FamilyLine], Sequence[TableCell] | None]
+Cells: TypeAlias = "Callable[[FamilyLine], Sequence[TableCell] | None]"
 """The figures of a metric at its place in a tree; None where it is left out."""
 
 

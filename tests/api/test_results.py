@@ -37,7 +37,7 @@ def test_repr_is_short_and_says_what_it_is(result: Result) -> None:
     shown = repr(result)
     assert len(shown) <= LONGEST
     assert shown.startswith(f"<{type(result).__name__}")
-    assert " s" in shown or " ms" in shown or "%" in shown
+    assert " s" in shown or " ms" in shown or "%" in shown or " cores: " in shown
 
 
 @pytest.mark.long(after=3)

@@ -98,6 +98,7 @@ RARE = {
     "popmodel/convert/1": r".*",
     "popmodel/metrics/1": (
         r"runs\[\]\.((call_sites|warnings|by_region|threads)\[\].*|observables\.vector_counts\..*)"
+        r"|runs\[\]\.observables\.(bytes_(read|written)\[\]|io_bandwidth)"
         r"|advice\.steepest_fall\..*"
         r"|advice\.causes\[\]\.network\..*"
         r"|history\.comparisons\[\]\.(threads\[\]|interval\[\]|causes\[\]|place\..*)"
