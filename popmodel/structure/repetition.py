@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.base.arrays import alike, numbered
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 
@@ -72,9 +73,13 @@ def repetitions(sequences: Sequence[NDArray[np.int32]]) -> list[Repetition]:
 # Which tokens tell best what repeats: as fine as they repeat at all.
 #
 # Most programs repeat their messages with partners and sizes. Where sizes follow the data, or
-# roots and partners take turns, tokens without them are needed.
+# roots and partners take turns, tokens without them are needed, but only for those calls: what
+# repeats is first found with coarser tokens for all, then each of these keeps the finest token
+# that is the same at nine of ten turns.
 
 
+_STABLE = 0.9
+"""Share of the iterations in which a call has to do the same for a finer token."""
 _ENOUGH = 0.9
 """A finer token does if it explains this share of what a coarser one explains."""
 _MOSTLY = 0.8
@@ -117,12 +122,17 @@ def repeated(events: ProgramEvents) -> RepeatedCalls:
     take_turns = sized.share >= _ENOUGH * most and exact.places > _TURNS * sized.places
     if best is exact and take_turns:
         best = sized
-    return RepeatedCalls(best.nests, first, group)
+    nests = best.nests
+    if best is not exact and most > 0:
+        tokens = _as_fine_as_stable(events, best, stretches)
+        nests = repetitions([tokens[each] for each in stretches])
+    return RepeatedCalls(nests, first, group)
 
 
 class _Trial(NamedTuple):
     """What some tokens explain."""
 
+    tokens: NDArray[np.int32]  # int32[E]
     nests: list[Repetition]  # Of each stretch of the events
     share: float  # Of the time in the largest loops
     places: int  # In these, which loops inside them repeat
@@ -145,7 +155,7 @@ def _trial(
     share = inside / max(float(sum(weight[each].sum() for each in stretches)), 1.0)
     total = sum(len(nest.node) for nest in nests)
     agree = len(set(counts)) == 1 and counts[0] > 0
-    return _Trial(nests, share, places, looped / max(total, 1), agree)
+    return _Trial(tokens, nests, share, places, looped / max(total, 1), agree)
 
 
 def _largest(nest: Repetition, weight: NDArray[np.float64]) -> tuple[int, slice, int]:
@@ -160,3 +170,64 @@ def _largest(nest: Repetition, weight: NDArray[np.float64]) -> tuple[int, slice,
     best = int(np.argmax(sums))
     begin, end = np.searchsorted(of, [best, best + 1]).tolist()
     return int(outer[best]), slice(begin, end), int(in_loop.sum())
+
+
+def _as_fine_as_stable(
+    events: ProgramEvents, trial: _Trial, stretches: list[slice]
+) -> NDArray[np.int32]:
+    """For each call the finest token that is the same at most iterations of the largest loop."""
+    inside, turns = [], []
+    passed = 0
+    weight = events.before + 1.0
+    for nest, stretch in zip(trial.nests, stretches, strict=True):
+        largest, mine, _ = _largest(nest, weight[stretch])
+        if largest:
+            turn = _turns(nest, largest, nest.node[mine])
+            inside.append(np.arange(stretch.start, stretch.stop)[mine])
+            turns.append(turn + passed)
+            passed += int(turn[-1]) + 1
+    event, turn = np.concatenate(inside), np.concatenate(turns)
+    token = trial.tokens[event].astype(np.int64)
+    # The k-th of its kind in an iteration is one and the same call.
+    rank = times_before(alike(turn, token)[1])
+    found = trial.tokens.astype(np.int64)
+    size = highest = int(found.max(initial=0)) + 1
+    for finer in (events.sized, events.exact):
+        stable = _stable(token, rank, finer[event].astype(np.int64), size)
+        some = stable[trial.tokens]
+        found[some] = highest + finer[some]
+        highest = int(found.max()) + 1
+    return numbered(found)[1].astype(np.int32)
+
+
+def times_before(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How often each value came before."""
+    order = np.argsort(values, kind="stable")
+    in_order = values[order]
+    rank = np.empty(len(values), np.int64)
+    rank[order] = np.arange(len(values)) - np.searchsorted(in_order, in_order)
+    return rank
+
+
+def _turns(nest: Repetition, loop: int, node: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Iteration of a loop that each of its events is in."""
+    children = np.array(nest.children[loop])
+    child = np.searchsorted(children, node, side="right") - 1
+    back = child[1:] < child[:-1]
+    again = (child[1:] == child[:-1]) & (nest.token[children[child[1:]]] >= 0)
+    return np.concatenate([[0], np.cumsum(back | again)])
+
+
+def _stable(
+    token: NDArray[np.int64], rank: NDArray[np.int64], finer: NDArray[np.int64], size: int
+) -> NDArray[np.bool_]:
+    """Whether the k-th call with a token in an iteration mostly has one and the same finer one."""
+    kinds, which = alike(token, rank, finer)
+    often = np.bincount(which)
+    call = alike(kinds[:, 0].copy(), kinds[:, 1].copy())[1]
+    most = np.zeros(call.max() + 1, np.int64)
+    np.maximum.at(most, call, often)
+    of_call = np.zeros(len(most), np.int64)
+    of_call[call] = kinds[:, 0]
+    same = np.bincount(of_call, most, size)
+    return same >= _STABLE * np.bincount(token, minlength=size)

@@ -20,6 +20,7 @@ import numpy as np
 
 from popmodel.base.arrays import numbered
 from popmodel.structure.common_nest import Common
+from popmodel.structure.repetition import times_before
 from popmodel.structure.step_kinds import Steps
 from popmodel.structure.structure import FoundLoop, Leaf, events_at, grouped
 
@@ -216,15 +217,6 @@ def last_end(token: NDArray[np.int64], starts: NDArray[np.int64]) -> int:
     tail = token[last:]
     beyond = np.flatnonzero(times_before(tail) >= most[tail])
     return last + max(int(beyond[0]) if len(beyond) else len(tail), 1)
-
-
-def times_before(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How often each value came before."""
-    order = np.argsort(values, kind="stable")
-    in_order = values[order]
-    rank = np.empty(len(values), np.int64)
-    rank[order] = np.arange(len(values)) - np.searchsorted(in_order, in_order)
-    return rank
 
 
 def _steps_of(
