@@ -104,9 +104,10 @@ def common_factors(runs: Sequence[RunFactors]) -> list[str]:
 
 def effects(names: Sequence[str], base: RunFactors, other: RunFactors) -> dict[str, float]:
     """What each factor makes of the difference of two runtimes, s."""
-    more = other.runtime - base.runtime
+    more = abs(other.runtime - base.runtime)
     # The logarithmic mean of two numbers that are alike is each of them.
-    mean = more / math.log1p(more / base.runtime) if more else base.runtime
+    least = min(base.runtime, other.runtime)
+    mean = more / math.log1p(more / least) if more else least
     return {
         name: mean * _NAMES[name][1] * math.log(other.factors[name] / base.factors[name])
         for name in names
