@@ -23,7 +23,7 @@ STATEMENTS = {
     "simulator": 2562,
     "cli": 4015,
     "efficiency": 2380,
-    "source": 5680,
+    "source": 5684,
     "structure": 3922,
     "fit": 3324,
     "(top)": 44,

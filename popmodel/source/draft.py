@@ -175,7 +175,7 @@ class Draft:
             if len(symbols) != 1 or not part.atoms(sympy.Mod):
                 continue
             (place,) = symbols
-            (rest,) = list(part.atoms(sympy.Mod))[:1]
+            rest = min(part.atoms(sympy.Mod), key=sympy.default_sort_key)
             cells, processes = rest.args
             dim = places[place][1] if place in places else 0
             whole = sympy.floor(cells / processes)
@@ -192,7 +192,7 @@ class Draft:
         """As `by_variable`; what two elements of an array differ by is a number of its own."""
         names = self.by_variable(value)
         image = value.xreplace(names)
-        for name in set(names.values()) - image.free_symbols:
+        for name in sorted(set(names.values()) - image.free_symbols, key=str):
             elements = [one for one in names if names[one] == name]
             text, place = self.interpreter.unknown[name]
             if len(elements) < 2 or not _SOME_ELEMENT.search(text):
@@ -213,7 +213,7 @@ class Draft:
         """Unknown values of one variable, of its elements or of one place, by one symbol."""
         unknown = self.interpreter.unknown
         found = {}
-        for symbol in value.free_symbols & unknown.keys():
+        for symbol in sorted(value.free_symbols & unknown.keys(), key=str):
             text, place = unknown[symbol]
             if text.endswith("()"):  # what calls answer: another number at each place
                 text = text if self._answers[text] > 1 else text.removesuffix("()")

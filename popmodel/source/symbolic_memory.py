@@ -245,11 +245,15 @@ class SymbolicMemory:
                 found[memory] = other  # lives on one side only
                 continue
             both: Contents = {}
-            for path in one.keys() ^ other.keys():  # nobody reads what was never set
-                value = one.get(path, other.get(path))
+            for path in one | other:  # in order: what is made on the way is numbered
+                if path in one and path in other:
+                    continue
+                value = one.get(path, other.get(path))  # nobody reads what was never set
                 if not self.memories[memory].is_open and not self.dependence(value):
                     both[path] = value
-            for path in one.keys() & other.keys():
+            for path in one:
+                if path not in other:
+                    continue
                 a, b = one[path], other[path]
                 both[path] = (
                     a

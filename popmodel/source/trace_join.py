@@ -104,7 +104,7 @@ class _TracedProcess:
             defined = self.draft.interpreter.defined
             formulas = {
                 symbol: self.value(defined[symbol])
-                for symbol in formula.free_symbols & defined.keys()
+                for symbol in sorted(formula.free_symbols & defined.keys(), key=str)
             }
             whole = formula.xreplace(formulas)
             named = whole.xreplace(self.draft.by_variable(whole))

@@ -167,7 +167,7 @@ def test_a_law_is_an_input_with_its_error_and_where_that_comes_from() -> None:
     assert (law.low, law.high) == pytest.approx((0.8767, 1.1406), abs=1e-4)
 
 
-def test_what_was_counted_in_source_code_is_uncertain_by_a_factor_of_three_either_way() -> None:
+def test_what_was_counted_in_source_code_is_uncertain_by_a_factor_of_four_either_way() -> None:
     by_hand = program(BALANCED)
     counted = predict(replace(by_hand, basis="source"), machine(), 2, 2)
     assert counted.inputs["law.source"].source == LAWS["law.source"].source
@@ -175,8 +175,8 @@ def test_what_was_counted_in_source_code_is_uncertain_by_a_factor_of_three_eithe
     runtime = counted.runtime
     assert runtime.value == predict(by_hand, machine(), 2, 2).runtime.value
     assert runtime.low is not None and runtime.high is not None
-    assert 2.5 < runtime.high / runtime.value < 3.5
-    assert 2.5 < runtime.value / runtime.low < 3.5
+    assert 3.5 < runtime.high / runtime.value < 5.5
+    assert 3.5 < runtime.value / runtime.low < 5.5
 
 
 def test_what_is_to_be_measured_is_the_first_input_that_a_benchmark_measures(
