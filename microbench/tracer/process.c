@@ -262,6 +262,7 @@ static void write_header(struct header *header, unsigned number, pid_t id, uint6
                               .thread = number,
                               .thread_id = (uint64_t)id,
                               .begin = begin};
+    atomic_signal_fence(memory_order_release); /* a process killed here leaves no magic number */
     memcpy(header->magic, RAW_MAGIC, sizeof header->magic);
 }
 

@@ -165,7 +165,7 @@ def read_meta(path: Path) -> tuple[Meta | None, list[TraceWarning]]:
             problem = f"damaged line: {error}"
             raise TraceError(path, problem, line=number, hint=AGAIN) from None
     if meta is None:
-        text_ = "processes with an empty .meta file (dropped; disk full?)"
+        text_ = "processes with an empty .meta file (dropped; killed, or disk full?)"
         return None, [TraceWarning(text_)]
     return meta, warnings
 

@@ -375,10 +375,10 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
             warnings[each.text] += each.count
         if meta is None:
             continue
-        # A file is made before there is room for its first records, and disks are full.
+        # A file is made before its first record is, and disks are full, processes killed.
         written = {n: path for n, path in files.get(name, {}).items() if not _is_blank(path)}
         if blank := len(files.get(name, {})) - len(written):
-            warnings["threads without records (dropped; disk full?)"] += blank
+            warnings["threads without records (dropped; killed, or disk full?)"] += blank
         if written:
             last = meta.end  # or the last record
             if last is None:
@@ -492,9 +492,12 @@ def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str])
 
 
 def _is_blank(path: Path) -> bool:
-    """Whether nothing was ever written into a file."""
+    """Whether nothing was written into a file, of which the tracer first makes room in zeros."""
+    if not path.is_file():
+        return False
     try:
-        return path.is_file() and not path.stat().st_size
+        with path.open("rb", buffering=0) as file:
+            return not any(file.read(HEADER.size + RECORD.itemsize))
     except OSError as error:
         raise _unreadable(path, error) from None
 

@@ -79,12 +79,15 @@ def read_sums(folder: Path) -> RunSums:
     Raises `TraceError` where there are none, or where a file is damaged.
     """
     notes: list[str] = []
+    blank = 0  # threads that were killed before their first sum, or for which there was no room
     jobs: dict[str, list[ProcessSums]] = {}
     for path in sorted(folder.glob("*.meta")):
         meta, warnings = read_meta(path)
         notes += [warning.text for warning in warnings]
         files = folder.glob(f"{path.stem}.t*.sums")
-        named = {int(file.stem.rpartition(".t")[2]): _row(file) for file in files}
+        rows = {int(file.stem.rpartition(".t")[2]): _row(file) for file in files}
+        named = {number: row for number, row in rows.items() if row["begin"]}
+        blank += len(rows) - len(named)
         if meta is None or not named:
             continue
         jobs.setdefault(meta.job, []).append(_process(meta, dict(sorted(named.items()))))
@@ -104,13 +107,19 @@ def read_sums(folder: Path) -> RunSums:
     if broken := sum(not process.is_complete for process in processes):
         who = plural(broken, "process", "processes")
         notes.append(f"{who} did not come to an end: sums up to the last MPI call or region")
+    if blank:
+        who = plural(blank, "thread")
+        notes.append(f"{who} without sums (killed as they began, or disk full?)")
     if not any(process.rows["used"].any() for process in processes):
         notes.append("/proc is hidden: how long threads waited for CPUs is not known")
     return RunSums(tuple(processes), tuple(dict.fromkeys(notes)))
 
 
 def _row(path: Path) -> NDArray[np.void]:
+    """The sums of a thread; zeros where the tracer has only made room for them."""
     data = path.read_bytes()
+    if not any(data):
+        return np.zeros(1, SUMS)
     if len(data) < _HEADER + SUMS.itemsize or data[:8] != b"popmodel":
         raise TraceError(path, "is damaged: it is no file of sums", hint=AGAIN)
     return np.frombuffer(data, SUMS, 1, _HEADER).copy()

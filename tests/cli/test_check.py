@@ -160,7 +160,7 @@ def test_ctrl_c_shows_what_there_is_up_to_it(program: Path, tmp_path: Path) -> N
         start_new_session=True,
     ) as child:
         assert child.stdout is not None
-        child.stdout.readline()  # it runs
+        child.stdout.readline(), child.stdout.readline()  # both threads are in the region
         os.killpg(child.pid, signal.SIGINT)
         _, err = child.communicate(timeout=GENEROUS)
     assert child.returncode == 128 + signal.SIGINT

@@ -154,6 +154,16 @@ def test_other_files_are_passed_over(folder: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("size", [0, 32, 64, 96, 1 << 16])
+def test_a_thread_that_was_killed_before_its_first_record_is_left_out(
+    folder: Path, size: int
+) -> None:
+    """The library makes room in zeros, then it writes the header, then records."""
+    path = first_file(folder, ".raw")
+    path.with_name(path.name.replace(".t0.", ".t1.")).write_bytes(bytes(size))
+    assert told(folder) == {"threads without records (dropped; killed, or disk full?)": 1}
+
+
 def test_directories_without_records_are_told(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
@@ -261,7 +271,7 @@ def test_damaged_descriptions_are_named_by_line(
 @pytest.mark.parametrize("text", ["", '{"event":"start","ver'])
 def test_a_process_that_could_not_describe_itself_is_left_out(folder: Path, text: str) -> None:
     first_file(folder, ".meta").write_text(text)
-    assert told(folder)["processes with an empty .meta file (dropped; disk full?)"] == 1
+    assert told(folder)["processes with an empty .meta file (dropped; killed, or disk full?)"] == 1
     assert [process.rank for process in raw.read(folder)[0].processes] == [1]
 
 

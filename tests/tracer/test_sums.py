@@ -160,3 +160,21 @@ def test_a_process_tells_the_cpus_of_its_control_group(
         pytest.skip("needs a control group of CPUs")
     held = set(parse_cpu_list(process.meta.variables["cpuset"]))
     assert held >= os.sched_getaffinity(0) >= process.meta.cpus[0]
+
+
+@pytest.mark.parametrize(("header", "zeros"), [(0, 0), (0, 64), (0, 4096), (64, 4032)])
+def test_a_thread_that_was_killed_before_its_first_sum_is_left_out(
+    tmp_path: Path, header: int, zeros: int
+) -> None:
+    for path in (ROOT / "tests/data/sums/right").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    whole = read_sums(tmp_path)
+    first = min(tmp_path.glob("*.sums"))
+    killed = first.with_name(first.name.replace(".t0.", ".t9."))
+    killed.write_bytes(first.read_bytes()[:header] + bytes(zeros))
+    found = read_sums(tmp_path)
+    assert [process.numbers for process in found.processes] == [
+        process.numbers for process in whole.processes
+    ]
+    told = "1 thread without sums (killed as they began, or disk full?)"
+    assert found.notes == (*whole.notes, told)
