@@ -492,14 +492,18 @@ def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str])
 
 
 def _is_blank(path: Path) -> bool:
-    """Whether nothing was written into a file, of which the tracer first makes room in zeros."""
+    """Whether nothing was written into a file, of which the tracer first makes room in zeros.
+
+    Nor all of its header, whose magic number is written last.
+    """
     if not path.is_file():
         return False
     try:
         with path.open("rb", buffering=0) as file:
-            return not any(file.read(HEADER.size + RECORD.itemsize))
+            start = file.read(HEADER.size + RECORD.itemsize)
     except OSError as error:
         raise _unreadable(path, error) from None
+    return not any(start[: len(MAGIC)]) and not any(start[HEADER.size :])
 
 
 def _unreadable(path: Path, error: OSError) -> TraceError:

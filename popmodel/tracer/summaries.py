@@ -16,7 +16,7 @@ from popmodel.efficiency.family import REASONS
 from popmodel.efficiency.observables import Observables
 from popmodel.machines.host.hardware import cpu_list
 from popmodel.tracer.meta import AGAIN, Cpu, Meta, read_meta
-from popmodel.tracer.raw_records import Construct
+from popmodel.tracer.raw_records import HEADER, MAGIC, Construct
 
 FAMILIES = (
     *("message", "probe", "completion", "collective", "icollective", "neighbour", "process"),
@@ -25,7 +25,6 @@ FAMILIES = (
 """Kinds of MPI calls, in the order of the file."""
 NEEDS_TRACE = "not in the sums of a run: record a trace (popmodel trace)"
 
-_HEADER = 64
 _PLACES = 8
 SUMS = np.dtype(
     [
@@ -108,9 +107,9 @@ def read_sums(folder: Path) -> RunSums:
         who = plural(broken, "process", "processes")
         notes.append(f"{who} did not come to an end: sums up to the last MPI call or region")
     if blank:
-        who = plural(blank, "thread")
-        notes.append(f"{who} without sums (killed as they began, or disk full?)")
-    if not any(process.rows["used"].any() for process in processes):
+        notes.append(f"{plural(blank, 'thread')} without sums (killed at once, or disk full?)")
+    whole = [process for process in processes if process.is_complete]  # all of these have looked
+    if whole and not any(process.rows["used"].any() for process in processes):
         notes.append("/proc is hidden: how long threads waited for CPUs is not known")
     return RunSums(tuple(processes), tuple(dict.fromkeys(notes)))
 
@@ -118,11 +117,12 @@ def read_sums(folder: Path) -> RunSums:
 def _row(path: Path) -> NDArray[np.void]:
     """The sums of a thread; zeros where the tracer has only made room for them."""
     data = path.read_bytes()
-    if not any(data):
+    # The magic number of a header is written last.
+    if not any(data[: len(MAGIC)]) and not any(data[HEADER.size :]):
         return np.zeros(1, SUMS)
-    if len(data) < _HEADER + SUMS.itemsize or data[:8] != b"popmodel":
+    if len(data) < HEADER.size + SUMS.itemsize or not data.startswith(MAGIC):
         raise TraceError(path, "is damaged: it is no file of sums", hint=AGAIN)
-    return np.frombuffer(data, SUMS, 1, _HEADER).copy()
+    return np.frombuffer(data, SUMS, 1, HEADER.size).copy()
 
 
 def _process(meta: Meta, named: Mapping[int, NDArray[np.void]]) -> ProcessSums:

@@ -154,13 +154,14 @@ def test_other_files_are_passed_over(folder: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("size", [0, 32, 64, 96, 1 << 16])
+@pytest.mark.parametrize("begin", [b"", bytes(8) + b"\x01" * 40])
+@pytest.mark.parametrize("zeros", [0, 16, 48, 1 << 16])
 def test_a_thread_that_was_killed_before_its_first_record_is_left_out(
-    folder: Path, size: int
+    folder: Path, begin: bytes, zeros: int
 ) -> None:
-    """The library makes room in zeros, then it writes the header, then records."""
+    """The library makes room in zeros, then it writes the header, its magic number last."""
     path = first_file(folder, ".raw")
-    path.with_name(path.name.replace(".t0.", ".t1.")).write_bytes(bytes(size))
+    path.with_name(path.name.replace(".t0.", ".t1.")).write_bytes(begin + bytes(zeros))
     assert told(folder) == {"threads without records (dropped; killed, or disk full?)": 1}
 
 

@@ -16,7 +16,7 @@ import popmodel
 from popmodel.machines.host.hardware import parse_cpu_list
 from popmodel.tracer.conversion import merge
 from popmodel.tracer.raw_records import RECORD, RecordKind, known_calls
-from popmodel.tracer.summaries import NEEDS_TRACE, observables_of, read_sums
+from popmodel.tracer.summaries import NEEDS_TRACE, SUMS, observables_of, read_sums
 
 from .traced import MICROBENCH, Run, library, program
 
@@ -162,19 +162,43 @@ def test_a_process_tells_the_cpus_of_its_control_group(
     assert held >= os.sched_getaffinity(0) >= process.meta.cpus[0]
 
 
-@pytest.mark.parametrize(("header", "zeros"), [(0, 0), (0, 64), (0, 4096), (64, 4032)])
+@pytest.mark.parametrize(
+    ("header", "size"),
+    [
+        *((b"", size) for size in (0, 64, 4096)),
+        (bytes(8) + b"\x01" * 40, 4096),
+        (b"popmodel" + b"\x01" * 40, 4096),
+    ],
+)
 def test_a_thread_that_was_killed_before_its_first_sum_is_left_out(
-    tmp_path: Path, header: int, zeros: int
+    tmp_path: Path, header: bytes, size: int
 ) -> None:
+    """The library makes room in zeros, then it writes the header, its magic number last."""
     for path in (ROOT / "tests/data/sums/right").iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     whole = read_sums(tmp_path)
     first = min(tmp_path.glob("*.sums"))
     killed = first.with_name(first.name.replace(".t0.", ".t9."))
-    killed.write_bytes(first.read_bytes()[:header] + bytes(zeros))
+    killed.write_bytes(header.ljust(size, b"\0"))
     found = read_sums(tmp_path)
     assert [process.numbers for process in found.processes] == [
         process.numbers for process in whole.processes
     ]
-    told = "1 thread without sums (killed as they began, or disk full?)"
+    told = "1 thread without sums (killed at once, or disk full?)"
     assert found.notes == (*whole.notes, told)
+
+
+def test_of_a_run_that_was_killed_at_once_proc_is_not_called_hidden(tmp_path: Path) -> None:
+    """Threads look into /proc each second, and at their end."""
+    for path in (ROOT / "tests/data/sums/right").iterdir():
+        content = bytearray(path.read_bytes())
+        if path.suffix == ".sums":
+            at = 64 + (SUMS.fields or {})["used"][1]
+            content[at : at + 8] = bytes(8)
+        (tmp_path / path.name).write_bytes(content)
+    assert read_sums(tmp_path).notes[-1].startswith("/proc is hidden")
+    for path in tmp_path.glob("*.meta"):
+        lines = [line for line in path.read_text().splitlines() if '"event":"end"' not in line]
+        path.write_text("\n".join([*lines, ""]))
+    (note,) = read_sums(tmp_path).notes
+    assert note.startswith("2 processes did not come to an end")
