@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 import popmodel
 from popmodel.reports.html.page import held
@@ -74,7 +76,7 @@ def test_an_address_leads_to_a_section_and_links_keep_what_was_chosen(
     assert page.evaluate("scrollY") > 0
     assert page.get_by_label("Family").first.input_value() == "mpi"
     page.locator("nav a").first.click()
-    page.wait_for_function("location.hash.endsWith('&family=mpi')")
+    expect(page).to_have_url(re.compile("&family=mpi$"))
     assert not page.url.endswith("#provenance&family=mpi")
 
 
@@ -87,7 +89,7 @@ def test_the_keyboard_leads_past_the_links(run_page: Path, open_page: Open) -> N
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.id === 'main'")
+    expect(page.locator("#main")).to_be_focused()
 
 
 def test_the_results_can_be_saved_from_the_page(run_page: Path, open_page: Open) -> None:
