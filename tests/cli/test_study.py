@@ -10,8 +10,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from patience import GENEROUS, until
 from real_mpi import ENVIRONMENT, Mpi
 
 from popmodel.base import document_schemas
-from popmodel.machines.host import hardware
+from popmodel.machines.host import hardware, launcher
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -171,7 +173,7 @@ def test_a_study_ends_with_a_validated_recommendation(
 def test_a_program_without_openmp_is_run_with_one_thread(
     popmodel: Call, mpi: Mpi, ring: Path
 ) -> None:
-    call = arguments(mpi, ring, options=("--signature", "ring.toml", "--budget", "5s"))
+    call = arguments(mpi, ring, options=("--signature", "ring.toml"))
     status, out, err = popmodel(*call)
     assert status == 0, err
     steps = [step["name"] for step in manifest("ring.study")["steps"]]
@@ -414,12 +416,16 @@ def test_only_runs_that_the_signature_allows_are_planned(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("place")
-def test_a_run_that_takes_too_long_is_ended(popmodel: Call, mpi: Mpi, ring: Path) -> None:
+def test_a_run_that_takes_too_long_is_ended(
+    popmodel: Call, mpi: Mpi, ring: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Path("hang").touch()
-    options = (*OF_RING[:2], "--runs", "2x1,1x1", "-o", "here", "--budget", "1s")
+    hours = SimpleNamespace(monotonic=lambda: time.monotonic() + 7200 * Path("hangs").exists())
+    monkeypatch.setattr(launcher, "time", hours)
+    options = (*OF_RING[:2], "--runs", "2x1,1x1", "-o", "here", "--budget", "1h")
     status, _, err = popmodel(*arguments(mpi, ring, options=options))
     assert status == 0, err
-    assert "run 2 x 1: mpirun did not finish within 1 s and was killed; allow more time" in err
+    assert "run 2 x 1: mpirun did not finish within 3600 s and was killed; allow more time" in err
 
 
 def test_a_study_that_cannot_go_on_is_not_said_to_go_on(

@@ -495,9 +495,9 @@ def _follow(
             processes.members(tree)
             survey = now + next(surveys, _SURVEYS[-1])
         if limit is not None and now - begin > limit:
-            return f"did not finish within {limit:.3g} s and was killed"
+            return f"did not finish within {round(limit, 2):.9g} s and was killed"
         if now - progress > patience:
-            return f"made no progress for {patience:.3g} s and was killed"
+            return f"made no progress for {round(patience, 2):.9g} s and was killed"
     return None
 
 
