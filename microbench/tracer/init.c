@@ -34,15 +34,15 @@ static int at_finalize(MPI_Comm comm, int key, void *value, void *state)
     clocks_end(own_rank);
     if (!mpi_ready)
         return MPI_SUCCESS;
-    struct line line;
-    line_begin(&line, "finalize");
-    line_number(&line, "time", (int64_t)now());
-    line_end(&line);
     devices_note();
     struct thread *t = thread_here();
     summary_end();
     if (t)
         usage_end(t);
+    struct line line; /* behind the usage, which is of nothing later */
+    line_begin(&line, "finalize");
+    line_number(&line, "time", (int64_t)now());
+    line_end(&line);
     return MPI_SUCCESS;
 }
 

@@ -22,9 +22,6 @@ from popmodel.tracer.raw_records import RecordKind
 from popmodel.traces.caveats import delays
 from popmodel.traces.codes import Event
 
-BETWEEN = 2_000_000
-"""What passes between the times that are told and those that are counted, ns."""
-
 
 def test_a_merged_trace_says_what_threads_had(tmp_path: Path) -> None:
     run = Made(2)
@@ -55,7 +52,7 @@ def test_a_real_run_records_them(run: Run, program: Callable[..., Path]) -> None
             assert usage["waited"] >= 0
             # what MPI takes to start and to stop is no part of it
             (begin,), (end,) = process.events("mpi"), process.events("finalize")
-            assert usage["used"] + usage["waited"] < end["time"] - begin["time"] + BETWEEN
+            assert usage["used"] + usage["waited"] <= end["time"] - begin["time"]
 
 
 def test_what_was_waited_while_computing_is_no_time_of_phases_and_signatures(
@@ -94,7 +91,7 @@ def test_a_busy_machine_changes_no_times_of_the_program(
 ) -> None:
     """Beside two busy loops on its CPU a run lasts longer, and its phases are what they were."""
     cpu = min(os.sched_getaffinity(0))
-    found, useful = {}, {}
+    found, waited, useful = {}, {}, {}
     for name, hogs in (("quiet", 0), ("busy", 2)):
         loop = ["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]
         beside = [subprocess.Popen(loop) for _ in range(hogs)]
@@ -113,10 +110,11 @@ def test_a_busy_machine_changes_no_times_of_the_program(
         trace = reader.read(tmp_path / f"{name}.prv")
         structure = find(trace)
         collective = structure.events.name == structure.events.names.index("MPI_Allreduce")
-        found[name] = trace.end - trace.begin, np.median(structure.events.before[collective])
+        found[name] = np.median(structure.events.before[collective])
+        waited[name] = trace.marks(Event.WAITED).value.sum() / (trace.end - trace.begin)
         running = useful_times(trace).running
         useful[name] = float((running.end - running.begin).sum()) / (trace.end - trace.begin)
-    assert found["busy"][0] > 1.3 * found["quiet"][0]
-    assert found["busy"][1] == pytest.approx(found["quiet"][1], rel=0.15)
+    assert waited["busy"] > 0.3
+    assert found["busy"] == pytest.approx(found["quiet"], rel=0.15)
     # what it waits where the tracer asks the kernel is no time of the calls that follow
     assert useful["busy"] > useful["quiet"] - 0.05, useful
