@@ -10,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from surroundings import Leftovers, neutral_environment, signals_as_at_a_terminal
 
-# The same examples in every run, however busy the machine is: a failure here is a failure
+# The same examples in every run, however slow the machine is: a failure here is a failure
 # everywhere. HYPOTHESIS_PROFILE=thorough tries more of them, default tries new ones.
 for profile, examples in (("repeatable", 20), ("thorough", 100)):
     settings.register_profile(
-        profile, derandomize=True, database=None, deadline=None, max_examples=examples
+        profile,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 

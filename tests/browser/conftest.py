@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from chromium import NAMES, chromium, launched
+from patience import GENEROUS
 
 import popmodel
 
@@ -64,6 +65,7 @@ class Tab:
         self.said: list[str] = []
         self._own = ""
         self._context = browser.new_context(offline=True, **options)
+        self._context.set_default_timeout(1e3 * GENEROUS)
         self._context.add_init_script(AT_REST)
         self._page = self._context.new_page()
         self._page.on("request", self._asked)
@@ -165,6 +167,7 @@ def open_page(browser: Any, kept: list[Tab], request: pytest.FixtureRequest) -> 
 def plain(browser: Any) -> Iterator[Any]:
     """A page that runs no scripts."""
     context = browser.new_context(java_script_enabled=False, offline=True)
+    context.set_default_timeout(1e3 * GENEROUS)
     yield context.new_page()
     context.close()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import patience
+
 BEGIN, END = 0.012988235, 0.917495610
 """What is analysed of the run that most tests look at, s: without start and end of MPI."""
 RUNTIME = END - BEGIN
@@ -67,11 +69,7 @@ def seen(page: Any) -> tuple[float, float]:
 
 def until(page: Any, condition: str) -> None:
     """Wait for a condition; a page lets nobody evaluate text in it, so it is asked from outside."""
-    for _ in range(50):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(40)
-    raise AssertionError(f"never: {condition}")
+    patience.until(lambda: page.evaluate(condition), condition)
 
 
 def middle(page: Any) -> tuple[float, float]:

@@ -2,25 +2,13 @@
  * a millisecond at least. */
 #define _GNU_SOURCE
 #include <omp.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-static _Atomic int waiter;
+#include "sleeping.h"
 
-static void until_it_sleeps(int thread)
-{
-    char path[64], line[256], state = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
-    while (state != 'S') {
-        FILE *file = fopen(path, "r");
-        if (!file || !fgets(line, sizeof line, file) || sscanf(line, "%*d (%*[^)]) %c", &state) != 1)
-            state = 0;
-        if (file)
-            fclose(file);
-    }
-}
+static _Atomic int waiter;
 
 int main(void)
 {
@@ -38,7 +26,8 @@ int main(void)
         } else {
             while (!waiter)
                 ;
-            until_it_sleeps(waiter);
+            while (!sleeps(waiter))
+                ;
             nanosleep(&(struct timespec){0, 1000000}, NULL);
             omp_unset_lock(&lock);
         }
