@@ -217,6 +217,11 @@ def _checked(
     from popmodel.tracer.summaries import calls_of, observables_of, placement_of, read_sums
 
     run = read_sums(raw)
+    if not any(process.seconds for process in run.processes):
+        raise PopmodelError(
+            "nothing to check: the run ended with MPI_Init, or as its first parallel region began",
+            "run it without popmodel: if it ends there as well, the tracer is not the cause",
+        )
     observed = observables_of(run.processes)
     made = check_launch(run.processes, command)
     aggregates = observed.aggregates()

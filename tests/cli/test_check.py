@@ -86,6 +86,18 @@ def test_a_run_without_an_end_of_mpi_is_summed_up_to_there(
     assert found.ids() == set()
 
 
+def test_a_run_that_ends_with_mpi_init_is_told(
+    check: Checked, placed: Callable[..., Path], openmp_flag: str
+) -> None:
+    found = check(placed("-DWITH_MPI", openmp_flag), "0", "crash")
+    assert found.status == 128 + signal.SIGABRT
+    assert found.err.endswith(
+        "popmodel: error: nothing to check: the run ended with MPI_Init, or as its first parallel "
+        "region began\nhint: run it without popmodel: if it ends there as well, the tracer is not "
+        "the cause\n"
+    )
+
+
 def test_a_program_of_which_nothing_is_seen_is_told(check: Checked) -> None:
     found = check("/bin/true")
     assert found.status == 1
