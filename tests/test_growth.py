@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from patience import measuring
 
 import popmodel
 from popmodel.structure.focus import structure_of
@@ -64,6 +65,7 @@ def peak(work: Callable[[], Any]) -> int:
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("verb", ["inspect", "whatif"])
+@measuring()
 def test_many_loops_and_phases(tmp_path: Path, verb: str) -> None:
     few = loops(tmp_path / "few.ti", 150)
     many = loops(tmp_path / "many.ti", 600)

@@ -357,9 +357,11 @@ def test_proof_says_first_how_many_runs_it_takes_and_then_compares(
         options=["--prove"], OMP_NUM_THREADS="2",
     )  # fmt: skip
     first = found.err.splitlines()[0]
-    assert first.startswith("popmodel: proving by 10 more runs, about ")
     proved = found.found["proved"]
-    assert len(proved["given"]) == len(proved["better"]) == 5
+    pairs = len(proved["given"])
+    assert pairs == len(proved["better"])
+    assert pairs in (3, 5)  # 3 where a run is long
+    assert first.startswith(f"popmodel: proving by {2 * pairs} more runs, about ")
     assert proved["speedup"]["low"] <= proved["speedup"]["value"] <= proved["speedup"]["high"]
     assert found.out.count("placed") == 2  # that of the first run only
 

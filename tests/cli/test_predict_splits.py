@@ -153,7 +153,8 @@ def test_long_work_is_counted_on_a_terminal(
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     words = ("predict", "--cores", "4")
-    assert popmodel(*words)[2] == ""  # it takes less than a moment
+    monkeypatch.setattr("popmodel.cli.progress.PATIENCE", float("inf"))
+    assert popmodel(*words)[2] == ""
     monkeypatch.setattr("popmodel.cli.progress.PATIENCE", 0.0)
     err = popmodel(*words)[2]
     assert "\r\x1b[K3 of 3 splits" in err

@@ -231,6 +231,7 @@ def test_a_late_receiver_keeps_the_sender_of_a_long_message_waiting(holds: Holds
         holds(lambda rendezvous: statistics.median(rendezvous["seconds"]) >= 0.002, [long])
 
 
+@measuring()
 def test_overlap_tells_the_whole_and_its_parts(found: Callable[[str], Line]) -> None:
     for progress in (0, 1):
         line = found(f"overlap bytes=65536 tier=near progress={progress}")
