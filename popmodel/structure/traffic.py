@@ -41,17 +41,23 @@ class Pairs(NamedTuple):
     within: NDArray[np.bool_]  # bool[K]: Whether both are on the same node
 
 
-def sent(program: Program) -> NDArray[np.int64]:
-    """Rows of the messages that are sent in the program, of one that is a part of a run too.
+def send_operations(program: Program) -> NDArray[np.int64]:
+    """Operations that send a message, of a program that is a part of a run too: ascending.
 
     What forks and joins threads that call MPI (`popmodel.simulator.program_calls`) is none.
     """
-    found: NDArray[np.int64] = program.target[np.isin(program.kind, _SENDS)].astype(np.int64)
+    found = np.flatnonzero(np.isin(program.kind, _SENDS))
     if len(program.threads):
-        messages = program.messages
-        real = (messages.sender[found] != messages.receiver[found]) | (messages.size[found] > 0)
+        messages, rows = program.messages, program.target[found]
+        real = (messages.sender[rows] != messages.receiver[rows]) | (messages.size[rows] > 0)
         found = found[real]
     return found
+
+
+def sent(program: Program) -> NDArray[np.int64]:
+    """Rows of the messages that are sent."""
+    rows: NDArray[np.int64] = program.target[send_operations(program)].astype(np.int64)
+    return rows
 
 
 def pairs(program: Program, rows: NDArray[np.int64]) -> Pairs:
@@ -155,7 +161,7 @@ def sent_in_iterations(structure: Structure) -> dict[str, float] | None:
     program, events = structure.program, structure.events
     around = loops_around(structure.nest)
     inside = np.array([bool(path) and path[0] is structure.loop for path in around])
-    operations = np.flatnonzero(np.isin(program.kind, _SENDS))
+    operations = send_operations(program)
     mine = operations[inside[structure.place[events.of_operation[operations]]]]
     size, number = program.messages.size[program.target[mine]], len(structure.iterations) - 1
     each = {"messages": len(mine) / number, "bytes": int(size.sum()) / number}

@@ -14,7 +14,8 @@ from synthetic.program import Steps
 from popmodel.structure import traffic
 from popmodel.structure.iterations import find
 from popmodel.structure.traffic import calls_in_part
-from popmodel.traces import Trace
+from popmodel.traces import Trace, read
+from popmodel.traces.paraver.writer import TraceWriter
 
 
 @pytest.fixture
@@ -79,6 +80,36 @@ def test_a_program_without_messages():
     assert len(traffic.pairs(made.program, rows).sender) == 0
     assert traffic.by_size(made.program, rows) == []
     assert np.array_equal(traffic.given(made.program), [0, 0])
+
+
+MS = 1_000_000
+
+
+def test_forks_and_joins_of_threads_that_call_mpi_are_no_messages_of_iterations(tmp_path):
+    writer = TraceWriter([2, 2], communicators={1: [0, 1]})
+    for each in range(8):
+        begin = 10 * each * MS
+        sent, received = begin + 2 * MS, begin + 3 * MS
+        for process in (0, 1):
+            writer.event(process, 0, begin, [(60000001, 1)])
+            for thread in (0, 1):
+                who = process, thread
+                writer.state(*who, begin, sent, 1)
+                writer.event(*who, begin, [(60000018, 1)])
+                writer.event(*who, sent, [(50000001, 41)])  # MPI_Sendrecv
+                writer.event(*who, received, [(50000001, 0)])
+                writer.event(*who, received, [(60000018, 0)])
+                times = (sent, sent), (sent, received)
+                writer.message(who, (1 - process, thread), *times, 8, thread)
+            writer.event(process, 0, received, [(60000001, 0)])
+            writer.state(process, 0, received, begin + 9 * MS, 1)
+            writer.event(process, 0, begin + 9 * MS, [(50000002, 8), (50100004, 1)])
+            writer.event(process, 0, begin + 10 * MS, [(50000002, 0)])
+    writer.write(tmp_path / "threads.prv")
+    made = find(read(tmp_path / "threads.prv"))
+    found = traffic.sent_in_iterations(made)
+    assert found["messages"] == pytest.approx(4, rel=0.2)
+    assert found["bytes"] == 8 * found["messages"]
 
 
 @pytest.fixture
