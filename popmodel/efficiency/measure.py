@@ -38,7 +38,7 @@ from popmodel.simulator import replay
 from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.traces.calls import call_times
-from popmodel.traces.caveats import caveats
+from popmodel.traces.caveats import caveats, untraced
 from popmodel.traces.codes import Event
 from popmodel.traces.info import marked_regions
 from popmodel.traces.intervals import Intervals, alone
@@ -142,8 +142,8 @@ def analyse(
     calls = measure_call_sites(trace)
     replayed, absent, omitted, notes, ideal = _replayed(trace, network, total / _NS)
     run = Observables(**measured, **replayed, absent=absent | broken)
-    doubts = [*_doubts(trace, total), *_unaccounted(run)]
-    first, said = [*omitted, *caveats(trace, window)], [*notes, *doubts]
+    first = [*_doubts(trace, run), *untraced(trace), *omitted, *caveats(trace, window)]
+    first, said = [*dict.fromkeys(first)], [*notes, *_unaccounted(run)]
     (first if workers.apart(run) else said).extend(workers.remarks(run))
     sites = calls.sites(total * trace.locations, ideal)
     transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
@@ -361,24 +361,23 @@ def _counters(
     return sums, broken
 
 
-def _doubts(trace: Trace, total: int) -> list[str]:
+def _doubts(trace: Trace, run: Observables) -> list[str]:
     """Say where the trace contradicts what the definitions take for granted."""
-    masters = np.asarray(trace.process_offsets[:-1], dtype=np.int64)
-    covered, _ = state_times(trace)
-    first, last = (ends[masters] for ends in state_ends(trace))
-    some = masters[last > first]
-    gap = (last - first)[last > first] - covered[some]
+    least = _NOTEWORTHY * run.runtime
+    covered = state_times(trace)[0][run.masters] / _NS
+    first, last = (ends[run.masters] / _NS for ends in state_ends(trace))
+    gap = np.where(last > first, last - first - covered, 0.0)
+    # Calls may go on where states have ended, as in a trace that was filtered or cut.
+    lacking = np.maximum(gap, (run.useful + run.in_mpi)[run.masters] - covered)
     doubts = []
-    if len(gap) and gap.max() > _NOTEWORTHY * total:
-        rank = int(np.flatnonzero(masters == some[gap.argmax()])[0])
+    if lacking.max() > least:
         doubts.append(
-            f"the states of rank {rank} leave {gap.max() / _NS:.9f} s uncovered, which count in "
-            "regions and calls but not in the runtime: efficiencies may be too high"
+            f"the states of rank {lacking.argmax()} leave {lacking.max():.9f} s uncovered, which "
+            "count in regions and calls but not in the runtime: efficiencies may be wrong"
         )
-    if len(gap) and -gap.min() > _NOTEWORTHY * total:
-        rank = int(np.flatnonzero(masters == some[gap.argmin()])[0])
+    if -gap.min() > least:
         doubts.append(
-            f"the states of rank {rank} overlap by {-gap.min() / _NS:.9f} s, which count twice"
+            f"the states of rank {gap.argmin()} overlap by {-gap.min():.9f} s, which count twice"
         )
     return doubts
 

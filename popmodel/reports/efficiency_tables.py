@@ -129,6 +129,8 @@ def _last(document: Document, names: Sequence[str]) -> list[Section]:
 _USUAL = ("MPI_Init", "the whole run")  # what is analysed where nothing is asked for
 _FEW = 2  # families that somebody chose one by one
 _ROOM, _ROOM_OF_SERIES = 14, 11  # lines of trees
+_ONE = 1.0005  # an efficiency above it is printed as more than 100.0 %
+_OF_CROWDS = ("more threads than CPUs", "threads waited for a CPU")
 
 
 def _brief(document: Document) -> list[Section]:
@@ -138,6 +140,8 @@ def _brief(document: Document) -> list[Section]:
     advice = document["advice"]
     doubted, several = bool(advice["doubts"]), len(runs) > 1
     said = ("analysed ", "the analysed part ")  # below, and by the verdict
+    if doubted and not several:
+        said += _OF_CROWDS  # then this is the doubt
     caveats = [
         one
         for one in joint_caveats(runs, names)
@@ -168,20 +172,23 @@ def _of_one_run(run: Run, name: str, advised: Sequence[str]) -> list[Section]:
         why = run["window"]["why"]
         facts.append(f"{share} % of trace" + ("" if why.startswith(_USUAL) else f" ({why})"))
     reasons = Reasons()
-    families = [load_families()[id] for id in run["metrics"] if id != SCALING]
+    families = _families([run])
     if len(families) > _FEW:
         families.sort(key=lambda family: family.id not in advised)
     sections: list[Section] = [(NoteBlock(", ".join(facts)), *_reading([run]))]
     trees = [next(_trees(family, [run], heads(["%"]), reasons, views=False)) for family in families]
     if sum(len(tree.rows) + 2 for tree in trees) <= _ROOM:
         shown = zip(families, trees, strict=True)
-        told = [(tree, *_moved(family, [run], [name])) for family, tree in shown]
+        told = [
+            (tree, *_above(family, run), *_moved(family, [run], [name])) for family, tree in shown
+        ]
         return [*sections, *told, reasons.section()]
     rest = ", ".join(family.id for family in families[1:])
     more = (NoteBlock(f"also, with --all: {rest}"),) if rest else ()
     reasons = Reasons()  # of this tree alone
     tree = next(_trees(families[0], [run], heads(["%"]), reasons, views=False))
-    return [*sections, (tree, *_moved(families[0], [run], [name])), reasons.section(), more]
+    told = (tree, *_above(families[0], run), *_moved(families[0], [run], [name]))
+    return [*sections, told, reasons.section(), more]
 
 
 def _few(document: Document, names: Sequence[str], number: int) -> tuple[int, ...]:
@@ -465,6 +472,13 @@ def _legend(family: Family) -> Section:
         return ()
     text = "in parentheses: other views of the same loss; they overlap and do not add up"
     return (NoteBlock(text, Role.REMARK),)
+
+
+def _above(family: Family, run: Run) -> Section:
+    """Why a value of a family is above 100 %, where one is."""
+    largest = max(run["metrics"][family.id].values(), default=0.0)
+    told = run["family_notes"].get(family.id, [])
+    return notes(told[-1:] if largest > _ONE else [], Role.REMARK)
 
 
 def _moved(family: Family, runs: Sequence[Run], names: Sequence[str]) -> Section:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.errors import FileError, PopmodelError, UsageError
-from popmodel.efficiency.evidence import CallSite
+from popmodel.efficiency.evidence import CallSite, Evidence
 from popmodel.efficiency.measure import MeasuredRun
 from popmodel.efficiency.observables import Observables, RegionObservables
 
@@ -81,7 +81,10 @@ def read_cube_profile(path: str | os.PathLike[str]) -> MeasuredRun:
             problem = f"is damaged, or has what pycubexr does not read: {_NOT_READ}"
     if problem:
         raise FileError(path, problem, hint=_AGAIN)
-    return MeasuredRun(os.fspath(path), observed, (), (_WHOLE_RUN,), call_sites=sites)
+    evidence = Evidence(calls=sum(site.count for site in sites))
+    return MeasuredRun(
+        os.fspath(path), observed, (), (_WHOLE_RUN,), call_sites=sites, evidence=evidence
+    )
 
 
 def _measured(cube: Any) -> tuple[Observables, tuple[CallSite, ...]]:

@@ -72,8 +72,8 @@ def test_efficiencies_of_devices_are_there_where_the_run_has_any(tmp_path: Path)
         "device_communication_efficiency": 0.7,
         "device_orchestration_efficiency": 0.54,
     }
-    assert "also, with --all: gpu-talp" in str(found)
-    assert "[1]" not in str(found)  # a reason of what is not shown
+    assert "Device offload efficiency        95.0" in str(found)  # which explains the whole
+    assert "also, with --all: talp" in str(found)
 
 
 def test_every_metric_of_the_family_is_known_in_reports() -> None:

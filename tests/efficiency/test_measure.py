@@ -414,7 +414,7 @@ def test_states_that_do_not_cover_the_regions_are_said(tmp_path: Path) -> None:
         writer.event(0, thread, 1000, [(FUNCTION, 0)] + [(PARALLEL, 0)] * (thread == 0))
     writer.write(tmp_path / "x.prv")
     run = analyse(read(tmp_path / "x.prv"))
-    assert any("the states of rank 0 leave 0.000000800 s uncovered" in n for n in run.notes)
+    assert run.caveats[0].startswith("the states of rank 0 leave 0.000000800 s uncovered")
     assert run.observables.idle_serial is None
     assert run.observables.absent["idle_serial"] == (
         "useful, MPI and region times exceed the time covered by states"
@@ -432,7 +432,19 @@ def test_states_that_overlap_are_said(tmp_path: Path) -> None:
     writer.write(tmp_path / "x.prv")
     run = analyse(read(tmp_path / "x.prv"))
     assert run.observables.useful == pytest.approx(seconds(150))
-    assert run.notes == ("the states of rank 0 overlap by 0.000000050 s, which count twice",)
+    assert run.caveats[0] == "the states of rank 0 overlap by 0.000000050 s, which count twice"
+
+
+def test_calls_that_go_on_behind_the_last_state_are_said(tmp_path: Path) -> None:
+    writer = TraceWriter([1, 1])
+    for rank in (0, 1):
+        writer.state(rank, 0, 0, 100, 1)
+        writer.event(rank, 0, 100, [(50000002, 8)])
+    writer.event(0, 0, 110, [(50000002, 0)])
+    writer.event(1, 0, 1000, [(50000002, 0)])
+    writer.write(tmp_path / "x.prv")
+    said = analyse(read(tmp_path / "x.prv")).caveats[0]
+    assert said.startswith("the states of rank 1 leave 0.000000900 s uncovered")
 
 
 def test_workers_outside_their_masters_regions_are_said(tmp_path: Path) -> None:

@@ -50,10 +50,32 @@ def drawn(document: dict[str, Any], width: int = 80) -> list[str]:
     return block_lines(efficiency_tables.blocks(document), Style(width, whole=True))
 
 
+def brief(document: dict[str, Any]) -> str:
+    return "\n".join(block_lines(efficiency_tables.blocks(document), Style(80)))
+
+
 def test_caveats_of_several_runs_are_told_once(run: MeasuredRun) -> None:
     lost = [replace(run, caveats=(f"{share} % is lost",)) for share in (3, 4)]
     assert "3 % (a), 4 % (b) is lost" in drawn(shown(*lost), 60)
     assert "b: 3 % is lost" in drawn(shown(run, lost[0]), 60)
+
+
+def test_the_screen_says_why_a_value_is_above_100_percent(run: MeasuredRun) -> None:
+    document = shown(run)
+    metrics = document["runs"][0]["metrics"]["mpi"]
+    document["runs"][0]["family_notes"] = {"mpi": ["another remark", "times are inconsistent"]}
+    assert "times are inconsistent" not in brief(document)
+    metrics["parallel_efficiency"] = 1.02
+    assert "times are inconsistent" in brief(document)
+    assert "another remark" not in brief(document)
+
+
+def test_what_the_doubt_says_leaves_its_place_to_other_caveats(run: MeasuredRun) -> None:
+    caveats = ("more threads than CPUs: 4 threads may use only 2 CPUs", "records lost: rank 1")
+    document = shown(replace(run, caveats=caveats))
+    document["advice"]["doubts"] = ["Doubtful: 4 threads share 2 cores."]
+    assert "records lost" in brief(document)
+    assert "may use only" not in brief(document)
 
 
 def test_what_regions_lose_to_locks_has_a_column_where_it_matters(run: MeasuredRun) -> None:

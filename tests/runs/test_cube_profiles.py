@@ -162,6 +162,7 @@ def test_calls_and_parallel_regions_are_listed(tmp_path: Path) -> None:
     (site,) = run.call_sites
     assert (site.name, site.count, site.time) == ("MPI_Allreduce in main", 7, 4.0)
     assert site.share == pytest.approx(4 / 40)
+    assert run.evidence.calls == 7
     (region,) = run.observables.regions
     useful, busiest = 6.5 + 5.5 + 6 + 2.5, 2 * (6.5 + 6)
     assert (region.name, region.count, region.wall) == ("!$omp parallel @a.c:7", 4, 7 + 6)
