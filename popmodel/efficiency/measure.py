@@ -368,7 +368,7 @@ def _doubts(trace: Trace, run: Observables) -> list[str]:
     first, last = (ends[run.masters] / _NS for ends in state_ends(trace))
     gap = np.where(last > first, last - first - covered, 0.0)
     # Calls may go on where states have ended, as in a trace that was filtered or cut.
-    lacking = np.maximum(gap, (run.useful + run.in_mpi)[run.masters] - covered)
+    lacking = np.maximum(gap, run.in_mpi[run.masters] - covered)
     doubts = []
     if lacking.max() > least:
         doubts.append(

@@ -230,7 +230,11 @@ def _too_short(run: MeasuredRun) -> str | None:
         events += int(devices.activities.sum())
         what = ("MPI call, kernel or copy", "MPI calls, kernels and copies")
     if events < FEW and runtime < ENOUGH:
-        return f"only {plural(events, *what)} analysed"
+        return (
+            f"only {plural(events, *what)} analysed"
+            if events
+            else f"no {what[1].replace(' and ', ' or ')} analysed"
+        )
     return None
 
 

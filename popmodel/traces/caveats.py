@@ -240,13 +240,14 @@ def caveats(trace: Trace, window: TraceFocus) -> tuple[str, ...]:
         *untraced(trace),
         *writing(trace),
         *_before_states(trace),
+        *_without_calls(trace),
         *too_small(trace),
         *left_out(trace),
     )
 
 
 def devices(trace: Trace) -> list[str]:
-    """Say which rows of the trace are of devices, and are no threads."""
+    """Say which rows of the trace are of devices, and are no threads, and of what nothing is."""
     found = (trace.whole or trace).devices
     said = []
     if found.names:
@@ -259,11 +260,10 @@ def devices(trace: Trace) -> list[str]:
     if found.left_out:
         rows = plural(len(found.left_out), "row", "rows")
         said.append(f"left out: {rows} of sampled counters ({found.left_out[0]})")
-    if found.names and (silent := _silent_processes(trace.whole or trace)):
+    if trace.timed and (silent := _silent_processes(trace.whole or trace)):
         which = "" if silent == trace.processes else f" of {plural(silent, 'process', 'processes')}"
-        said.append(
-            f"nothing is recorded of the threads{which}: efficiencies of the host mean little"
-        )
+        host = " of the host" if found.names else ""
+        said.append(f"nothing is recorded of the threads{which}: efficiencies{host} mean little")
     return [*said, *([found.note] if found.note else [])]
 
 
@@ -315,6 +315,15 @@ def _before_states(trace: Trace) -> list[str]:
         f"no state is recorded in the first {format_time(late / 1e9)}: that time is no part of the "
         "runtime, but counts as computing elsewhere"
     ]
+
+
+def _without_calls(trace: Trace) -> list[str]:
+    """Say that messages were recorded without the calls that move them."""
+    messages = 0 if call_times(trace).calls.any() else len(trace.messages.size)
+    if not messages:
+        return []
+    told = plural(messages, "message is", "messages are")
+    return [f"{told} recorded, but no MPI calls: their time is not known as such"]
 
 
 def too_small(trace: Trace) -> list[str]:

@@ -79,6 +79,9 @@ def longest(trace: Trace, covered: NDArray[np.int64], traced: NDArray[np.int64])
     elif len(trace.states.begin):
         problem = "all states have zero length: there is no time to measure"
         hint = "trace a longer run"
+    elif not len(trace.records.events.time) + len(trace.messages.size):
+        problem = "nothing is recorded of its threads: there is no time to measure"
+        hint = "copy the trace again, with all of its files, or trace the run again"
     else:
         problem = "no state records: times cannot be measured"
         hint = "trace with states enabled: popmodel needs them as well as events"

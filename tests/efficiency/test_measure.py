@@ -444,7 +444,7 @@ def test_calls_that_go_on_behind_the_last_state_are_said(tmp_path: Path) -> None
     writer.event(1, 0, 1000, [(50000002, 0)])
     writer.write(tmp_path / "x.prv")
     said = analyse(read(tmp_path / "x.prv")).caveats[0]
-    assert said.startswith("the states of rank 1 leave 0.000000900 s uncovered")
+    assert said.startswith("the states of rank 1 leave 0.000000800 s uncovered")
 
 
 def test_workers_outside_their_masters_regions_are_said(tmp_path: Path) -> None:

@@ -20,10 +20,12 @@ DAMAGED = "copy the archive again, with all of its files, or trace the run again
 
 # Numbers of OTF2.
 _STREAM, _METRIC = 2, 3
-_ACCELERATOR = 2
+_PROCESS, _ACCELERATOR = 1, 2
 _COMM_LOCATIONS, _COMM_GROUP, _COMM_SELF, _COMM_PROCESSES = 4, 5, 6, 7
 _GLOBAL_RANKS = 1
 _MPI = 4
+NO_LOCATION = -1
+"""A thread of which the archive has nothing."""
 _SHARED_MEMORY = 1
 
 
@@ -52,8 +54,15 @@ def processes_of(defined: Defined, anchor: Path) -> tuple[list[ArchiveProcess], 
     for group in order:
         first = masters.get(group, of_group[group][0])
         found.append(ArchiveProcess(group, [first, *(o for o in of_group[group] if o != first)]))
+    if not found:  # profilers that record nothing but kernels (rocprofv3 --kernel-trace)
+        creators = {self: by for self, *_, by in defined.get("processes", ())}
+        of_streams = (group for self, *_, group in defined.get("locations", ()) if self in streams)
+        hosts = (
+            each if groups.get(each) == _PROCESS else creators.get(each) for each in of_streams
+        )
+        found = [ArchiveProcess(each, [NO_LOCATION]) for each in dict.fromkeys(hosts)]
     if not found:
-        raise TraceError(anchor, "it defines no process with a thread", hint=DAMAGED)
+        raise TraceError(anchor, "it defines no thread and no stream of a device", hint=DAMAGED)
     return found, streams
 
 

@@ -24,6 +24,7 @@ from popmodel.traces.device_rows import COLLECTIVE, COPY, KERNEL, DeviceRows
 from popmodel.traces.intervals import Spans, TracePieces
 from popmodel.traces.otf2.archive_processes import (
     DAMAGED,
+    NO_LOCATION,
     ArchiveCommunicators,
     ArchiveProcess,
     Defined,
@@ -33,6 +34,7 @@ from popmodel.traces.otf2.archive_processes import (
 from popmodel.traces.otf2.archive_regions import RegionPlan, plan_metrics, plan_regions
 from popmodel.traces.otf2.libotf2 import anchor_of, find_library
 from popmodel.traces.paraver.columns import temporary_files
+from popmodel.traces.paraver.device_streams import with_states
 from popmodel.traces.paraver.event_tables import ParaverRecords
 from popmodel.traces.paraver.numbers import DEVICE_CALLS, NUMBERS
 from popmodel.traces.recorded_run import Trace
@@ -192,15 +194,10 @@ def _read_all(
         span = format_time(end / _NS)
         raise TraceError(anchor, f"its times span {span}: they are damaged", hint=DAMAGED)
     process_offsets = offsets_of(np.array([len(each.locations) for each in processes], np.int64))
-    records = ArchiveRecords(
-        States(**tables["states"]),
-        EventTable(**tables["events"]),
-        messages,
-        labels,
-        end,
-        shown,
-        devices,
-    )
+    told = States(**tables["states"]), EventTable(**tables["events"]), messages
+    records = ArchiveRecords(*told, labels, end, shown, devices)
+    if streams and not len(records.states.state):
+        records = with_states(records, process_offsets)
     records.function_times = _function_times(reader, plan)
     records.anchor, records.shift = anchor, shift
     nodes, node_of = nodes_of(defined, processes)
@@ -224,7 +221,7 @@ def _read_all(
         node_of_location=np.repeat(node_of, np.diff(process_offsets)).astype(np.int32),
         communicators=communicators.ranks(),
         records=records,
-        names=tuple(names[each] for process in processes for each in process.locations),
+        names=tuple(names.get(each, "") for process in processes for each in process.locations),
         warnings=tuple(said),
         origin=max(shift, 0),
     )
@@ -236,6 +233,7 @@ def _read_all(
 def _threads(defined: Defined, processes: Sequence[ArchiveProcess], anchor: Path) -> list[_Thread]:
     """All threads in their order."""
     stated = {self: number for self, _, _, number, _ in defined.get("locations", ())}
+    stated[NO_LOCATION] = 0
     found: list[_Thread] = []
     for process, (_, locations) in enumerate(processes):
         for location in locations:
@@ -380,9 +378,10 @@ def _read_threads(
     for thread in threads:
         if stop.is_set():
             break
-        reader.open(thread.location, thread.place, thread.process, thread.is_first)
+        if thread.location != NO_LOCATION:
+            reader.open(thread.location, thread.place, thread.process, thread.is_first)
         read = 0
-        while reader.read(BATCH) and not stop.is_set():
+        while thread.location != NO_LOCATION and reader.read(BATCH) and not stop.is_set():
             read += BATCH
             if read > thread.most:
                 problem = f"location {thread.location} has more records than its file can hold"

@@ -29,7 +29,7 @@ _FUNCTION, _WRAPPER, _PARALLEL = 1, 2, 5
 (_FLUSH, _ORDERED, _TASK, _TASK_CREATE, _TASK_WAIT) = (17, 18, 20, 21, 22)
 (_FILE_IO, _ARTIFICIAL, _THREAD_CREATE, _THREAD_WAIT) = (27, 31, 32, 33)
 (_TASK_UNTIED, _FILE_METADATA) = (34, 38)
-(_USER, _COMPILER, _OPENMP, _MPI) = (1, 2, 3, 4)
+(_UNKNOWN, _USER, _COMPILER, _OPENMP, _MPI) = (0, 1, 2, 3, 4)
 _MEASUREMENT_SYSTEM, _PTHREAD, _SAMPLING, _KOKKOS = 6, 7, 21, 24
 _HIP = 23
 _DEVICES = frozenset({5, 8, 18, 19, _HIP, 25})  # CUDA, HMPP, OpenACC, OpenCL, OpenMP target
@@ -53,7 +53,10 @@ _FILE_OPERATIONS = ("read", "write", "fsync")
 """Calls that operations on files are taken as, by their mode, where no region says which it is."""
 UNNAMED_REGION = "parallel region"
 
-_CALL = re.compile(r"P?(MPI_\w+)", re.IGNORECASE)
+_CALL = re.compile(r"P?(MPI_\w*[^\W_])", re.IGNORECASE)
+_ARGUMENTS = re.compile(r"_{0,2}\s*(\(.*\))?\s*", re.DOTALL)  # behind the name of a call
+_FOREIGN = frozenset({_UNKNOWN, _USER, _COMPILER})
+"""Paradigms of calls of MPI by writers that do not tell them (EZTrace, TAU, ROCm's profiler)."""
 _COLLECTIVES = re.compile(
     r"MPI_I?(barrier|bcast|gatherv?|scatterv?|allgatherv?|alltoall[vw]?|reduce|allreduce|"
     r"reduce_scatter|reduce_scatter_block|scan|exscan|neighbor_allgatherv?|"
@@ -93,6 +96,10 @@ STATE_NAMES = {NO_STATE: "No state", codes.MOVING: "One-sided communication", **
 """Names of regions that tell the states of threads."""
 _STATE_NAMES = {name: state for state, name in STATE_NAMES.items()}
 _TYPES = {group: type_ for type_, group in MPI_TYPES.items()}
+_OTHER_CALLS = re.compile(
+    r"MPI_(init|session|comm|intercomm|group|type|info|cart|graph|dist|get|query|is)_\w+",
+    re.IGNORECASE,
+)
 _USUAL = {name.lower(): name for name in MPI_CALLS.values()}
 _VALUES = {name: value for value, name in MPI_CALLS.items()}
 _FILE_CALLS = {name: value for value, name in FILE_CALLS.items()}
@@ -112,12 +119,12 @@ def plan_regions(regions: Sequence[tuple[Any, ...]], strings: Mapping[int, str])
     rows, names = [], []
     values: dict[int, dict[int, str]] = {type_: {0: "Outside MPI"} for type_ in MPI_TYPES}
     calls: dict[str, int] = {}
+    told = any(region[3] == _MPI for region in regions)
     for place, (_, text, role, paradigm, file, line) in enumerate(regions, 1):
         name = strings.get(text, "") or f"region {place}"
         names.append(name)
-        call = _CALL.match(name) if paradigm == _MPI else None
-        if call is not None:
-            rows.append(_mpi(_USUAL.get(call[1].lower(), call[1]), calls, values))
+        if call := _call_of(name, paradigm, told=told):
+            rows.append(_mpi(call, calls, values))
             continue
         rows.append(_row(name, role, paradigm, place))
         where = f" ({strings[file]}:{line})" if strings.get(file) and line else ""
@@ -157,6 +164,19 @@ def plan_regions(regions: Sequence[tuple[Any, ...]], strings: Mapping[int, str])
     )
 
 
+def _call_of(name: str, paradigm: int, *, told: bool) -> str | None:
+    """The call of MPI that a region is; `told`: by their paradigm, else by names that MPI has."""
+    call = _CALL.match(name)
+    if call is None or (paradigm != _MPI and (told or paradigm not in _FOREIGN)):
+        return None
+    usual = _USUAL.get(call[1].lower())
+    if paradigm == _MPI:
+        return usual or call[1]
+    other = group_of(call[1]) is CallGroup.OTHER and not _OTHER_CALLS.fullmatch(call[1])
+    is_call = usual or not other
+    return usual or call[1] if is_call and _ARGUMENTS.fullmatch(name, call.end()) else None
+
+
 _Row = tuple[int, int, int, int, int, int]
 
 
@@ -193,7 +213,9 @@ def _row(name: str, role: int, paradigm: int, place: int) -> _Row:
         return TASK, 0, codes.RUNNING, 0, 0, 0
     if role in _SYNCHRONISATION:
         return plain(*_SYNCHRONISATION[role])
-    if paradigm in (_USER, _COMPILER, _SAMPLING, _KOKKOS, 0) and role not in (_THREAD_CREATE,):
+    if paradigm in (_USER, _COMPILER, _SAMPLING, _KOKKOS, _UNKNOWN) and role not in (
+        _THREAD_CREATE,
+    ):
         traits = USER if paradigm in (_USER, _KOKKOS) else 0
         return FUNCTION, traits, _INHERITED, 0, place, 0
     if paradigm == _OPENMP and role not in (_FUNCTION, _WRAPPER):

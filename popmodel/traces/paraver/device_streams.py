@@ -9,7 +9,7 @@ copies; nsys2prv writes no states, but events.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from popmodel.traces.paraver.event_tables import ParaverRecords
     from popmodel.traces.paraver.labels import Labels
 
+WithStates = TypeVar("WithStates", bound="ParaverRecords")
 _STREAM = re.compile(
     r"(?P<kind>CUDA|HIP|GPU|ROCM)-D(?P<device>\d+)\.S\d+(?:-(?P<node>\S+))?"
     r"|GPU_(?P<uuid>[\w-]+)\.\d+|(?P<queues>OpenCL-\w+)-CQ\d+(?:-(?P<host>\S+))?",
@@ -191,7 +192,7 @@ NO_STATES = (
 )
 
 
-def with_states(records: ParaverRecords, process_offsets: Int64) -> ParaverRecords:
+def with_states(records: WithStates, process_offsets: Int64) -> WithStates:
     """Give the threads of a trace without states (nsys2prv) those that their calls tell.
 
     Masters without any event are idle, so that the run lasts as long as its trace.

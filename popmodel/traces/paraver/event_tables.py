@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -275,12 +275,11 @@ class ParaverRecords(Records):
         """Types of events that occur: of most kinds a trace has none."""
         return types_of(self.events)
 
-    def with_states(self, states: States, note: str) -> ParaverRecords:
+    def with_states(self, states: States, note: str) -> Self:
         """The records with other states, and a note on how they were found."""
         devices = None if self._devices is None else replace(self._devices, note=note)
-        return ParaverRecords(
-            states, self._events, self._messages, self.labels, self._end, self._path, devices
-        )
+        tables = states, self._events, self._messages
+        return type(self)(*tables, self.labels, self._end, self._path, devices)
 
     @property
     def end(self) -> int:

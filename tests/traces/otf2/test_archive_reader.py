@@ -574,6 +574,68 @@ def test_streams_are_rows_of_devices(tmp_path: Path) -> None:
     assert in_state(trace, RUNNING) == [(100, 110)]
 
 
+@pytest.mark.parametrize("paradigm", [Paradigm.CUDA, Paradigm.HIP])
+def test_an_archive_may_have_streams_and_no_threads(tmp_path: Path, paradigm: Paradigm) -> None:
+    made = ArchiveMaker(tmp_path, [])
+    kernel = made.region("axpy", RegionRole.FUNCTION, paradigm)
+    for number in range(2):
+        device = made.definitions.location_group(
+            f"GPU {number}",
+            location_group_type=LocationGroupType.ACCELERATOR,
+            system_tree_parent=made.nodes[0],
+        )
+        stream = made.definitions.location("S", type=LocationType.GPU, group=device)
+        to = made.writer.event_writer_from_location(stream)
+        for begin in (0, 100):
+            to.enter(begin, kernel)
+            to.leave(begin + 50 - 10 * number, kernel)
+    made.read()
+    run = popmodel.metrics(made.folder)
+    devices = run.to_dict()["runs"][0]["metrics"]["gpu-bsc"]
+    assert devices["device_parallel_efficiency"] == pytest.approx((100 + 80) / (2 * 150))
+    assert "nothing is recorded of the threads" in str(run)
+
+
+@pytest.mark.parametrize(
+    ("paradigm", "name"),
+    [
+        (Paradigm.UNKNOWN, "MPI_Barrier"),
+        (Paradigm.USER, "MPI_Barrier()"),
+        (Paradigm.USER, "mpi_barrier_"),
+        (Paradigm.COMPILER, "PMPI_Barrier"),
+    ],
+)
+def test_calls_of_writers_without_paradigms_are_known_by_their_names(
+    tmp_path: Path, paradigm: Paradigm, name: str
+) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    for begin, region in ((0, "MPI_Barrier_of_mine"), (100, name), (200, "main")):
+        made.thread(0).enter(begin, made.region(region, paradigm=paradigm))
+        made.thread(0).leave(begin + 50, made.region(region, paradigm=paradigm))
+    calls = made.read().calls()
+    assert [calls.names[name] for name in calls.name] == ["MPI_Barrier"]
+    assert (calls.entry.tolist(), calls.exit.tolist()) == ([100], [150])
+
+
+def test_a_function_named_like_a_call_is_none_where_calls_are_told(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])
+    made.call(0, "MPI_Barrier", 0, 10)
+    made.thread(0).enter(20, made.region("MPI_Send", paradigm=Paradigm.USER))
+    made.thread(0).leave(30, made.region("MPI_Send", paradigm=Paradigm.USER))
+    assert made.read().calls().names == ("MPI_Barrier",)
+
+
+def test_messages_without_calls_are_said(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1, 1, 1])
+    for begin in (0, 500):
+        made.thread(0).mpi_send(begin, 1, made.world, 7, 8)
+        made.thread(1).mpi_recv(begin + 100, 0, made.world, 7, 8)
+    made.read()
+    said = popmodel.metrics(made.folder).to_dict()["runs"][0]["caveats"]
+    assert "2 messages are recorded, but no MPI calls: their time is not known as such" in said
+    assert "nothing is recorded of the threads of 1 process: efficiencies mean little" in said
+
+
 def test_nodes_are_those_of_the_system_tree(tmp_path: Path) -> None:
     made = ArchiveMaker(tmp_path, [2, 2, 2], nodes=2)
     for rank in range(3):
