@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from oracle import killed
 from oracle.compare import told
 from oracle.killed import doubled
+from patience import GENEROUS
 from real_mpi import Mpi, mpi
 
 import popmodel
@@ -120,11 +121,18 @@ def test_workers_that_are_always_killed_are_said(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def dask_address() -> Iterator[str]:
+def dask_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
+    import dask
+
+    monkeypatch.setattr(workers, "_PATIENCE", GENEROUS)
+    waits = {f"distributed.comm.timeouts.{what}": f"{GENEROUS}s" for what in ("connect", "tcp")}
+    with (
+        dask.config.set(waits),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+    ):
         yield cluster.scheduler_address.replace("tcp://", "dask://")
 
 
