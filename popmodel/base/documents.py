@@ -344,6 +344,11 @@ class Bundled:
         name = os.fspath(source)
         path = Path(name)
         known = self.names()
+        if not name:
+            raise UsageError(
+                f"the name of the {self.what} must not be empty",
+                f"choose a file or one of {', '.join(known)}",
+            )
         if name in known:
             return self._folder / f"{name}{self._suffix}", True
         if path.exists() or os.sep in name or name.endswith(self._suffix):
@@ -365,14 +370,16 @@ def read_text(path: str | os.PathLike[str], error: type[FileError] = FileError) 
         if len(content) > LARGEST_FILE:
             raise error(path, f"is larger than {LARGEST_FILE >> 20} MiB, the limit for documents")
         return io.StringIO(content.decode("utf-8-sig"), newline=None).read()
-    except FileNotFoundError as reason:
-        missing = error(path, f"cannot be read: {reason.strerror}")
-        missing.hint = missing.hint or "check its path"
-        raise missing from None
-    except OSError as reason:
-        raise error(path, f"cannot be read: {reason.strerror}") from None
-    except UnicodeDecodeError:
-        raise error(path, "is not UTF-8 text") from None
+    except (OSError, UnicodeDecodeError) as reason:
+        undone = isinstance(reason, OSError)
+        refused = error(
+            path, f"cannot be read: {reason.strerror}" if undone else "is not UTF-8 text"
+        )
+        missing = isinstance(reason, FileNotFoundError)
+        refused.hint = refused.hint or (
+            "check its path" if missing else "name a text file that you may read"
+        )
+        raise refused from None
 
 
 def csv_cell(text: str) -> str:

@@ -269,7 +269,8 @@ def run(arguments: Sequence[str]) -> int:
             raise
         raise UsageError(error.message, help_on_it) from error
     except ClickUsageError as error:
-        raise UsageError(_message(error), _renamed(error, arguments) or help_on_it) from error
+        hint = _renamed(error, arguments) or _nearest(error, help_on_it)
+        raise UsageError(_message(error), hint) from error
     except ClickException as error:
         raise UsageError(_message(error)) from error
     return 0
@@ -289,6 +290,15 @@ def _renamed(error: Exception, arguments: Sequence[str]) -> str:
         return ""
     names = getattr(import_module(f"popmodel.cli.{arguments[0]}"), "RENAMED", {})
     return f"now {names[option]}" if option in names else ""
+
+
+def _nearest(error: Any, otherwise: str) -> str:
+    """The option that was meant by one that there is not."""
+    wrong = getattr(error, "option_name", "")
+    options = error.ctx.command.params if error.ctx else ()
+    names = [name for option in options for name in option.opts if len(name) > 2]
+    known = [name for name in names if name != "--force"]  # nobody is to overwrite by mistake
+    return did_you_mean(wrong, known, otherwise) if wrong else otherwise
 
 
 @cache
@@ -321,4 +331,5 @@ def _help_width() -> int:
 def _message(error: Exception) -> str:
     """Click's message in this program's style: no capital, no full stop."""
     text = str(error.format_message()).strip().rstrip(".")  # type: ignore[attr-defined]
+    text = text.partition(" (Possible")[0].partition(" Did you mean")[0].rstrip(".")  # as a hint
     return text[:1].lower() + text[1:]

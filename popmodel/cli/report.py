@@ -161,8 +161,14 @@ def report(
     if len(kinds["profile"]) > 1:
         second = kinds["profile"][1]
         raise UsageError(f"{second}: a second machine profile", "leave one of them out")
+    if len(given) == len(kinds["profile"]):
+        raise UsageError(
+            f"{given[0]}: a machine profile is no run", f"try popmodel machine show {given[0]}"
+        )
     if kinds["signature"] and cores is None:
-        raise UsageError("cores: missing, to predict the splits of a signature", "try --cores 64")
+        raise UsageError(
+            "--cores is missing, to predict the splits of a signature", "try --cores 64"
+        )
     if not kinds["signature"]:
         of_signatures = {"cores": cores, "settings": settings}
         refuse_options(of_signatures, "there is no signature to predict")

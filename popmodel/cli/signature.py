@@ -99,9 +99,13 @@ def show_signature(
     """Print a signature as it is. Comments included: to be copied and changed."""
     from popmodel.cli.output import write_file
     from popmodel.cli.streams import write_out
+    from popmodel.model.signature.reading import SignatureError
     from popmodel.model.signatures import read
 
-    _, _, text = read(app)
+    path, _, text = read(app)
+    if "popmodel/signature/" not in text:  # mistakes may be in it, as it may be shown for these
+        hint = 'a signature begins with schema = "popmodel/signature/1"'
+        raise SignatureError(path, "is not a signature", hint=hint)
     if output is None or output == "-":
         write_out(text)
     else:

@@ -106,10 +106,10 @@ class ProjectedRuns:
         row = self.of(processes, threads)["", "runtime"]
         own = [line for line in self.projection.lines if _reaches(line, processes, threads)]
         single = [text for line in own for text in _assumed(line) if len(line.places) == 1]
-        disturbed = [
-            f"{run.place}: threads had no CPU of their own" for run in self.runs if run.disturbed
-        ]
-        found = [*disturbed, *([row.why] if row.why else []), *single]
+        disturbed = [run.place.rpartition("/")[2] for run in self.runs if run.disturbed]
+        others = f" and {len(disturbed) - 1} more" if len(disturbed) > 1 else ""
+        crowded = [f"threads had no CPU of their own in {name}{others}" for name in disturbed[:1]]
+        found = [*crowded, *([row.why] if row.why else []), *single]
         place = dict(zip(("processes", "threads"), (processes, threads), strict=True))
         if found and own and not own[0].lost:
             p, t = own[0].configuration(_next_place(own[0], place[own[0].axis]))

@@ -212,8 +212,8 @@ def _row(text: str, same: Sequence[Pattern], where: str) -> TableRow:
 
 def inexact(same: Sequence[Pattern]) -> str:
     """Why patterns are not exact, in brackets; empty where all are."""
-    reasons = list(dict.fromkeys(one["why"] for one in same if one["why"]))
-    return f" (not exact: {'; '.join(reasons)})" if reasons else ""
+    reasons = dict.fromkeys(why for one in same for why in (one["why"] or "").split(", ") if why)
+    return f" (not exact: {', '.join(reasons)})" if reasons else ""
 
 
 def _where(pattern: Pattern) -> str:

@@ -20,6 +20,7 @@ from popmodel.network.network import PRESETS, describe
 from popmodel.reports.figures import describe_team, label, percent, run_names
 from popmodel.reports.palette import KIND_COLOURS, LEVELS, shade
 from popmodel.reports.prediction_words import application, described, split_name, varied
+from popmodel.reports.renderers.text import clean
 from popmodel.reports.views import Document
 from popmodel.timeline.lanes import KINDS
 
@@ -130,7 +131,7 @@ def run_timeline(timeline: Timeline) -> Figure:
     figure.legend(handles, labels, loc="outside right upper", frameon=False)
     why = f"; no ideal replay: {timeline.why_no_ideal}" if len(panels) == 1 else ""
     shared = f"; {timeline.rows.shared}" if timeline.rows.shared else ""
-    figure.suptitle(f"{timeline.trace}: a run over time{shared}{why}")
+    figure.suptitle(f"{clean(timeline.trace)}: a run over time{shared}{why}")
     return figure
 
 

@@ -64,7 +64,8 @@ def blocks(document: Document) -> list[Section]:
     run = flat(document)
     trusted = not run["doubts"]
     verdicts = notes([conclusion(run), region_sentence(run)], Role.VERDICT) if trusted else ()
-    hidden = notes(filter(None, [hidden_region_sentence(run)]), Role.REMARK)
+    room = len(run["caveats"]) < 2
+    hidden = notes(filter(None, [hidden_region_sentence(run) if room else ""]), Role.REMARK)
     return [
         *caveats(run),
         (Brief((verdicts,), (verdicts[:1],)),),

@@ -204,7 +204,7 @@ def _key(name: str) -> str:
 def _text(value: str) -> str:
     escaped = "".join(
         _ESCAPES.get(letter) or (letter if letter.isprintable() else f"\\U{ord(letter):08x}")
-        for letter in value
+        for letter in value.encode(errors="backslashreplace").decode()  # bytes that are no UTF-8
     )
     return f'"{escaped}"'
 

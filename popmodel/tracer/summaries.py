@@ -91,7 +91,8 @@ def read_sums(folder: Path) -> RunSums:
             continue
         jobs.setdefault(meta.job, []).append(_process(meta, dict(sorted(named.items()))))
     if not jobs:
-        raise TraceError(folder, "contains no sums of a run", hint="run popmodel check again")
+        problem = "contains no sums of a run" if folder.is_dir() else "directory not found"
+        raise TraceError(folder, problem, hint="run popmodel check again")
     runs = sorted(
         jobs.values(), key=lambda run: sum(process.seconds * len(process.rows) for process in run)
     )

@@ -114,6 +114,27 @@ def test_names_of_traces_and_in_them_are_shown_harmless(
     path.with_suffix(".pcf").unlink()
 
 
+@pytest.mark.parametrize(
+    ("verb", "output"),
+    [
+        ("metrics", "x.json"),
+        ("whatif", "x.csv"),
+        ("report", "x.html"),
+        ("convert", "x.csv"),
+        ("predict --procs 4", "x.json"),
+        ("signature from", "x.toml"),
+    ],
+)
+def test_a_trace_may_have_a_name_of_bytes_that_are_no_text(
+    tmp_path: Path, trace: str, popmodel: Call, verb: str, output: str
+) -> None:
+    named = tmp_path / "l\udce4uft.prv"
+    named.write_text(Path(trace).read_text())
+    status, _, said = popmodel(*verb.split(), str(named), "-o", str(tmp_path / output))
+    assert status == 0, said
+    assert "udce4uft" in (tmp_path / output).read_text() or output == "x.csv"
+
+
 @pytest.mark.parametrize("options", [("--print-env",), ("--script", "slurm"), ()])
 def test_a_trace_gets_no_such_name(
     tmp_path: Path, popmodel: Call, options: tuple[str, ...]

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from popmodel.base.errors import PopmodelError, UsageError
+from popmodel.reports.renderers.data import encodable
 from popmodel.reports.renderers.text import clean
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG0
     if isinstance(picture, str):
         expect_matplotlib()
         picture = getattr(import_module("popmodel.reports.pictures"), picture)
-    return draw(picture, document, document["provenance"])
+    return draw(picture, encodable(document), document["provenance"])
 
 
 def expect_matplotlib() -> None:

@@ -125,26 +125,25 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     anchor = anchor_of(Path(path))
     if application != 1:
         raise UsageError(f"{path}: no application {application}", "an archive has application 1")
-    shown = os.fspath(path).encode(errors="backslashreplace").decode()
-    return _read(anchor, shown, [*np.empty((2, 0), np.int64)])
+    return _read(anchor, os.fspath(path), [*np.empty((2, 0), np.int64)])
 
 
-def _read(anchor: Path, shown: str, pieces: Sequence[NDArray[np.int64]]) -> Trace:
+def _read(anchor: Path, path: str, pieces: Sequence[NDArray[np.int64]]) -> Trace:
     """Read an archive, and times of its functions in pieces of it; of all without any."""
     try:
         with ExitStack() as files:
-            return _read_all(find_library(), anchor, shown, files, pieces)
+            return _read_all(find_library(), anchor, path, files, pieces)
     except _kernel.Otf2Error as error:
         problem = f"cannot be read as an archive of OTF2: {str(error)[:200]}"
-        raise TraceError(shown, problem, hint=DAMAGED) from None
+        raise TraceError(path, problem, hint=DAMAGED) from None
     except MemoryError:
-        raise memory_error(shown) from None
+        raise memory_error(path) from None
 
 
 def _read_all(
     library: str,
     anchor: Path,
-    shown: str,
+    path: str,
     files: ExitStack,
     pieces: Sequence[NDArray[np.int64]],
 ) -> Trace:
@@ -195,7 +194,7 @@ def _read_all(
         raise TraceError(anchor, f"its times span {span}: they are damaged", hint=DAMAGED)
     process_offsets = offsets_of(np.array([len(each.locations) for each in processes], np.int64))
     told = States(**tables["states"]), EventTable(**tables["events"]), messages
-    records = ArchiveRecords(*told, labels, end, shown, devices)
+    records = ArchiveRecords(*told, labels, end, path, devices)
     if streams and not len(records.states.state):
         records = with_states(records, process_offsets)
     records.function_times = _function_times(reader, plan)
@@ -212,7 +211,7 @@ def _read_all(
             )
         )
     return Trace(
-        path=shown,
+        path=path,
         application=1,
         begin=0,
         end=end,

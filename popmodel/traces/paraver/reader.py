@@ -83,10 +83,9 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     node_of_location = np.repeat(nodes - 1, task.threads)
     labels, unlabelled = read_labels(source_path)
     names, unnamed = read_names(source_path, header, application)
-    shown = os.fspath(path).encode(errors="backslashreplace").decode()
     origin = scan.first_time
     end = max(header.duration, scan.last_time) - origin  # as Paraver does
-    records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
+    records = ParaverRecords(*columns.as_records(arrays), labels, end, os.fspath(path))
     sampled = any(type_ in SAMPLES for type_ in records.types)
     of_device = device_rows(names, records)
     if of_device.any():
@@ -97,12 +96,12 @@ def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
         threads = host_threads(process_offsets, of_device)
         process_offsets, arrays = without_devices(process_offsets, arrays, of_device)
         node_of_location = node_of_location[threads]
-        records = ParaverRecords(*columns.as_records(arrays), labels, end, shown, devices)
+        records = ParaverRecords(*columns.as_records(arrays), labels, end, os.fspath(path), devices)
         if not len(records.states.state):
             records = with_states(records, process_offsets)
         names = names and tuple(np.array(names, object)[threads])
     return Trace(
-        path=shown,
+        path=os.fspath(path),
         application=application,
         applications=len(header.applications),
         begin=0,

@@ -107,7 +107,7 @@ def trace_of(
     begin, end = (np.rint(columns[side]).astype(np.int64) for side in ("begin", "end"))
     states = States(columns["burst_offsets"], begin, end, np.full(len(begin), RUNNING, np.int32))
     return Trace(
-        path=os.fspath(path).encode(errors="backslashreplace").decode(),
+        path=os.fspath(path),
         application=1,
         begin=0,
         end=round(float(ends.max())),

@@ -149,7 +149,7 @@ def trace_of(
         np.full(len(begin), RUNNING, np.int32),
     )
     return Trace(
-        path=os.fspath(path).encode(errors="backslashreplace").decode(),
+        path=os.fspath(path),
         application=1,
         begin=0,
         end=max(round(each.time) for each in processes),
