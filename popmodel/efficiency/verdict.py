@@ -446,7 +446,7 @@ def network_sentence(sensitivity: Mapping[str, Any]) -> str:
 def region_sentence(sensitivity: Mapping[str, Any]) -> str:
     """Which region pays, and which one does not though it takes long."""
     runtime, regions = sensitivity["runtime"], sensitivity["regions"]
-    if not regions or not runtime:
+    if not regions:
         return "nothing is computed, so that no faster region can help"
     best = max(regions, key=lambda region: region_gain(region, runtime))
     gain = region_gain(best, runtime)

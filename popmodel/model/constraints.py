@@ -264,7 +264,8 @@ def _searched(
 
 def _fits(processes: NDArray[np.float64], extents: list[Value]) -> Truth:
     sizes = [numbers(extent) for extent in extents]
-    fits: Truth = np.asarray(math.prod(sizes, start=1.0) == processes)
+    with np.errstate(over="ignore"):  # what is too large has no processes either
+        fits: Truth = np.asarray(math.prod(sizes, start=1.0) == processes)
     for size in sizes:
         fits = fits & (size == np.rint(size)) & (size >= 1)
     return fits

@@ -298,17 +298,32 @@ class Study:
         growth = {name: self._at(placement, drawn, one) for name, one in changed.items()}
         return prepare(self.signature, placement, parameters, params, overlap, growth, changed)
 
-    def outcome(self, placement: Placement, drawn: Draws) -> ModelEvaluation:
+    def outcome(
+        self, placement: Placement, drawn: Draws, *, replayed: bool = True
+    ) -> ModelEvaluation:
         """Evaluate a run as predictions show it.
 
         The rule depends on this run alone, so that all commands have one number for it: the
         replay, or the closed form where nothing can be replayed.
         """
-        try:
-            agreement = self.replay(placement)
-        except NotUnrolled as reason:
-            return replace(self.run(placement, drawn), why_not=str(reason))
-        return replace(self.run(placement, drawn, agreement=agreement), agreement=agreement)
+        agreement, why_not = None, None
+        if replayed:
+            try:
+                agreement = self.replay(placement)
+            except NotUnrolled as reason:
+                why_not = str(reason)
+        run = self.run(placement, drawn, agreement=agreement)
+        self.require_time(placement, run)
+        return replace(run, agreement=agreement, why_not=why_not)
+
+    def require_time(self, placement: Placement, run: ModelEvaluation) -> None:
+        """Refuse a run that takes no time, of which nothing is a share."""
+        if not np.all(numbers(run.modelled.runtime) > 0):
+            raise ImpossibleSplit(
+                f"{placement.processes} x {placement.threads} is not possible: "
+                f"{self.signature.name} takes no time, nothing is computed or sent",
+                "choose another split or other parameters",
+            )
 
     def best(self, placement: Placement) -> ModelEvaluation:
         """Evaluate the model at the best estimate, once for the questions about one split."""

@@ -500,8 +500,10 @@ def compare(
 
 
 def _require_known(study: Study, where: Placement, lacking: Set[str]) -> None:
-    """Refuse a reference run for which more is lacking in the profile than for the run itself."""
-    more = study.best(where).machine.lacking - lacking
+    """Refuse a reference run that takes no time, or needs more that the profile lacks."""
+    run = study.best(where)
+    study.require_time(where, run)
+    more = run.machine.lacking - lacking
     if more:
         raise study.profile.missing(min(more))
 

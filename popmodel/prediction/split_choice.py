@@ -172,7 +172,7 @@ def evaluate(
     prediction agree.
     """
     placement = _admit(study, processes, threads, max_memory)
-    run = study.outcome(placement, drawn) if replayed else study.run(placement, drawn)
+    run = study.outcome(placement, drawn, replayed=replayed)
     metrics = load_families()[MAIN_FAMILY].evaluate_samples(
         run.modelled.aggregates, run.modelled.absent
     )
@@ -258,16 +258,19 @@ def impossible(
     return Impossible(
         count,
         f"{study.signature.name}: no split of {count} cores is possible: {refused[0].why}",
-        f"possible: {', or '.join(choices)}" if choices else None,
+        f"possible: {', or '.join(choices)}"
+        if choices
+        else "no number of cores near it has a split: look at the signature or the machine",
     )
 
 
 def is_possible(study: Study, cores: int, max_memory: float | None = None) -> bool:
-    """Tell whether some split of the cores fits machine and application."""
+    """Tell whether some split of the cores fits machine and application, and has a runtime."""
 
     def fits(processes: int, threads: int) -> bool:
         try:
-            _admit(study, processes, threads, max_memory)
+            placement = _admit(study, processes, threads, max_memory)
+            study.require_time(placement, study.best(placement))
         except (UsageError, ExpressionError, MissingQuantity):
             return False
         return True

@@ -171,7 +171,7 @@ def _parts(run: Document, *, tiers: bool) -> Section:
 
 
 def _time_and_share(time: float, runtime: float) -> list[str]:
-    return [format_time(time), f"{100 * time / runtime if runtime else 0.0:.1f}"]
+    return [format_time(time), f"{100 * time / runtime:.1f}"]
 
 
 def _change(runtime: float, now: float) -> str:

@@ -161,8 +161,8 @@ def runtime_sensitivity(
     Which messages are sent eagerly (by size), which message meets which receive (as traced), and
     the algorithms of collectives stay as they are. `trace` is the program's own, for the names of
     regions and calls. The curves go up to 100 us or twice the latency of the network, and from 100
-    MB/s or half its bandwidth. Raises `UsageError` where messages share links: the runtime is not
-    convex there.
+    MB/s or half its bandwidth. Raises `UsageError` where messages share links, as the
+    runtime is not convex there, and of a run that takes no time.
     """
     if network.contended:
         raise UsageError(
@@ -176,6 +176,12 @@ def runtime_sensitivity(
     latency, gap = runtimes.latency, runtimes.gap
     high, most = max(LATENCY, 2 * latency), 1 / min(BANDWIDTH, network.bandwidth / 2)
     shares = runtimes.shares()
+    if not shares.runtime:
+        free = "messages cost nothing" if program.operations else "nothing is sent"
+        raise UsageError(
+            f"{network.name}: the run takes no time: nothing is computed, and {free}",
+            "sensitivities need a run that takes time: another network, or more processes",
+        )
     over_latency = RuntimeCurve(runtimes, "latency", gap)
     over_gap = RuntimeCurve(runtimes, "bytes", latency)
     by_latency, by_gap = pieces(over_latency, 0.0, high), pieces(over_gap, 0.0, most)

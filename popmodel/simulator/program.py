@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.arrays import ArrayRows
+from popmodel.base.errors import UsageError
 from popmodel.base.units import count, plural
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
@@ -317,6 +318,9 @@ def at_once(program: Program) -> Program | None:
 
 
 _NS = 1e9
+LARGEST_COUNT = 2**62
+"""Bytes of a message, and whatever else the replay counts in 64 bits."""
+TOO_LARGE = "look for a formula in the wrong unit: replays count up to 4.6e18"
 
 
 class ProgramBuilder:
@@ -361,6 +365,7 @@ class ProgramBuilder:
         by_peer: bool = False,
     ) -> int:
         """Describe a collective; returns its number for `do`. `root` is a process index."""
+        _refuse_large(max(sent, received, root_sent))
         members = len(self._communicators[communicator])
         self._collectives.append(
             (
@@ -393,7 +398,9 @@ class ProgramBuilder:
         ops = np.concatenate(every, axis=1)
         names = tuple(op.name.lower() for op in Op)
         kind = ops[0].astype(np.uint8)
-        messages = self._messages.array().astype(np.int64)
+        columns = self._messages.array()
+        _refuse_large(columns[2].max(initial=0))
+        messages = columns.astype(np.int64)
         collectives = np.array(self._collectives, dtype=np.int64).reshape(-1, 8).T
         return Program(
             offsets=np.cumsum([0, *(mine.shape[1] for mine in every)]),
@@ -425,3 +432,8 @@ class ProgramBuilder:
             communicators=self._communicators,
             nodes=self._nodes,
         )
+
+
+def _refuse_large(size: float) -> None:
+    if size > LARGEST_COUNT:
+        raise UsageError(f"a message of {size:.3g} bytes is too large to be sent", TOO_LARGE)

@@ -193,3 +193,20 @@ def test_a_page_shows_sliders_and_regions(popmodel: Call, tmp_path: Path) -> Non
     assert popmodel("whatif", CG, "-o", str(path))[0] == 0
     text = path.read_text()
     assert 'id="whatif-latency"' in text
+
+
+@pytest.mark.parametrize(
+    ("operations", "why"),
+    [
+        ("a: calc 0", "nothing is sent"),
+        ("a: send 8b to 0\nb: recv 8b from 0", "messages cost nothing"),
+    ],
+)
+def test_a_run_that_takes_no_time_has_no_sensitivities(
+    operations: str, why: str, tmp_path: Path, popmodel: Call
+) -> None:
+    schedule = tmp_path / "nothing.goal"
+    schedule.write_text(f"num_ranks 1\nrank 0 {{\n{operations}\n}}\n")
+    status, _, err = popmodel("whatif", str(schedule), "--network", "ideal", "--sensitivity")
+    assert status == 2
+    assert f"takes no time: nothing is computed, and {why}" in err

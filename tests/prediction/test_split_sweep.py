@@ -271,6 +271,23 @@ def test_cores_without_a_split_leave_the_others_their_result() -> None:
     assert {one.processes * one.threads for one in both.refused} == {4096, 10**9}
 
 
+def test_a_split_in_which_nothing_takes_time_is_not_possible() -> None:
+    only_messages = program("[[program]]\ncollective = { op = 'allreduce', bytes = 8 }")
+    found = sweep(only_messages, machine(), [4], draws=20)
+    assert [one.placement.processes for one in found.candidates] == [4, 2]
+    (alone,) = found.refused
+    assert (alone.processes, alone.threads) == (1, 4)
+    assert alone.why == "demo takes no time, nothing is computed or sent"
+    run = predict(only_messages, machine(), 4, 1)
+    assert (run.reference.processes, run.reference.threads) == (2, 1)
+
+
+def test_cores_near_that_the_formulas_refuse_are_not_named() -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(program("[[program]]\nserial = { trip = '1/(P - 3)' }"), machine(), [3])
+    assert caught.value.hint == "possible: 4 cores for demo"  # of 2 the formula is negative
+
+
 def test_more_cores_are_compared_with_fewer() -> None:
     document = sweep(STENCIL, PRESET, [128, 64], draws=50).to_dict()
     (grown,) = document["growth"]

@@ -19,6 +19,7 @@ from popmodel.model.run.call_list import CALLS, CallRow, RowRepeat, Rows
 from popmodel.model.run.context import ModelPoint
 from popmodel.model.signature.keys import GrammarKey
 from popmodel.model.signature.reading import EXTRA_FUNCTIONS, GrammarReading, Path, line_of
+from popmodel.simulator.program import LARGEST_COUNT, TOO_LARGE
 
 Given: TypeAlias = "Expression | tuple[float, ...]"
 """A formula of rank, or a value for each rank."""
@@ -191,7 +192,12 @@ class _Values:
 
     def whole(self, call: ListedCall, name: str, instead: Expression) -> NDArray[np.int64]:
         """Values that stand for numbers of ranks, tags or bytes."""
-        found: NDArray[np.int64] = np.rint(self.get(call, name, instead)).astype(np.int64)
+        values = self.get(call, name, instead)
+        if np.abs(values).max() > LARGEST_COUNT:
+            raise self.point.refuse(
+                f"{name} of {call.title} of {self.of!r}", f" is {values.max():g}", TOO_LARGE
+            )
+        found: NDArray[np.int64] = np.rint(values).astype(np.int64)
         return found
 
     def on(self, call: ListedCall) -> NDArray[np.bool_]:
@@ -225,6 +231,7 @@ def _rows(
             found.append(idle(number, call.do, on if computing else values.on(call)))
         elif not computing:
             size = values.whole(call, "bytes", _NONE)
+            is_checked = "bytes" in call.given and call.do != "sendrecv"
             found.append(
                 CallRow(
                     number,
@@ -233,7 +240,7 @@ def _rows(
                     values.whole(call, "to", _NOBODY),
                     values.whole(call, "from", _NOBODY),
                     size,
-                    size if "bytes" in call.given else np.full(size.size, -1),
+                    size if is_checked else np.full(size.size, -1),
                     values.whole(call, "tag", _NONE),
                     values.whole(call, "request", _NONE),
                 )

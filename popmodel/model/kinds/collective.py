@@ -40,7 +40,7 @@ _ROOTS = {"bcast": "from", "scatter": "from", "reduce": "to", "gather": "to"}
 
 def _operation(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> str:
     op = table["op"]
-    if op not in OPERATIONS:
+    if op not in tuple(OPERATIONS):  # it may be anything, a list too
         hint = did_you_mean(str(op), OPERATIONS, f"known: {', '.join(OPERATIONS)}")
         raise reading.error(where, f"unknown collective {op!r}", hint)
     return str(op)

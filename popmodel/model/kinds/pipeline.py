@@ -54,7 +54,7 @@ def _direction(
     value = table.get("direction", "forward")
     if isinstance(value, str) and value in DIRECTIONS:
         return value
-    if isinstance(value, list) and value and all(one in DIRECTIONS for one in value):
+    if isinstance(value, list) and value and all(one in tuple(DIRECTIONS) for one in value):
         if isinstance(table["dims"], list) and len(value) == len(table["dims"]):
             return tuple(value)
         problem = f"direction has {len(value)} entries, dims has {len(table['dims'])}"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from model.demo import machine, program
 
+from popmodel.base.errors import UsageError
 from popmodel.model.kinds import sentence
 from popmodel.model.predictor import Study
 from popmodel.model.script import Script
@@ -100,6 +101,25 @@ def test_sendrecv_posts_sends_and_waits() -> None:
         "send",
         "wait_receive",
     ]
+
+
+def test_what_sendrecv_receives_is_as_large_as_what_is_sent_to_it() -> None:
+    around = 'to = "(rank + 1) % P", from = "(rank - 1) % P"'
+    calls = f'{{ do = "sendrecv", {around}, bytes = "100 * rank" }},'
+    assert carried(listed(calls), 3).messages.size.tolist() == [0, 100, 200]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "p2p = { to = 0, bytes = 1e19 }",
+        "collective = { op = 'bcast', bytes = 1e19 }",
+        "messages = { calls = [{ do = 'sendrecv', to = 'rank', from = 'rank', bytes = 1e19 }] }",
+    ],
+)
+def test_messages_that_are_too_large_to_be_counted_are_refused(item: str) -> None:
+    with pytest.raises(UsageError, match=r"1e\+19"):
+        predict(program(f"[[program]]\n{item}"), machine(), 2, 1)
 
 
 def test_the_kth_send_meets_the_kth_receive_of_the_same_tag() -> None:
