@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import GENEROUS
 
 from popmodel.machines import profile
-from popmodel.machines.bench import bench_plan, run_directory
+from popmodel.machines.bench import bench_plan, run_directory, suite
 from popmodel.machines.bench.bench_plan import Tools
 from popmodel.machines.host import hardware
 from popmodel.machines.host.toolchain import Compiler
@@ -62,13 +63,31 @@ with open(options["-o"], "w") as samples:
                   "seconds": [base * (1 + 0.001 * (i % 7) + 0.0005 * launch) for i in range(50)]}
         if name in WITH_WORK:
             result["work"] = 2000
-        if name == "in_flight":
-            result["reference"] = [3 * seconds for seconds in result["seconds"]]
+        if name in ("in_flight", "construct", "overlap"):
+            factor = 3 if name == "in_flight" else 0.5
+            result["reference"] = [factor * seconds for seconds in result["seconds"]]
+        if name == "overlap":
+            result["compute"] = 0.5 * base
         if name in ("window", "triad", "load", "update", "narrow_update", "copy"):
             result["moved"] = max(size, 1)
         print(json.dumps(result), file=samples, flush=True)
     print(json.dumps({"end": "complete", "left": 0, "wall": 1.0}), file=samples)
 """
+
+
+def played_programs(folder: Path) -> dict[str, Path]:
+    """The measuring programs, by name."""
+    programs = {}
+    (folder / "played").mkdir()
+    for name in ("node", "mpi"):
+        # The name of an interpreter after #! has no blanks and is short, this one's may not be so.
+        played = folder / "played" / f"popmodel-{name}"
+        played.write_text(PROGRAM)
+        words = shlex.join([sys.executable, "-SE", str(played)])
+        programs[name] = folder / played.name
+        programs[name].write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+        programs[name].chmod(0o755)
+    return programs
 
 
 @pytest.fixture
@@ -81,16 +100,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "cache"))
     mode = bench_plan.MODES["quick"]._replace(rounds=3)
     monkeypatch.setattr(bench_plan, "MODES", {**bench_plan.MODES, "quick": mode})
-    programs = {}
-    (tmp_path / "played").mkdir()
-    for name in ("node", "mpi"):
-        # The name of an interpreter after #! has no blanks and is short, this one's may not be so.
-        played = tmp_path / "played" / f"popmodel-{name}"
-        played.write_text(PROGRAM)
-        words = shlex.join([sys.executable, "-SE", str(played)])
-        programs[name] = tmp_path / played.name
-        programs[name].write_text(f'#!/bin/sh\nexec {words} "$@"\n')
-        programs[name].chmod(0o755)
+    monkeypatch.setattr(suite, "_PATIENCE", GENEROUS)
+    programs = played_programs(tmp_path)
     monkeypatch.setattr(hardware, "here", lambda: hardware.read(FILES))
     tools = Tools(Compiler(("cc",), "cc 1", "-fopenmp"), None, programs)
     monkeypatch.setattr(bench_plan, "tools", lambda request, cores: tools)  # noqa: ARG005

@@ -25,24 +25,13 @@ from popmodel.base.errors import PopmodelError
 from popmodel.cli import main
 from popmodel.machines import profile
 from popmodel.machines.bench import bench_plan as plan
-from popmodel.machines.bench import collect, run_directory
+from popmodel.machines.bench import collect, run_directory, suite
 from popmodel.machines.quantity import Cache, Topology
 from popmodel.machines.register import PARTS
 
-TABLE = "processes,threads,runtime,note\n2,2,0.5,first\n2,2,0.25,\n"
-CPU0 = "/sys/devices/system/cpu/cpu0/cache/index0"
-FILES = {
-    "affinity": "0-3",
-    "lscpu": '{"lscpu": [{"field": "Model name:", "data": "X"}]}',
-    "/sys/devices/system/cpu/online": "0-3",
-    "/proc/meminfo": "MemTotal: 8388608 kB\n",
-    f"{CPU0}/level": "2",
-    f"{CPU0}/type": "Unified",
-    f"{CPU0}/size": "1024K",
-    f"{CPU0}/shared_cpu_list": "0",
-    f"{CPU0}/coherency_line_size": "64",
-}
+from .played_machine import FILES, played_programs
 
+TABLE = "processes,threads,runtime,note\n2,2,0.5,first\n2,2,0.25,\n"
 damaged = given(st.integers(0, 2**32).map(random.Random))
 
 
@@ -212,58 +201,6 @@ def test_profiles_of_which_a_part_is_measured_anew(tmp_path: Path, dice: random.
     profile.from_document(merged)
 
 
-def samples_of(launch: plan.PlannedLaunch) -> list[dict[str, Any]]:
-    """What the measuring programs would write."""
-    header: dict[str, Any] = {
-        "schema": "popmodel/samples/1",
-        "program": launch.program,
-        "launch": launch.number,
-        "started": 1.8e9,
-        "host": "played",
-        "kernel": "Linux",
-        "compiler": "cc 1",
-        "ranks": launch.ranks,
-        "openmp": {"version": 201511, "runtime": "libgomp.so.1", "max_threads": 4},
-        "load": 0.5,
-    }
-    if launch.program == "node":
-        header["files"] = FILES
-    else:
-        header["mpi"] = {"library": "MPI 1", "thread_level": launch.thread_level}
-        header["ranks_at"] = [{"rank": r, "host": "played", "cpus": str(r)} for r in (0, 1)]
-    lines = [header]
-    for job in launch.jobs:
-        params = dict(job.params)
-        base = 1e-6 + 1e-10 * int(params.get("bytes", 0))
-        line: dict[str, Any] = {
-            "job": job.name,
-            "params": params,
-            "inner": 10,
-            "seconds": [base * (1 + 0.001 * i + 0.0005 * launch.number) for i in range(8)],
-            "stopped": "converged",
-            "wall": 0.01,
-            "at": 1.8e9,
-            "involuntary": 0,
-            "steal": None,
-            "foreign": 0.0,
-        }
-        if job.name in WITH_WORK:
-            line["work"] = 2000
-        if job.name in ("window", "triad", "load", "update", "narrow_update", "copy"):
-            line["moved"] = max(int(params.get("bytes", 0)), 1)
-        if job.name in ("construct", "overlap", "in_flight"):
-            line["reference"] = [0.5 * base for _ in line["seconds"]]
-        if job.name == "overlap":
-            line["compute"] = 0.5 * base
-        lines.append(line)
-    return [*lines, {"end": "complete", "left": 0, "wall": 1.0, "foreign": 0.1}]
-
-
-RATES = ("clock", "fma", "loads", "stores", "instructions", "in_flight")
-WITH_WORK = (*RATES, "dependent", "line_takeover")
-"""Jobs whose lines say what an operation holds."""
-
-
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run directory with two launches of each program, as short as may be."""
@@ -271,11 +208,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     topology = Topology(1, 4, 1, 1, (Cache("L2", 1 << 20, 1),))
     made = plan.make(PARTS, "quick", topology, ranks=2, seed=1)
     run = run_directory.begin(folder, made, {"host": "played"})
-    for launch in made.launches:
-        lines = samples_of(launch)
-        run_directory.files(run, launch, launch.jobs).samples.write_text(
-            "".join(f"{json.dumps(line)}\n" for line in lines)
-        )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FILES", json.dumps(FILES))
+        begin = suite.starter(played_programs(tmp_path_factory.mktemp("programs")), None)
+        assert suite.measure(run, begin) == []
     return folder
 
 
