@@ -111,3 +111,15 @@ def hydra() -> Path:
 @pytest.fixture(scope="session")
 def openmp_flag() -> str:
     return find_compiler().openmp
+
+
+@pytest.fixture
+def program(placed: Callable[..., Path], openmp_flag: str) -> Path:
+    """With OpenMP alone."""
+    return placed(openmp_flag)
+
+
+@pytest.fixture
+def mpi_program(placed: Callable[..., Path], openmp_flag: str) -> Path:
+    """With MPI and OpenMP."""
+    return placed("-DWITH_MPI", openmp_flag)

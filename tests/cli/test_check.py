@@ -20,18 +20,12 @@ import popmodel as package
 from popmodel.cli.check import _compared
 from popmodel.reports.check_tables import VIEWS
 
-from .checked import Checked, check, openmp_flag, placed
+from .checked import Checked, check, mpi_program, openmp_flag, placed, program
 from .traced_programs import Traced
 
-__all__ = ["check", "openmp_flag", "placed"]
+__all__ = ["check", "mpi_program", "openmp_flag", "placed", "program"]
 
 SUMS = Path(__file__).resolve().parents[1] / "data" / "sums"
-
-
-@pytest.fixture
-def program(placed: Callable[..., Path], openmp_flag: str) -> Path:
-    """With OpenMP alone."""
-    return placed(openmp_flag)
 
 
 def test_the_programs_output_stays_and_its_status_is_passed_on(
@@ -77,19 +71,17 @@ def test_what_was_summed_up_to_a_crash_is_there(check: Checked, program: Path, e
 @pytest.mark.long
 @pytest.mark.parametrize("end", ["crash", "open", "quit"])
 def test_a_run_without_an_end_of_mpi_is_summed_up_to_there(
-    end: str, mpi: Mpi, check: Checked, placed: Callable[..., Path], openmp_flag: str
+    end: str, mpi: Mpi, check: Checked, mpi_program: Path
 ) -> None:
-    words = (mpi.mpirun, "-n", "2", "--bind-to", "core", placed("-DWITH_MPI", openmp_flag), "30")
+    words = (mpi.mpirun, "-n", "2", "--bind-to", "core", mpi_program, "30")
     found = check(*words, end, OMP_NUM_THREADS="1")
     assert found.found["processes"] == 2
     assert found.found["calls"]["collective"]["calls"] == pytest.approx(60, abs=2)
     assert found.ids() == set()
 
 
-def test_a_run_that_ends_with_mpi_init_is_told(
-    check: Checked, placed: Callable[..., Path], openmp_flag: str
-) -> None:
-    found = check(placed("-DWITH_MPI", openmp_flag), "0", "crash")
+def test_a_run_that_ends_with_mpi_init_is_told(check: Checked, mpi_program: Path) -> None:
+    found = check(mpi_program, "0", "crash")
     assert found.status == 128 + signal.SIGABRT
     assert found.err.endswith(
         "popmodel: error: nothing to check: the run ended with MPI_Init, or as its first parallel "
@@ -350,12 +342,10 @@ def rows_of(told: str) -> list[list[float]]:
 
 @pytest.mark.long
 def test_proof_says_first_how_many_runs_it_takes_and_then_compares(
-    check: Checked, placed: Callable[..., Path], openmp_flag: str
+    check: Checked, program: Path
 ) -> None:
-    found = check(
-        "taskset", "-c", "0", placed(openmp_flag), "200",
-        options=["--prove"], OMP_NUM_THREADS="2",
-    )  # fmt: skip
+    words = ("taskset", "-c", "0", program, "200")
+    found = check(*words, options=["--prove"], OMP_NUM_THREADS="2")
     first = found.err.splitlines()[0]
     proved = found.found["proved"]
     pairs = len(proved["given"])

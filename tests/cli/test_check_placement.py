@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from real_mpi import Mpi
 
-from .checked import Checked, check, hydra, openmp_flag, placed
+from .checked import Checked, check, hydra, mpi_program, openmp_flag, placed, program
 from .traced_programs import Traced
 
-__all__ = ["check", "hydra", "openmp_flag", "placed"]
+__all__ = ["check", "hydra", "mpi_program", "openmp_flag", "placed", "program"]
 
 CPUS = sorted(os.sched_getaffinity(0))
 pytestmark = pytest.mark.skipif(len(CPUS) != 2, reason="needs a machine of two cores")
@@ -96,18 +96,10 @@ def expected(masks: list[list[str]]) -> set[str]:
 @pytest.mark.parametrize(("binding", "ranks", "threads"), OF_OPEN_MPI)
 @pytest.mark.long(after=1)
 def test_of_open_mpi(
-    binding: str,
-    ranks: int,
-    threads: int,
-    mpi: Mpi,
-    check: Checked,
-    placed: Callable[..., Path],
-    openmp_flag: str,
+    binding: str, ranks: int, threads: int, mpi: Mpi, check: Checked, mpi_program: Path
 ) -> None:
-    program = placed("-DWITH_MPI", openmp_flag)
-    found = check(
-        mpi.mpirun, "-n", str(ranks), *binding.split(), program, OMP_NUM_THREADS=str(threads)
-    )
+    words = (mpi.mpirun, "-n", str(ranks), *binding.split(), mpi_program)
+    found = check(*words, OMP_NUM_THREADS=str(threads))
     assert found.status == 0, found.err
     assert found.placed() == found.told()
     assert [len(masks) for masks in found.told().values()] == [threads] * ranks
@@ -143,15 +135,14 @@ def test_of_srun(
     masks: list[list[str]],
     wrong: set[str],
     check: Checked,
-    placed: Callable[..., Path],
-    openmp_flag: str,
+    program: Path,
     tmp_path: Path,
 ) -> None:
     """Played by a script; its tasks are processes without MPI."""
     (tmp_path / "srun").write_text(SRUN.replace("{python}", sys.executable))
     (tmp_path / "srun").chmod(0o755)
     own = {} if threads is None else {"OMP_NUM_THREADS": threads}
-    found = check("./srun", *options.split(), placed(openmp_flag), **own)
+    found = check("./srun", *options.split(), program, **own)
     assert found.status == 0, found.err
     told = [[thread["cpus"] for thread in task["threads"]] for task in found.found["placement"]]
     assert sorted(told) == masks
@@ -166,13 +157,9 @@ def test_of_srun(
 @pytest.mark.parametrize("before", ["", "taskset -c 0", "taskset -c 1", "taskset -c 0,1"])
 @pytest.mark.long(after=1)
 def test_of_openmp_alone(
-    before: str,
-    variables: dict[str, str],
-    check: Checked,
-    placed: Callable[..., Path],
-    openmp_flag: str,
+    before: str, variables: dict[str, str], check: Checked, program: Path
 ) -> None:
-    found = check(*before.split(), placed(openmp_flag), OMP_NUM_THREADS="2", **variables)
+    found = check(*before.split(), program, OMP_NUM_THREADS="2", **variables)
     assert found.status == 0, found.err
     assert found.placed() == found.told()
     assert found.ids() == expected(list(found.told().values()))
@@ -180,47 +167,33 @@ def test_of_openmp_alone(
 
 @pytest.mark.long
 def test_the_better_line_of_two_threads_on_a_core_runs_and_nothing_is_wrong_with_it(
-    mpi: Mpi, check: Checked, placed: Callable[..., Path], openmp_flag: str
+    mpi: Mpi, check: Checked, mpi_program: Path
 ) -> None:
-    program = placed("-DWITH_MPI", openmp_flag)
-    words = [mpi.mpirun, "-n", "1", "--bind-to", "core", program, "30"]
+    words = [mpi.mpirun, "-n", "1", "--bind-to", "core", mpi_program, "30"]
     first = check(*words, OMP_NUM_THREADS="2")
     assert first.ids() == {"share", "idle"}
     line = first.found["better"]
-    assert line.endswith(f"{program} 30")
+    assert line.endswith(f"{mpi_program} 30")
     second = check("env", *line.split())
     assert second.ids() == set(), second.found["findings"]
     assert second.found["better"] is None
 
 
 def test_a_number_of_threads_that_nobody_asked_for_is_told_where_they_share_cores(
-    mpi: Mpi, check: Checked, placed: Callable[..., Path], openmp_flag: str
+    mpi: Mpi, check: Checked, program: Path, mpi_program: Path
 ) -> None:
-    program = placed("-DWITH_MPI", openmp_flag)
-    assert check(placed(openmp_flag)).ids() == set()  # a thread on each core
-    both = check(mpi.mpirun, "-n", "2", "--bind-to", "none", program)
-    assert both.ids() == {"oversubscribed", "unset"}
+    assert check(program).ids() == set()  # a thread on each core
+    both = (mpi.mpirun, "-n", "2", "--bind-to", "none", mpi_program)
+    assert check(*both).ids() == {"oversubscribed", "unset"}
+    assert check(*both, OMP_NUM_THREADS="2").ids() == {"oversubscribed"}
 
 
 @pytest.mark.long
-def test_ranks_of_other_processes_are_oversubscribed(
-    mpi: Mpi, check: Checked, placed: Callable[..., Path], openmp_flag: str
-) -> None:
-    found = check(
-        mpi.mpirun, "-n", "2", "--bind-to", "none", placed("-DWITH_MPI", openmp_flag), "5",
-        OMP_NUM_THREADS="2",
-    )  # fmt: skip
-    assert found.ids() == {"oversubscribed"}
-
-
-@pytest.mark.long
-def test_a_busy_neighbour_is_told(
-    check: Checked, placed: Callable[..., Path], openmp_flag: str
-) -> None:
+def test_a_busy_neighbour_is_told(check: Checked, program: Path) -> None:
     loop = "import os; os.sched_setaffinity(0, {0})\nwhile True: pass"
     with subprocess.Popen([sys.executable, "-c", loop]) as neighbour:
         try:
-            found = check(placed(openmp_flag), "8000", OMP_NUM_THREADS="2")
+            found = check(program, "8000", OMP_NUM_THREADS="2")
         finally:
             neighbour.kill()
     assert found.found["runtime"] > 0.5  # what the kernel's ticks tell
@@ -231,13 +204,9 @@ def test_a_busy_neighbour_is_told(
 
 @pytest.mark.long
 def test_a_trace_ends_with_the_same_placement(
-    mpi: Mpi,
-    check: Checked,
-    traced: Traced,
-    placed: Callable[..., Path],
-    openmp_flag: str,
+    mpi: Mpi, check: Checked, traced: Traced, mpi_program: Path
 ) -> None:
-    words = [mpi.mpirun, "-n", "1", "--bind-to", "core", placed("-DWITH_MPI", openmp_flag), "5"]
+    words = [mpi.mpirun, "-n", "1", "--bind-to", "core", mpi_program, "5"]
     (line,) = check(*words, OMP_NUM_THREADS="2").found["placed"]
     done = traced(*words, OMP_NUM_THREADS="2", COLUMNS="80")
     assert done.returncode == 0, done.stderr
