@@ -62,7 +62,9 @@ def state_ends(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         some = bounds[1:] > bounds[:-1]
         new = some & ~found
         first[new] = begin[kept[bounds[:-1][new]]]
-        last[some] = end[kept[bounds[1:][some] - 1]]
+        if some.any():  # those that overlap may end before others
+            ends = np.maximum.reduceat(end[kept], bounds[:-1][some])
+            last[some] = np.maximum(last[some], ends)
         found |= some
     if pieces is not None:
         first[found], last[found] = pieces.moved(first[found]), pieces.moved(last[found])

@@ -435,6 +435,15 @@ def test_states_that_overlap_are_said(tmp_path: Path) -> None:
     assert run.caveats[0] == "the states of rank 0 overlap by 0.000000050 s, which count twice"
 
 
+def test_a_state_inside_another_overlaps_by_its_length(tmp_path: Path) -> None:
+    writer = TraceWriter([1])
+    writer.state(0, 0, 0, 100, 1)
+    writer.state(0, 0, 20, 50, 7)
+    writer.write(tmp_path / "x.prv")
+    said = analyse(read(tmp_path / "x.prv")).caveats[0]
+    assert said == "the states of rank 0 overlap by 0.000000030 s, which count twice"
+
+
 def test_calls_that_go_on_behind_the_last_state_are_said(tmp_path: Path) -> None:
     writer = TraceWriter([1, 1])
     for rank in (0, 1):
