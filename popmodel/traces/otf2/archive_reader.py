@@ -243,6 +243,7 @@ def _threads(defined: Defined, processes: Sequence[ArchiveProcess], anchor: Path
     return found
 
 
+_DATA_TRANSFER, _ALLOCATIONS = 30, range(35, 38)  # roles of OTF2
 _COPIES = re.compile("memcpy|memset|copy|transfer", re.IGNORECASE)
 _NO_ACTIVITY = re.compile("idle|(?<!a)sync|wait", re.IGNORECASE)
 
@@ -260,20 +261,26 @@ def _devices(
     of_group = {process.group: number for number, process in enumerate(processes)}
     groups = {self: strings.get(name, "") for self, name, *_ in defined.get("processes", ())}
     creators = {self: by for self, *_, by in defined.get("processes", ())}
+    roles = (role for _, _, role, *_ in defined.get("regions", ()))
+    kinds = np.array([*map(_kind, plan.names, roles)] or [-1], np.int64)
     number: dict[str, int] = {}
-    device, process_of, counts = [], [], []
+    names, device, process_of, counts = [], [], [], []
     spans = [np.empty((3, 0), np.int64)]
     for stream in streams:
-        group = rows[stream][1]
-        by = group if group in of_group else creators[group]
-        process_of.append(of_group.get(by, 0))
-        of = groups[group] if group not in of_group else f"device of process {of_group[group] + 1}"
+        name, group = rows[stream]
+        process = of_group.get(group if group in of_group else creators[group], 0)
+        activity = _activity(reader, kinds, stream, process)
+        if group in of_group and not activity.size:
+            continue  # of no device, such as memory that rocprofv3 says is allocated
+        of = groups[group] if group not in of_group else f"device of process {process + 1}"
+        names.append(name or f"stream {stream}")
         device.append(number.setdefault(of, len(number)))
-        spans.append(_activity(reader, plan, stream, process_of[-1]))
-        counts.append(spans[-1].shape[1])
+        process_of.append(process)
+        spans.append(activity)
+        counts.append(activity.shape[1])
     begin, end, what = np.concatenate(spans, axis=1)
     return DeviceRows(
-        names=tuple(rows[stream][0] or f"stream {stream}" for stream in streams),
+        names=tuple(names),
         device=np.array(device, np.int32),
         process=np.array(process_of, np.int32),
         devices=tuple(number),
@@ -283,9 +290,9 @@ def _devices(
 
 
 def _activity(
-    reader: _kernel.Otf2Reader, plan: RegionPlan, stream: int, process: int
+    reader: _kernel.Otf2Reader, kind_of: NDArray[np.int64], stream: int, process: int
 ) -> NDArray[np.int64]:
-    """Begin, end and kind of what a stream does: int64[3, n]."""
+    """Begin, end and kind of what a stream does, by the kind of each region: int64[3, n]."""
     reader.open(stream, -1, process, False)
     while reader.read(BATCH):
         pass
@@ -293,17 +300,17 @@ def _activity(
     rows = np.flatnonzero(among(type_, DEVICE_CALLS))
     time, value = time[rows], value[rows]
     some = np.flatnonzero(value[:-1])
-    kinds = np.array([_kind(name) for name in plan.names] or [-1], np.int64)[value[some] - 1]
+    kinds = kind_of[value[some] - 1]
     doing = kinds >= 0
     return np.stack([time[some], time[some + 1], kinds])[:, doing]
 
 
-def _kind(name: str) -> int:
-    if _NO_ACTIVITY.search(name):
+def _kind(name: str, role: int) -> int:
+    if _NO_ACTIVITY.search(name) or role in _ALLOCATIONS:
         return -1
     if "nccl" in name.lower() or "rccl" in name.lower():
         return COLLECTIVE
-    return COPY if _COPIES.search(name) else KERNEL
+    return COPY if role == _DATA_TRANSFER or _COPIES.search(name) else KERNEL
 
 
 # States and events, in memory or mapped from temporary files.

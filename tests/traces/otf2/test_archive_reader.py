@@ -574,6 +574,31 @@ def test_streams_are_rows_of_devices(tmp_path: Path) -> None:
     assert in_state(trace, RUNNING) == [(100, 110)]
 
 
+def test_allocations_are_no_kernels_and_their_rows_no_devices(tmp_path: Path) -> None:
+    """The rows of rocprofv3: allocations stand in the process's own group, or in the device's."""
+    made = ArchiveMaker(tmp_path, [1])
+    made.thread(0).enter(0, made.user("main"))
+    made.thread(0).leave(100, made.user("main"))
+    device = made.definitions.location_group(
+        "gfx942",
+        location_group_type=LocationGroupType.ACCELERATOR,
+        system_tree_parent=made.nodes[0],
+    )
+    for group, begin, name, role in (
+        (made.groups[0], 5, "MEMORY_ALLOCATION_ALLOCATE", RegionRole.ALLOCATE),
+        (device, 10, "MEMORY_ALLOCATION_FREE", RegionRole.DEALLOCATE),
+        (device, 20, "HOST_TO_DEVICE", RegionRole.DATA_TRANSFER),
+        (device, 30, "axpy", RegionRole.FUNCTION),
+    ):
+        stream = made.definitions.location(name, type=LocationType.GPU, group=group)
+        to = made.writer.event_writer_from_location(stream)
+        to.enter(begin, made.region(name, role, Paradigm.HIP))
+        to.leave(begin + 5, made.region(name, role, Paradigm.HIP))
+    rows = made.read().devices
+    assert (rows.devices, rows.names[1:]) == (("gfx942",), ("HOST_TO_DEVICE", "axpy"))
+    assert rows.activity.what.tolist() == [COPY, KERNEL]
+
+
 @pytest.mark.parametrize("paradigm", [Paradigm.CUDA, Paradigm.HIP])
 def test_an_archive_may_have_streams_and_no_threads(tmp_path: Path, paradigm: Paradigm) -> None:
     made = ArchiveMaker(tmp_path, [])
