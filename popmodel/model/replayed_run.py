@@ -511,6 +511,7 @@ def _observed(
         has_openmp=has_openmp,
         openmp_imbalance=uneven,
         openmp_synchronisation=synchronising,
-        openmp_scheduling=float(overhead.mean()) + uneven - synchronising,
+        # what rounding leaves below 0 is none
+        openmp_scheduling=max(float(overhead.mean()) + uneven - synchronising, 0.0),
         openmp_mpi=0.0,
     )

@@ -17,6 +17,8 @@ from popmodel.model.signatures import from_text
 from popmodel.signatures import LearntSignature, signature_from
 from popmodel.signatures.compare_replay import against
 from popmodel.signatures.outline import OutlineTeam
+from popmodel.traces import read
+from popmodel.traces.paraver.writer import TraceWriter
 
 ALONE, PLAIN, SHARPNESS = 0.4, 0.1, 3.0
 
@@ -70,6 +72,28 @@ def names(
     for name in sorted(left, key=lambda one: one != "active_cores"):
         values[name] = float(parse(str(left[name])).evaluate(values))
     return values
+
+
+def test_a_region_in_which_threads_only_wait_for_the_slowest_is_learnt(tmp_path: Path) -> None:
+    """Its costs cancel: what rounding leaves of them below 0 made the run impossible."""
+    writer, ms = TraceWriter([3]), 1_000_000
+    for begin in range(50 * ms, 1250 * ms, 100 * ms):
+        end = begin + 40 * ms
+        writer.state(0, 0, begin - 50 * ms, begin, 1)
+        writer.event(0, 0, begin, [(60000001, 1)])
+        writer.event(0, 0, end, [(60000001, 0)])
+        writer.state(0, 0, end, begin + 50 * ms, 1)
+        for thread in range(3):
+            arrives = begin + (10 + 10 * thread) * ms
+            writer.state(0, thread, begin, arrives, 1)
+            writer.state(0, thread, arrives, end, 5)
+            for time, value in ((begin, 1), (end, 0)):
+                writer.event(0, thread, time, [(60000018, value)])
+            for time, value in ((arrives, 1), (end, 0)):
+                writer.event(0, thread, time, [(60000005, value)])
+    writer.write(tmp_path / "team.prv")
+    found = signature_from([read(tmp_path / "team.prv")])
+    assert region(found, "function 1")["thread_imbalance"] == 0.5
 
 
 def region(found: LearntSignature, name: str) -> Mapping[str, Any]:
