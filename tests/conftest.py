@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from surroundings import Leftovers, neutral_environment, signals_as_at_a_terminal
+from surroundings import Leftovers, neutral_environment, signals_as_at_a_terminal, steering
 
 # The same examples in every run, however slow the machine is: a failure here is a failure
 # everywhere. HYPOTHESIS_PROFILE=thorough tries more of them, default tries new ones.
@@ -112,8 +112,13 @@ def _leftovers() -> Leftovers:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left(_leftovers: Leftovers) -> Iterator[None]:
-    """What a test started ends with it: what has not is ended, and the test fails."""
-    before = _leftovers.children()
+    """What a test started ends with it: what has not is ended, and the test fails.
+
+    Nor does it leave variables that steer what the next one starts.
+    """
+    before, variables = _leftovers.children(), steering(os.environ)
     yield
     left = _leftovers.end(before)
     assert not left, f"processes were left: {'; '.join(left)}"
+    changed = steering(os.environ) - variables
+    assert not changed, f"variables were left: {' '.join(sorted(changed))}"

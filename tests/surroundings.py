@@ -46,9 +46,14 @@ def signals_as_at_a_terminal() -> None:
 
 def neutral_environment(environment: MutableMapping[str, str]) -> None:
     """Take out what steers OpenMP, launchers, batch systems, terminals and popmodel."""
-    for name in set(environment) - _KEPT:
-        if name in _STEER or name.startswith(_STEERS):
-            del environment[name]
+    for name in steering(environment):
+        del environment[name]
+
+
+def steering(environment: Iterable[str]) -> set[str]:
+    """Give the names of those variables."""
+    names = set(environment) - _KEPT
+    return {name for name in names if name in _STEER or name.startswith(_STEERS)}
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import multiprocessing
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -128,6 +130,7 @@ def dask_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(workers, "_PATIENCE", GENEROUS)
     waits = {f"distributed.comm.timeouts.{what}": f"{GENEROUS}s" for what in ("connect", "tcp")}
     with (
+        mock.patch.dict(os.environ),  # a nanny leaves OMP_NUM_THREADS=1 in it
         dask.config.set(waits),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
