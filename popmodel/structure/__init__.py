@@ -3,8 +3,8 @@
 In goes a trace or the program in it. `iterations` finds the structure (`structure`): a nest of
 loops around places, which place and execution each event is, and iterations with their confidence.
 `program_events` makes calls and regions comparable; `repetition` finds what repeats exactly in a
-sequence, `common_nest` makes one nest of all sequences, `steps` makes steps of iterations, and
-`time_steps` tells calls by site where nothing repeats exactly.
+sequence, `common_nest` makes one nest of all sequences, `step_kinds` makes steps of its items
+(`nest_items`), and `time_steps` tells calls by site where nothing repeats exactly.
 
 `phases` tells what is computed where: `bursts` and regions, and how their times vary
 (`phase_variation`).

@@ -39,6 +39,8 @@ _ALONE = 0.5
 """Share of the events of a sequence at places that no other passes, beyond which it is said."""
 _CLEARLY = 1.25
 """How much more time steps have to explain than what repeats exactly, which tells the order."""
+_HARDLY = 0.4
+"""Share of the events below which it does so though calls are told apart by their names alone."""
 _NEARLY_ALL = 0.9
 """Share of the time of iterations in a loop inside, from which on that may be meant."""
 _EITHER = 0.75
@@ -125,14 +127,17 @@ class _Rated(NamedTuple):
 def _best(program: Program, events: ProgramEvents, times: tuple[int, int, int]) -> _Rated:
     """The nest by what repeats exactly, unless time steps explain clearly more of the run.
 
-    That is seen where sites are known: calls of one name from anywhere look alike.
+    That is seen where sites are known: calls of one name from anywhere look alike. Elsewhere it
+    counts where hardly anything repeats exactly.
     """
     common, exact = common_nest(program, events, repeated(events)), None
     if common is not None:
         exact = _rated(events, steps_of(events, common), *times)
         has_sites = len(events.insides) > 1 or bool(events.is_region.any())
-        if exact.iterations is not None and (not has_sites or exact.share * _CLEARLY >= 1):
-            return exact
+        if exact.iterations is not None:
+            most = exact.share if has_sites else float(np.mean(exact.iterations.of >= 0))
+            if most >= (1 / _CLEARLY if has_sites else _HARDLY):
+                return exact
     by_time = _rated(events, by_site(events, time_steps(events)), *times)
     if exact is None or (by_time.iterations is not None and by_time.share > exact.share * _CLEARLY):
         return by_time

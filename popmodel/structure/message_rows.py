@@ -16,7 +16,7 @@ import numpy as np
 from popmodel.base.arrays import alike
 from popmodel.simulator.program import Op
 from popmodel.structure.rank_formulas import NOBODY, split, who
-from popmodel.structure.structure import executions_of_places
+from popmodel.structure.structure import loops_around
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,7 +94,8 @@ class PlaceTable:
         sequence = events.sequence
         self.event: list[NDArray[np.int32]] = []
         self.same: list[NDArray[np.int64]] = []
-        times, sequences = executions_of_places(structure.nest), len(events.offsets) - 1
+        around, sequences = loops_around(structure.nest), len(events.offsets) - 1
+        times = [int(path[-1].first[-1]) if path else 1 for path in around]
         # One long array, of which those of places are parts: it may lie in a file.
         ends = sequences * np.cumsum(times)
         together = np.full(int(ends[-1]) if len(ends) else 0, _NONE, np.int32)

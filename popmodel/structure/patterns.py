@@ -138,7 +138,14 @@ def _grids(groups: Iterable[MessageGroup], processes: int) -> tuple[list[Process
     classes = [each for group in groups for each in group.classes]
     if not classes:
         return [], "no process sends messages to another"
-    weights = [len(each.executions) * _weight(each.messages) for each in classes]
+    # Bytes between processes; a message counts a little even if it is empty.
+    between = [
+        each.messages[each.messages["sender"] != each.messages["receiver"]] for each in classes
+    ]
+    weights = [
+        len(each.executions) * int((messages["size"] + 1).sum())
+        for each, messages in zip(classes, between, strict=True)
+    ]
     total = sum(weights)
     rest = sorted(range(len(classes)), key=lambda row: -weights[row])[:_CLASSES]
     read = {
@@ -175,16 +182,8 @@ def _grids(groups: Iterable[MessageGroup], processes: int) -> tuple[list[Process
 
 def _uses_all(dims: Sequence[int], found: Sequence[PatternReading]) -> bool:
     """Whether messages go along every dimension."""
-    used = np.zeros(len(dims), bool)
-    for reading in found:
-        for way in reading.facts["directions"]:
-            used |= np.array(way["move"]) != 0
-    return bool(used.all())
-
-
-def _weight(messages: NDArray[np.void]) -> int:
-    """Bytes between processes in one execution; a message counts a little even if it is empty."""
-    return int((messages["size"] + 1)[messages["sender"] != messages["receiver"]].sum())
+    moves = [way["move"] for reading in found for way in reading.facts["directions"]]
+    return bool(np.any(np.array(moves) != 0, axis=0).all()) if moves else not dims
 
 
 # Which patterns groups of places are.

@@ -145,7 +145,8 @@ def events_of(program: Program, trace: Trace | None = None) -> ProgramEvents:
         operations = np.append(operations, none)[order]
         call = np.append(call, none - 1)[order]
         before = np.append(before, none.astype(np.float64))[order]
-        in_calls = np.append(in_calls, _in_calls(trace, spans))[order]
+        inside = trace.calls().intervals().inside(spans.location, spans.begin, spans.end)
+        in_calls = np.append(in_calls, inside.astype(np.float64))[order]
     delayed, waited = np.zeros(len(call)), 0.0
     if trace is not None and (is_region.any() or len(delays(trace))):
         where, since, until = _gaps(sequence, begin, end, trace.begin, trace.ends()[program.owner])
@@ -263,12 +264,6 @@ def locations_of(program: Program, trace: Trace) -> NDArray[np.int64]:
     if not len(program.threads):
         return np.asarray(trace.process_offsets[:-1], np.int64)
     return np.asarray(sequence_calls(trace.whole or trace).location, np.int64)
-
-
-def _in_calls(trace: Trace, regions: Intervals) -> NDArray[np.float64]:
-    """How long the masters are in calls of MPI inside of regions, ns."""
-    spans = trace.calls().intervals()
-    return spans.inside(regions.location, regions.begin, regions.end).astype(np.float64)
 
 
 def _outside(

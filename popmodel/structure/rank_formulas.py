@@ -51,7 +51,9 @@ def split(partner: NDArray[np.int64], *, free: bool = False) -> list[FormulaRow]
             hit = rest & (values == partner)
             if best is None or hit.sum() > best[0].sum():
                 best = hit, text
-                if free and not rows and hit.sum() == rest.sum() and _leads_out(values, partner):
+                # Wherever there is no partner the formula leads out of the ranks.
+                leads_out = ((values < 0) | (values >= processes))[partner < 0]
+                if free and not rows and hit.sum() == rest.sum() and leads_out.all():
                     return [FormulaRow(np.ones(processes, bool), text)]
                 if hit.sum() == rest.sum():
                     break
@@ -62,12 +64,6 @@ def split(partner: NDArray[np.int64], *, free: bool = False) -> list[FormulaRow]
         rows.append(FormulaRow(ranks, text))
         rest &= ~ranks
     return rows
-
-
-def _leads_out(values: NDArray[np.int64], partner: NDArray[np.int64]) -> bool:
-    """Whether a formula leads out of the ranks wherever there is no partner."""
-    outside = (values < 0) | (values >= len(partner))
-    return bool(np.all(outside[partner < 0]))
 
 
 def colour(members: Sequence[NDArray[np.int32]], processes: int) -> str | None:

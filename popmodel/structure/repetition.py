@@ -122,11 +122,11 @@ def repeated(events: ProgramEvents) -> RepeatedCalls:
     take_turns = sized.share >= _ENOUGH * most and exact.places > _TURNS * sized.places
     if best is exact and take_turns:
         best = sized
-    nests = best.nests
     if best is not exact and most > 0:
-        tokens = _as_fine_as_stable(events, best, stretches)
-        nests = repetitions([tokens[each] for each in stretches])
-    return RepeatedCalls(nests, first, group)
+        finer = _trial(_as_fine_as_stable(events, best, stretches), stretches, weight)
+        if finer.share >= _ENOUGH * best.share:
+            best = finer
+    return RepeatedCalls(best.nests, first, group)
 
 
 class _Trial(NamedTuple):

@@ -9,16 +9,15 @@ only some steps have are places that the others pass without.
 
 from __future__ import annotations
 
-from itertools import count
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.base.arrays import among, distinct
-from popmodel.base.values import dataclass
+from popmodel.base.arrays import among
 from popmodel.kernel import _kernel
-from popmodel.structure.common_nest import Common
-from popmodel.structure.structure import FoundLoop, Leaf, Nest, events_at, grouped
+from popmodel.structure.nest_items import Slot, Source, StructureItem, items_of, rewritten
 from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from popmodel.structure.common_nest import Common
+    from popmodel.structure.nest_items import Number
     from popmodel.structure.program_events import ProgramEvents
-
-Number = TypeVar("Number", np.float64, np.int64)
 
 _HEAVY = 0.5
 """Share of the time of the longest burst of its kind from which on one begins a step, too."""
@@ -44,9 +43,8 @@ _RATIO = 2.5
 """How much longer one step may be than another."""
 _FORMS = 64
 """Kinds of steps, beyond which they are not steps of one loop."""
-_BESIDE = 2
-"""How many items beside the steps may be loops of steps."""
-_ONE = np.ones(1)
+_WORTH = np.array([1.0, 0.5])
+"""What speaks for two items being one: that they are alike, or kin."""
 
 
 class Steps(NamedTuple):
@@ -66,12 +64,9 @@ def steps_of(events: ProgramEvents, common: Common) -> Steps:
         return Steps(common, None, np.empty(0, np.int64))
     held = _elapsed([items[at] for at in loops], events, common)
     at = max(zip(held, (len(items[at].places) for at in loops), loops, strict=True))[-1]
-    steps = _cut(items[at]) or _as_they_are(items[at])
-    body = _Body.of(steps)
-    ahead = _unrolled_last(items[:at][::-1], body)
-    behind = _unrolled_last(items[at + 1 :], body)
-    whole = _between(ahead.backwards(), steps, behind)
-    return _put_together(common, _with_the_ends(whole, body))
+    behind = items[at + 1] if at + 1 < len(items) else None
+    steps = _cut(items[at], behind) or _as_they_are(items[at])
+    return _put_together(common, _with_the_ends(items[:at], steps, items[at + 1 :]))
 
 
 def _elapsed(loops: Sequence[StructureItem], events: ProgramEvents, common: Common) -> list[float]:
@@ -102,12 +97,28 @@ class _StepRun(NamedTuple):
     item: NDArray[np.int64]
     turn: NDArray[np.int64]
 
-    def likeness(self) -> NDArray[np.int64]:
-        """What each item is like."""
-        like = np.zeros(max(self.items, default=0) + 1, np.int64)
-        for number, each in self.items.items():
-            like[number] = each.likeness
-        return like[self.item]
+    @classmethod
+    def once(cls, item: StructureItem) -> _StepRun:
+        """The first execution of an item."""
+        return cls({item.number: item}, np.array([item.number]), np.zeros(1, np.int64))
+
+    @classmethod
+    def chained(cls, parts: Sequence[_StepRun]) -> _StepRun:
+        """Some runs, one after the other."""
+        items = {number: item for part in parts for number, item in part.items.items()}
+        columns = (np.concatenate([part[column] for part in parts]) for column in (1, 2))
+        return cls(items, *columns)
+
+    def rows(self, some: slice) -> _StepRun:
+        """Some of its executions."""
+        return _StepRun(self.items, self.item[some], self.turn[some])
+
+    def labels(self) -> NDArray[np.int64]:
+        """What each item is like, and whose kin: int64[n, 2]."""
+        labels = np.zeros((max(self.items, default=0) + 1, 2), np.int64)
+        for number, item in self.items.items():
+            labels[number] = item.likeness, item.kin
+        return labels[self.item]
 
     def time(self) -> NDArray[np.float64]:
         """Computing in each item, ns."""
@@ -121,10 +132,6 @@ class _StepRun(NamedTuple):
         for number, rows in zip(numbers.tolist(), np.split(order, first[1:]), strict=False):
             found[rows] = values(self.items[number])[self.turn[rows]]
         return found
-
-    def backwards(self) -> _StepRun:
-        """The same from its end."""
-        return _StepRun(self.items, self.item[::-1], self.turn[::-1])
 
 
 class _CutRun(NamedTuple):
@@ -154,28 +161,33 @@ def _present(steps: _CutRun) -> _CutRun:
     return _CutRun(_StepRun(run.items, run.item[there], run.turn[there]), passed[starts])
 
 
-def _unrolled(loop: StructureItem, inner: StructureItem) -> _StepRun:
+def _with_inner(loop: StructureItem, inner: StructureItem) -> _StepRun:
     """The iterations of a loop, and in them those of a loop inside."""
-    at = loop.body.index(inner)
-    ahead, body, behind = loop.body[:at], inner.body, loop.body[at + 1 :]
-    lengths = len(ahead) + inner.counts * len(body) + len(behind)
+    around, body = _as_they_are(loop).run, np.array([item.number for item in inner.body])
+    is_inner = around.item == inner.number
+    passes = np.concatenate([[0], np.cumsum(inner.counts)])
+    lengths = np.where(is_inner, np.diff(passes)[around.turn] * len(body), 1)
     of, place = spread(np.zeros_like(lengths), lengths)
-    numbers = np.array([each.number for each in (*ahead, *body, *behind)], np.int64)
-    within = place - len(ahead)
-    in_body = (within >= 0) & (within < (inner.counts * len(body))[of])
-    first = np.cumsum(inner.counts) - inner.counts
-    late = within - (inner.counts * len(body))[of] + len(ahead) + len(body)
-    column = np.where(within < 0, place, np.where(in_body, len(ahead) + within % len(body), late))
-    turn = np.where(in_body, first[of] + within // len(body), of)
-    run = _StepRun({each.number: each for each in (*ahead, *body, *behind)}, numbers[column], turn)
+    item = np.where(is_inner[of], body[place % len(body)], around.item[of])
+    turn = np.where(is_inner[of], passes[around.turn[of]] + place // len(body), around.turn[of])
+    run = _StepRun(around.items | {each.number: each for each in inner.body}, item, turn)
     return _present(_CutRun(run, np.zeros(1, np.int64))).run
 
 
-def _cut(loop: StructureItem) -> _CutRun | None:
-    """Cut a loop anew into steps that are alike; None where its iterations are all there is."""
+def _cut(loop: StructureItem, behind: StructureItem | None) -> _CutRun | None:
+    """Cut a loop anew into steps that are alike; None where its iterations are all there is.
+
+    Where what begins its body comes fewer times behind it, the run ends in a cycle of such steps.
+    """
     for inner in loop.body:
-        if _is_a_step(loop, inner):
-            found = _alike(_unrolled(loop, inner), len(inner.counts))
+        ends_in_it = (
+            behind is not None
+            and inner is loop.body[0]
+            and inner.likeness == behind.likeness
+            and behind.counts.sum() < inner.counts[-1:].sum()
+        )
+        if ends_in_it or _is_a_step(loop, inner):
+            found = _alike(_with_inner(loop, inner), len(inner.counts), extras=ends_in_it)
             if found is not None:
                 return found
     return _alike(_as_they_are(loop).run, int(loop.counts.sum()))
@@ -199,9 +211,12 @@ def _is_a_step(loop: StructureItem, inner: StructureItem) -> bool:
     return light or (len(counts) > 2 and np.ptp(counts[1:-1]) == 0)
 
 
-def _alike(run: _StepRun, fewest: int) -> _CutRun | None:
-    """Cut a run of items where its heaviest bursts are; None if the steps are not alike."""
-    like, time = run.likeness(), run.time()
+def _alike(run: _StepRun, fewest: int, extras: bool = False) -> _CutRun | None:
+    """Cut a run of items where its heaviest bursts are; None if the steps are not alike.
+
+    With extras all are that have what usual ones have, however long they take.
+    """
+    like, time = run.labels()[:, 0], run.time()
     if not time.any():
         return None
     heaviest = int(np.argmax(np.bincount(like, time)))
@@ -220,7 +235,8 @@ def _alike(run: _StepRun, fewest: int) -> _CutRun | None:
     for form in range(len(forms.of)):
         last_only = form == forms.step[-1] and np.count_nonzero(forms.step == form) == 1
         its_own = np.array(forms.of[form]), _typical(steps, forms, form, time)
-        if not last_only and not _are_like(*usual, *its_own):
+        has_all = extras and len(_pairs(usual[0], its_own[0])[0]) == len(usual[0])
+        if not (last_only or has_all or _are_like(*usual, *its_own)):
             return None
     return steps
 
@@ -256,22 +272,19 @@ class _Forms(NamedTuple):
 
 def _forms(steps: _CutRun, like: NDArray[np.int64]) -> _Forms:
     known: dict[bytes, int] = {}
-    forms: list[tuple[int, ...]] = []
-    form = np.empty(len(steps.starts) - 1, np.int64)
-    bounds = steps.starts.tolist()
-    for step in range(len(form)):
-        mine = like[bounds[step] : bounds[step + 1]]
-        form[step] = known.setdefault(mine.tobytes(), len(known))
-        if form[step] == len(forms):
-            forms.append(tuple(mine.tolist()))
-    return _Forms(forms, form, int(np.argmax(np.bincount(form))))
+    bounds = pairwise(steps.starts.tolist())
+    form = [known.setdefault(like[begin:end].tobytes(), len(known)) for begin, end in bounds]
+    forms = [tuple(np.frombuffer(key, np.int64).tolist()) for key in known]
+    return _Forms(forms, np.array(form), int(np.argmax(np.bincount(form))))
 
 
 def _pairs(
     one: Sequence[int] | NDArray[np.int64], other: Sequence[int] | NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    left, right = (np.asarray(each, np.int64).reshape(-1, 1) for each in (one, other))
-    return _kernel.align(left, right, _ONE)
+    left, right = (np.asarray(each, np.int64) for each in (one, other))
+    if left.ndim == 1:
+        left, right = left[:, None], right[:, None]
+    return _kernel.align(left, right, _WORTH[: left.shape[1]])
 
 
 def _are_like(
@@ -294,7 +307,7 @@ def _are_like(
 class _Body(NamedTuple):
     """The body of all steps."""
 
-    like: NDArray[np.int64]  # int64[n]: What its items are like
+    labels: NDArray[np.int64]  # int64[n, 2]: What its items are like, and whose kin
     # float64[n]: How long each is in a usual step, the median, ns; 0 where that has none.
     time: NDArray[np.float64]
     usual: NDArray[np.bool_]  # bool[n]: Whether a usual step has it
@@ -302,13 +315,14 @@ class _Body(NamedTuple):
     @classmethod
     def of(cls, steps: _CutRun) -> _Body:
         """The body of some steps."""
-        like, time = steps.run.likeness(), steps.run.time()
-        forms = _forms(steps, like)
+        labels, time = steps.run.labels(), steps.run.time()
+        forms = _forms(steps, labels[:, 0])
         columns = _columns(forms)
         size = 1 + max(map(max, columns))
-        body = cls(np.empty(size, np.int64), np.zeros(size), np.zeros(size, bool))
+        body = cls(np.empty((size, 2), np.int64), np.zeros(size), np.zeros(size, bool))
         for form, places in enumerate(columns):
-            body.like[places] = forms.of[form]
+            first = steps.starts[np.argmax(forms.step == form)]
+            body.labels[places] = labels[first : first + len(places)]
         places = columns[forms.usual]
         body.usual[places] = True
         body.time[places] = _typical(steps, forms, forms.usual, time)
@@ -316,73 +330,101 @@ class _Body(NamedTuple):
 
     def backwards(self) -> _Body:
         """The same from its end."""
-        return _Body(self.like[::-1], self.time[::-1], self.usual[::-1])
+        return _Body(self.labels[::-1], self.time[::-1], self.usual[::-1])
 
-    def begins(self, like: NDArray[np.int64], time: NDArray[np.float64]) -> int:
-        """How many of some items, from the first on, are one step; 0 if they begin with none."""
-        most = int((1 + _SHARED) * len(self.like))
-        first, second = _pairs(self.like, like[:most])
-        if not len(second) or second[0] > 0:
-            return 0
-        end = int(second[-1]) + 1
-        usual, whole, found = self.usual[first], self.time.sum(), time[:end].sum()
-        alike = (
-            whole / _RATIO <= found <= whole * _RATIO
-            and usual.sum() >= _LIKE * self.usual.sum()
-            and self.time[first].sum() >= _LIKE * whole
-            and time[second].sum() >= _LIKE * found
-        )
-        return end if alike else 0
+    def steps(
+        self, labels: NDArray[np.int64], time: NDArray[np.float64], *, anyhow: bool = False
+    ) -> list[NDArray[np.int64]]:
+        """The steps that some items begin with: which of them each has, and as which of the body.
 
-
-def _unrolled_last(items: Sequence[StructureItem], body: _Body) -> _StepRun:
-    """What is executed once, beside the steps: the items from there on, loops of steps unrolled."""
-    known = {each.number: each for each in items}
-    numbers, turns = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for at, each in enumerate(items):
-        steps = _as_they_are(each) if each.is_loop and at < _BESIDE else None
-        if steps is not None:
-            run, count = steps.run, int(steps.starts[1])
-            if body.begins(run.likeness()[:count], run.time()[:count]) == count:
-                known |= run.items
-                numbers.append(run.item)
-                turns.append(run.turn)
-                continue
-        numbers.append(np.array([each.number]))
-        turns.append(np.zeros(1, np.int64))
-    return _StepRun(known, np.concatenate(numbers), np.concatenate(turns))
+        int64[2, n] each. A step lasts about as long as a usual one, or as that beside it, but
+        where it may last `anyhow`.
+        """
+        found: list[NDArray[np.int64]] = []
+        most = int((1 + _SHARED) * len(self.labels))
+        at, beside, whole = 0, self.time.sum(), self.time.sum()
+        while at < len(labels):
+            first, second = _pairs(self.labels, labels[at : at + most])
+            if not len(second) or second[0] > 0:
+                break
+            end = at + int(second[-1]) + 1
+            usual, own = self.usual[first], time[at:end].sum()
+            alike = (
+                (anyhow or min(whole, beside) / _RATIO <= own <= max(whole, beside) * _RATIO)
+                and usual.sum() >= _LIKE * self.usual.sum()
+                and self.time[first].sum() >= _LIKE * whole
+                and time[at + second].sum() >= _LIKE * own
+            )
+            if not alike:
+                break
+            found.append(np.stack([at + second, first]))
+            at, beside = end, own
+        return found
 
 
-def _between(ahead: _StepRun, steps: _CutRun, behind: _StepRun) -> _CutRun:
-    """Put steps between what is executed once, ahead of them and behind."""
-    parts = (ahead, steps.run, behind)
-    run = _StepRun(
-        ahead.items | steps.run.items | behind.items,
-        np.concatenate([each.item for each in parts]),
-        np.concatenate([each.turn for each in parts]),
-    )
-    return _CutRun(run, steps.starts + len(ahead.item))
-
-
-def _with_the_ends(steps: _CutRun, body: _Body) -> _CutRun:
+def _with_the_ends(
+    ahead: Sequence[StructureItem], steps: _CutRun, behind: Sequence[StructureItem]
+) -> _CutRun:
     """Let steps join that are beside the others; leave out a last one that is none."""
-    like, time = steps.run.likeness(), steps.run.time()
-    starts = steps.starts.tolist()
-    last = like[starts[-2] : starts[-1]]
-    if len(starts) > 2 and body.usual[_pairs(body.like, last)[0]].sum() < _LIKE * body.usual.sum():
-        starts.pop()
-    while length := body.begins(like[starts[-1] :], time[starts[-1] :]):
-        starts.append(starts[-1] + length)
-    body, like, time = body.backwards(), like[::-1], time[::-1]
-    while length := body.begins(like[len(like) - starts[0] :], time[len(time) - starts[0] :]):
-        starts.insert(0, starts[0] - length)
-    return _CutRun(steps.run, np.array(starts))
+    (run, starts), body = steps, _Body.of(steps)
+    last = run.labels()[starts[-2] : starts[-1]]
+    if len(starts) > 2 and (
+        body.usual[_pairs(body.labels[:, 0], last[:, 0])[0]].sum() < _LIKE * body.usual.sum()
+    ):
+        starts = starts[:-1]
+    inside = run.rows(slice(starts[0], starts[-1]))
+    before, sizes_before = _joined(run.rows(slice(starts[0])), ahead[::-1], body, -1)
+    after, sizes_after = _joined(run.rows(slice(starts[-1], None)), behind, body, 1)
+    sizes = [*sizes_before[::-1], *np.diff(starts).tolist(), *sizes_after]
+    first = len(before.item) - sum(sizes_before)
+    return _CutRun(
+        _StepRun.chained([before, inside, after]), first + np.cumsum([0, *sizes], dtype=np.int64)
+    )
+
+
+def _joined(
+    rest: _StepRun, items: Sequence[StructureItem], body: _Body, way: int
+) -> tuple[_StepRun, list[int]]:
+    """What stands beside steps, behind (`way` 1) or ahead of them (-1), and the steps in it.
+
+    That is the rest of what they were cut from, and what is executed once, nearest first. Loops of
+    steps are unrolled as far as these join. The number of items of each that does, nearest first.
+    """
+    unrolled = [_unrolled(item, body) for item in items]
+    body = body if way > 0 else body.backwards()
+    run = _StepRun.chained([part.rows(slice(None, None, way)) for part in (rest, *unrolled)])
+    labels, time = run.labels(), run.time()
+    sizes: list[int] = []
+    for rows, places in body.steps(labels, time):
+        sizes.append(int(rows[-1]) + 1 - sum(sizes))
+        for number, like in zip(run.item[rows].tolist(), body.labels[places, 0], strict=True):
+            run.items[number] = replace(run.items[number], likeness=int(like))
+    at = sum(sizes)
+    parts, passed = [rest], len(rest.item)
+    for item, part in zip(items, unrolled, strict=True):
+        parts.append(part if passed < at else _StepRun.once(item))
+        passed += len(part.item)
+    whole = _StepRun.chained(parts if way > 0 else parts[::-1])
+    return whole._replace(items=whole.items | run.items), sizes
+
+
+def _unrolled(item: StructureItem, body: _Body) -> _StepRun:
+    """The iterations of a loop if they are steps, wherever these begin; else the item itself."""
+    if item.is_loop:
+        run, starts = _as_they_are(item)
+        labels, time = run.labels()[: starts[1]], run.time()[: starts[1]]
+        first = -int(np.argmax(labels[:, 1] == body.labels[0, 1]))
+        labels, time = np.roll(labels, first, axis=0), np.roll(time, first)
+        steps = body.steps(labels, time, anyhow=True)
+        if steps and steps[-1][0, -1] + 1 == starts[1]:
+            return run
+    return _StepRun.once(item)
 
 
 def _put_together(common: Common, steps: _CutRun) -> Steps:
     """The nest in which the steps are the iterations of a loop."""
     run, starts = steps
-    forms = _forms(steps, run.likeness())
+    forms = _forms(steps, run.labels()[:, 0])
     columns = _columns(forms)
     rows: list[list[NDArray[np.int64]]] = [[] for _ in range(1 + max(map(max, columns)))]
     for form, places in enumerate(columns):
@@ -394,7 +436,7 @@ def _put_together(common: Common, steps: _CutRun) -> Steps:
         [_slot(run, np.array([row]), np.zeros(1, np.int64)) for row in some]
         for some in (range(starts[0]), range(starts[-1], len(run.item)))
     )
-    made, loop = _rewritten(common, ahead, len(starts) - 1, body, behind)
+    made, loop = rewritten(common, ahead, len(starts) - 1, body, behind)
     often = np.bincount(forms.step, minlength=len(columns))
     kinds: dict[frozenset[int], int] = {}
     for form in np.argsort(-often, kind="stable").tolist():
@@ -434,170 +476,3 @@ def _columns(forms: _Forms) -> list[list[int]]:
         order = added + order[at:]
     position = {place: index for index, place in enumerate(order)}
     return [[position[each] for each in places] for places in columns]
-
-
-# The items of a nest, each with what it is like and how long it takes at each execution.
-
-
-@dataclass(frozen=True, eq=False)
-class StructureItem:
-    """A place or a loop of a nest."""
-
-    number: int  # Among all items, depth first
-    place: int  # Its number, or -1 of a loop
-    # The same of items that do the same: calls of equal partners, tags and sizes, loops around
-    # such.
-    likeness: int
-    # float64[n]: Computing in it at each of its executions, the mean of all sequences, ns.
-    time: NDArray[np.float64]
-    events: NDArray[np.int64]  # int64[n]: Events in it at each of them, of all sequences
-    # int64[n]: How often a loop is repeated at each of them; empty of a place.
-    counts: NDArray[np.int64]
-    body: tuple[StructureItem, ...]
-
-    @property
-    def is_loop(self) -> bool:
-        """Whether it has a body."""
-        return self.place < 0
-
-    @property
-    def places(self) -> list[int]:
-        """Numbers of the places in it."""
-        return [place for item in self.body for place in item.places] or [self.place]
-
-
-def items_of(events: ProgramEvents, common: Common) -> tuple[StructureItem, ...]:
-    """Items of a nest, those at the top."""
-    sequence = events.sequence
-    time = events.computing / max(len(events.offsets) - 1, 1)
-    rows_of = events_at(common.place, common.places)
-    numbers = count()
-    likenesses: dict[tuple[object, ...], int] = {}
-
-    def likeness(*what: object) -> int:
-        return likenesses.setdefault(what, len(likenesses))
-
-    def of_nest(nest: Nest, executions: int) -> tuple[StructureItem, ...]:
-        """Items of a body that is executed so often."""
-        found = []
-        for node in nest:
-            if isinstance(node, Leaf):
-                found += [of_place(place, executions) for place in node.places]
-            else:
-                found.append(of_loop(node))
-        return tuple(found)
-
-    def of_place(place: int, executions: int) -> StructureItem:
-        rows = rows_of[place]
-        turn = common.execution[rows]
-        exact = distinct(events.exact[rows])
-        # with partners, where each sequence has always the same
-        steady = len(exact) <= len(distinct(sequence[rows]))
-        like = tuple(exact.tolist()) if steady else ("varies", int(events.sized[rows].min()))
-        return StructureItem(
-            next(numbers),
-            place,
-            likeness("place", *like),
-            np.bincount(turn, time[rows], executions).astype(np.float64),
-            np.bincount(turn, minlength=executions),
-            np.empty(0, np.int64),
-            (),
-        )
-
-    def of_loop(loop: FoundLoop) -> StructureItem:
-        number, counts = next(numbers), np.array(loop.counts, np.int64)
-        body = of_nest(loop.body, int(counts.sum()))
-        like = likeness("loop", *(item.likeness for item in body))
-        return StructureItem(
-            number,
-            -1,
-            like,
-            _sums([item.time for item in body], counts),
-            _sums([item.events for item in body], counts),
-            counts,
-            body,
-        )
-
-    return of_nest(common.nest, 1)
-
-
-def _sums(columns: Sequence[NDArray[Number]], counts: NDArray[np.int64]) -> NDArray[Number]:
-    """Sums of some columns, and of so many of their values after the other."""
-    values = np.sum(columns, axis=0)
-    passed = np.concatenate([np.zeros(1, values.dtype), np.cumsum(values)])
-    until = np.cumsum(counts)
-    sums: NDArray[Number] = passed[until] - passed[until - counts]
-    return sums
-
-
-# A nest from the items of another one, put together anew.
-
-
-class Source(NamedTuple):
-    """Executions of an item, and which those of the place or loop are that it comes into."""
-
-    item: StructureItem
-    old: NDArray[np.int64]
-    new: NDArray[np.int64]
-
-    def inside(self, before: NDArray[np.int64]) -> list[Source]:
-        """What is in the body of a loop, where its executions begin with these iterations."""
-        counts = self.item.counts[self.old]
-        old_first = (np.cumsum(self.item.counts) - self.item.counts)[self.old]
-        which, old = spread(old_first, counts)
-        new = (before[self.new] - old_first)[which] + old
-        found = []
-        for item in self.item.body:
-            there = item.events[old] > 0
-            found.append(Source(item, old[there], new[there]))
-        return found
-
-
-Slot = list[Source]
-"""Items that are alike and come together: a place, or a loop like theirs."""
-
-
-def _rewritten(
-    common: Common, ahead: Sequence[Slot], steps: int, body: Sequence[Slot], behind: Sequence[Slot]
-) -> tuple[Common, int]:
-    """The nest of some slots, those of `body` in a new loop of so many steps, and where that is.
-
-    Each execution of each place of the old nest is in one of them.
-    """
-    executions = np.zeros(common.places, np.int64)
-    np.maximum.at(executions, common.place, common.execution.astype(np.int64) + 1)
-    first = np.cumsum(executions) - executions
-    place, execution = np.zeros((2, int(executions.sum())), np.int32)
-    numbers = count()
-
-    def nest_of(slots: Sequence[Slot], turns: int) -> Nest:
-        nodes: list[int | FoundLoop] = []
-        for slot in slots:
-            if slot[0].item.is_loop:
-                nodes.append(loop_of(slot, turns))
-                continue
-            nodes.append(number := next(numbers))
-            for item, old, new in slot:
-                known = old < executions[item.place]
-                rows = first[item.place] + old[known]
-                place[rows] = number
-                execution[rows] = new[known]
-        return grouped(nodes)
-
-    def loop_of(slot: Slot, turns: int) -> FoundLoop:
-        counts = np.zeros(turns, np.int64)
-        for item, old, new in slot:
-            counts[new] = item.counts[old]
-        before = np.cumsum(counts) - counts
-        inner = []
-        for sources in zip(*(source.inside(before) for source in slot), strict=True):
-            some = [source for source in sources if len(source.old)]
-            if some:  # else no sequence has an event there
-                inner.append(some)
-        return FoundLoop(tuple(counts.tolist()), nest_of(inner, int(counts.sum())))
-
-    begin = nest_of(ahead, 1)
-    loop = FoundLoop((steps,), nest_of(body, steps))
-    nest = (*begin, loop, *nest_of(behind, 1))
-    row = first[common.place] + common.execution
-    return Common(nest, place[row], execution[row]), len(begin)

@@ -113,11 +113,6 @@ def loops_around(nest: Nest) -> list[tuple[FoundLoop, ...]]:
     return [around[place] for place in range(len(around))]
 
 
-def executions_of_places(nest: Nest) -> list[int]:
-    """How often each place is passed."""
-    return [int(path[-1].first[-1]) if path else 1 for path in loops_around(nest)]
-
-
 class StructurePart(NamedTuple):
     """A part of a run."""
 

@@ -214,13 +214,13 @@ def _acts(
     events = structure.events
     begin, end = begin[events.sequence], end[events.sequence]
     inside = (events.begin >= begin) & (events.begin < end) & ~np.asarray(events.is_region)
-    rows = np.flatnonzero(inside)
-    names, number = np.asarray(events.name)[rows], len(events.names)
-    counts = np.bincount(names, minlength=number)
-    before = np.bincount(names, events.before[rows], number) / _NS
-    sent, sends = _sent(structure.program, np.asarray(events.first))
-    sizes = np.bincount(names, sent[rows], number)
-    sending = np.bincount(names, sends[rows], number)
+    names, number = np.asarray(events.name), len(events.names)
+    counts = np.bincount(names[inside], minlength=number)
+    before = np.bincount(names[inside], events.before[inside], number) / _NS
+    event = events.of_operation
+    sends = np.isin(structure.program.kind, (*_SENDS, *_ARRIVALS)) & inside[event]
+    sending = np.bincount(names[event[sends]], minlength=number)
+    sizes = np.bincount(names[event[sends]], given(structure.program)[sends], number)
     return {
         events.names[name]: (
             float(before[name] / counts[name]),
@@ -228,13 +228,3 @@ def _acts(
         )
         for name in np.flatnonzero(counts).tolist()
     }
-
-
-def _sent(
-    program: Program, first: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Bytes that each event sends, and whether it has an operation that sends."""
-    sends = np.isin(program.kind, (Op.SEND, Op.ISEND, Op.COLLECTIVE, Op.ARRIVE))
-    passed = np.concatenate([[0.0], np.cumsum(given(program))])
-    operations = np.concatenate([[0], np.cumsum(sends)])
-    return passed[first[1:]] - passed[first[:-1]], operations[first[1:]] - operations[first[:-1]]

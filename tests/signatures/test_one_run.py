@@ -67,13 +67,8 @@ def test_every_message_has_both_ends(name: str) -> None:
         assert found.operations > 0
 
 
-def test_a_root_that_is_not_there_is_the_last_process() -> None:
-    trace, _ = focused(read(DATA / "mix.4.prv.gz"))
-    assert 'root = "min(3, P - 1)"' in signature_from([trace]).text
-
-
 @pytest.mark.parametrize(("root", "said"), [(0, "max(1 - rank, 0)"), (3, "max(rank - P + 2, 0)")])
-def test_what_one_process_computes_stays_with_one(root: int, said: str, tmp_path: Path) -> None:
+def test_what_a_root_computes_stays_with_it_or_with_the_last_process(root: int, said: str, tmp_path: Path) -> None:
     def lines(rank: int) -> list[str]:
         step = ["compute 1e6", f"gather 8 8 {root} 0 0"]
         step += ["compute 4e6"] * (rank == root) + [f"bcast 8 {root} 0"]
@@ -83,6 +78,7 @@ def test_what_one_process_computes_stays_with_one(root: int, said: str, tmp_path
     path.write_text("".join(f"{line}\n" for rank in range(4) for line in lines(rank)))
     text = signature_from([read(path, flop_rate=1e9)]).text
     assert said in text
+    assert ('root = "min(3, P - 1)"' in text) == (root == 3)
     for processes in (4, 16):
         runtime = figures(carried_out(from_text(text), processes, 1)).runtime
         assert runtime == pytest.approx(9 * (4e-3 + 4e-3 / processes), rel=0.01)

@@ -143,6 +143,61 @@ def test_two_kinds_of_steps_that_take_turns_are_iterations_of_one_loop():
     assert len(found.places) == 1 + 7
 
 
+def test_a_step_that_lacks_a_call_parts_no_loop_in_two():
+    step = (Call("ring", 1, seconds=10e-3), Call("chain", 2), Call("allreduce", 3))
+    for lacking in (3, 7, 26):
+        body = [step[:2] if n == lacking else step for n in range(30)]
+        found = structure_of(write(4, list(itertools.chain(*body))).program)
+        assert found.loop is not None
+        assert found.loop.counts == (30,), lacking
+        assert found.kinds.tolist() == [int(n == lacking) for n in range(30)]
+
+
+def test_a_run_that_ends_between_two_checkpoints_tells_that_they_are_no_steps():
+    step = (Call("ring", 1, seconds=1e-3), Call("chain", 2), Call("allreduce", 3))
+    checkpoint = Call("allreduce", 4, seconds=5e-3)
+    body = [(*step, checkpoint) if n % 25 == 24 else step for n in range(110)]
+    found = structure_of(write(4, list(itertools.chain(*body))).program)
+    assert found.loop is not None
+    assert found.loop.counts == (110,)
+    assert np.flatnonzero(found.kinds).tolist() == [24, 49, 74, 99]
+
+
+def test_sizes_that_grow_or_shrink_slowly_leave_one_loop():
+    """Though tokens tell sizes by powers of two; work shrinks with them, by far more than steps
+    beside each other differ."""
+    sizes = [400 + 10 * step for step in range(40)], [80_000 * n // 36 for n in range(36, 4, -1)]
+    for some in sizes:
+        builder = ProgramBuilder(5)
+        for step, size in enumerate(some):
+            target = builder.collective("bcast", size, size)
+            for process in range(5):
+                builder.compute(process, 1e-10 * size**2)
+                builder.do(process, Op.COLLECTIVE, target)
+        found = structure_of(builder.build())
+        assert found.loop is not None
+        assert found.loop.counts == (len(some),)
+        assert len(found.places) == 1
+
+
+def test_partners_by_chance_leave_the_steps_that_all_end_alike():
+    rng = np.random.default_rng(1)
+    builder = ProgramBuilder(8)
+    for _ in range(40):
+        for a, b in np.argwhere(rng.random((8, 8)) < 0.3).tolist():
+            if a != b:
+                message = builder.message(a, b, 100)
+                builder.do(a, Op.SEND, message)
+                builder.do(b, Op.RECEIVE, message)
+        target = builder.collective("allreduce", 8, 8)
+        for process in range(8):
+            builder.compute(process, 1e-3)
+            builder.do(process, Op.COLLECTIVE, target)
+    found = structure_of(builder.build())
+    assert found.loop is not None
+    assert found.loop.counts in {(39,), (40,)}
+
+
 def test_a_last_step_with_one_call_more_is_one_of_the_iterations():
     step = (Call("ring", 1, seconds=10e-3), Call("chain", 2), Call("allreduce", 3))
     last = (*step[:2], Call("allreduce", 7, seconds=1e-4), step[2])
