@@ -68,7 +68,7 @@ def test_every_message_has_both_ends(name: str) -> None:
 
 
 @pytest.mark.parametrize(("root", "said"), [(0, "max(1 - rank, 0)"), (3, "max(rank - P + 2, 0)")])
-def test_what_a_root_computes_stays_with_it_or_with_the_last_process(root: int, said: str, tmp_path: Path) -> None:
+def test_what_a_root_computes_stays_with_the_root(root: int, said: str, tmp_path: Path) -> None:
     def lines(rank: int) -> list[str]:
         step = ["compute 1e6", f"gather 8 8 {root} 0 0"]
         step += ["compute 4e6"] * (rank == root) + [f"bcast 8 {root} 0"]
