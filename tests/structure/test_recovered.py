@@ -164,7 +164,7 @@ def test_a_run_that_ends_between_two_checkpoints_tells_that_they_are_no_steps():
 
 
 def test_sizes_that_grow_or_shrink_slowly_leave_one_loop():
-    """Though tokens tell sizes by powers of two, and the work changes far more than step by step."""
+    """Though tokens tell sizes by powers of two, the work changes more than step by step."""
     sizes = [400 + 10 * step for step in range(40)], [80_000 * n // 36 for n in range(36, 4, -1)]
     for some in sizes:
         builder = ProgramBuilder(5)
