@@ -43,7 +43,7 @@ from popmodel.efficiency.loss_causes import (
 )
 from popmodel.efficiency.region_efficiencies import apart
 from popmodel.efficiency.scaling import SCALING
-from popmodel.traces.caveats import ENOUGH, FEW, MEASURABLE
+from popmodel.traces.caveats import ENOUGH, FEW, MEASURABLE, is_too_little
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import FamilyEvaluation
@@ -102,7 +102,7 @@ def advise(
 ) -> dict[str, Any]:
     """Decide what to work on: key ``advice`` of a document; `names` are what to call the runs."""
     families = _leading(runs, evaluations, compared=len(runs) > 1)
-    if not families:
+    if not families or (len(runs) == 1 and not _tells_losses(runs[0].observables)):
         return _advised(_no_family(runs, evaluations[0]))
     of_devices = not _OF_DEVICES.keys().isdisjoint(families)
     compared = len(runs) > 1 and not (scaling.doubts or scaling.strangers or of_devices)
@@ -173,14 +173,15 @@ def families_of(runs: Sequence[Observables], *, of_host: bool = False) -> list[s
         host = families_of([run for run in runs if not run.has_kernels])
         return [next(iter(_OF_DEVICES)) if run.has_kernels else host.pop(0) for run in runs]
     own = [_OF_ALL[0] if run.has_openmp or apart(run) else _OF_MPI[0] for run in runs]
-    telling = {
-        family
-        for run, family in zip(runs, own, strict=True)
-        if run.has_mpi or run.has_openmp or apart(run)
-    }
+    telling = {family for run, family in zip(runs, own, strict=True) if _tells_losses(run)}
     if telling == {_OF_ALL[0]}:
         return [_OF_ALL[0]] * len(runs)
     return own
+
+
+def _tells_losses(run: Observables) -> bool:
+    """Whether anything is recorded that threads or processes lose time to."""
+    return run.has_mpi or run.has_openmp or run.has_kernels or apart(run)
 
 
 def _leading(
@@ -376,7 +377,8 @@ def verdict(
         if one["trace"] not in doubtful and one["trace"] in costs:
             of = f"{PurePath(one['trace']).name}: " if len(sensitivities) > 1 else ""
             statements.append(of + _sentence(network_sentence(one)))
-            steps.append(of + _sentence(region_sentence(one)))
+            if len(one["regions"]) > 1 and not any(map(is_too_little, one.get("caveats", ()))):
+                steps.append(of + _sentence(region_sentence(one)))
     return Verdict(tuple(doubts), tuple(statements), tuple(causes), tuple(steps))
 
 

@@ -326,6 +326,14 @@ def _without_calls(trace: Trace) -> list[str]:
     return [f"{told} recorded, but no MPI calls: their time is not known as such"]
 
 
+_TOO_LITTLE = "too little for reliable numbers"
+
+
+def is_too_little(caveat: str) -> bool:
+    """Whether a sentence says that so little is analysed that nothing should be advised."""
+    return caveat.endswith(_TOO_LITTLE)
+
+
 def too_small(trace: Trace) -> list[str]:
     """Say whether what is analysed is too short, or has too few calls, for firm numbers."""
     reasons = []
@@ -345,8 +353,4 @@ def too_small(trace: Trace) -> list[str]:
         )
         things = " and ".join(plural(number, *what) for number, *what in numbers if number)
         reasons.append(f"has only {things}")
-    return (
-        [f"the analysed part {' and '.join(reasons)}: too little for reliable numbers"]
-        if reasons
-        else []
-    )
+    return [f"the analysed part {' and '.join(reasons)}: {_TOO_LITTLE}"] if reasons else []

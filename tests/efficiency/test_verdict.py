@@ -152,11 +152,24 @@ def test_a_program_without_mpi_gets_no_advice_about_processes() -> None:
     )
 
 
-def test_a_program_without_mpi_and_openmp_gets_no_advice() -> None:
+@pytest.mark.parametrize("families", [["mpi"], ()])
+def test_a_program_without_mpi_and_openmp_gets_no_advice(families: Sequence[str]) -> None:
     serial = run([[9.5]], 10.0, has_mpi=False)
-    assert advised(serial, families=["mpi"]).verdict == (
+    assert advised(serial, families=families).verdict == (
         "No advice: neither MPI calls nor parallel regions were recorded."
     )
+
+
+@pytest.mark.parametrize(
+    ("caveats", "advises"),
+    [([], True), (["the analysed part lasts only 5 ms: too little for reliable numbers"], False)],
+)
+def test_nothing_is_advised_from_too_little(caveats: list[str], advises: bool) -> None:
+    region = {"kind": "region", "name": "solve", "share": 0.4, "gain": [GAIN]}
+    depends = {"trace": "x", "runtime": 1.0, "operations": 9, "caveats": caveats}
+    depends |= {"shares": {"latency": 0, "bandwidth": 0}, "regions": [region, region]}
+    depends["network"] = {"name": "fast", "latency": 1e-6, "bandwidth": None}
+    assert bool(verdict([], [depends]).steps) is advises
 
 
 def test_a_program_without_openmp_gets_no_advice_about_threads() -> None:

@@ -69,7 +69,7 @@ def _answers(contents: Contents) -> Iterator[str]:
         elif verb_of(document) != "metrics" and "sensitivity" not in document:
             for block in flat(views_of(document).blocks(document), brief=True):
                 if isinstance(block, NoteBlock) and block.role is Role.VERDICT:
-                    yield block.text
+                    yield block.text[:1].upper() + block.text[1:]
 
 
 def _doubts(contents: Contents) -> Iterator[str]:

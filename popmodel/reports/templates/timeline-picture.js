@@ -173,7 +173,7 @@ class TimelinePicture {
     const network = panel === run.panels[0] ? "" : ` (${run.network})`;
     this.text(`${panel.title}: ${timelineData.lasting(run, panel.end)}${network}`, left + 4, top - 9, plot - 4);
     const room = height / run.rows, line = Math.max(room, 14);
-    for (let row = 0; row < run.rows; row += Math.ceil(14 / room)) {
+    for (let row = 0; row < run.rows && (!row || row * room + line <= height + 1); row += Math.ceil(14 / room)) {
       this.text(run.labels[row], 0, top + row * room + line / 2, left - 8);
     }
     this.within(left, top, plot, height, () => {
