@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 # Numbers of OTF2.
-_FUNCTION, _WRAPPER, _PARALLEL = 1, 2, 5
+_FUNCTION, _WRAPPER, _LOOP, _PARALLEL = 1, 2, 3, 5
 (_CRITICAL, _ATOMIC, _BARRIER, _IMPLICIT_BARRIER) = (12, 14, 15, 16)
 (_FLUSH, _ORDERED, _TASK, _TASK_CREATE, _TASK_WAIT) = (17, 18, 20, 21, 22)
 (_FILE_IO, _ARTIFICIAL, _THREAD_CREATE, _THREAD_WAIT) = (27, 31, 32, 33)
@@ -35,6 +35,16 @@ _HIP = 23
 _DEVICES = frozenset({5, 8, 18, 19, _HIP, 25})  # CUDA, HMPP, OpenACC, OpenCL, OpenMP target
 _OTHER_COMMUNICATION = frozenset({11, 12, 13})  # GASPI, UPC, SHMEM
 _TASKS = frozenset({_TASK, _TASK_UNTIED})
+_ROLES_BY_NAME = {
+    "OpenMP_Parallel_Region": _PARALLEL,
+    "OpenMP_Implicit_Task": _PARALLEL,  # what each thread of a team does
+    "OpenMP_Sync_Region_Task": _TASK_WAIT,
+    "OpenMP_Sync_Region": _BARRIER,
+    "OpenMP_Mutex_Waiting": _ATOMIC,
+    "OpenMP_Task": _LOOP,
+    "OpenMP_Thread_Type_ompt_thread_worker": _THREAD_CREATE,  # all its time, mostly outside teams
+}
+"""Roles of regions of OpenMP by TAU, to which all are functions; by the begins of their names."""
 
 # Kinds and traits of the kernel.
 PLAIN, FUNCTION, MPI, PARALLEL, TASK = range(5)
@@ -75,6 +85,7 @@ _ONE_SIDED = re.compile(
 _BY_ENTRY = re.compile(r"MPI_(I?sendrecv(_replace)?|start(all)?|I?neighbor_\w+)", re.IGNORECASE)
 _TESTS = re.compile(r"MPI_(test(all|any|some)?|I?m?probe)", re.IGNORECASE)
 _OWN_PARALLEL = re.compile(r"!\$omp parallel @(\D.*(?<!\d))")  # a function, not a line of a file
+_PLACE = re.compile(r"OpenMP_\w+ (.*?)\s*\[\{(.*)\} \{(\d+),.*\]\s*")  # as TAU names functions
 _LOCKS = re.compile(r"omp_set_(nest_)?lock|pthread_mutex_lock", re.IGNORECASE)
 _STATES_OF_CALLS = (
     (re.compile(r"MPI_[bsr]?send", re.IGNORECASE), codes.SENDING),
@@ -131,8 +142,9 @@ def plan_regions(regions: Sequence[tuple[Any, ...]], strings: Mapping[int, str])
         if rows[-1][3] in DEVICE_CALLS or rows[-1][3] == NUMBERS[Event.FILE_CALL]:
             values.setdefault(rows[-1][3], {})[rows[-1][4]] = name
         elif rows[-1][0] == PARALLEL:
-            named = _OWN_PARALLEL.fullmatch(name)
+            named, placed = _OWN_PARALLEL.fullmatch(name), _PLACE.fullmatch(name)
             label = named[1] if named else name if "@" in name else name + where
+            label = f"{placed[1]} ({placed[2]}:{placed[3]})" if placed else label
             values.setdefault(NUMBERS[Event.OUTLINED], {})[place] = label
         elif rows[-1][0] == FUNCTION:
             values.setdefault(NUMBERS[Event.USER_REGION], {})[place] = name
@@ -186,6 +198,9 @@ def _row(name: str, role: int, paradigm: int, place: int) -> _Row:
     def plain(state: int = _INHERITED, event: Event | None = None, value: int = 1) -> _Row:
         return PLAIN, 0, state, NUMBERS[event] if event else 0, value, 0
 
+    if paradigm == _OPENMP and role == _FUNCTION:
+        starts = (other for start, other in _ROLES_BY_NAME.items() if name.startswith(start))
+        role = next(starts, role)
     if role == _ARTIFICIAL or paradigm == _MEASUREMENT_SYSTEM:
         if "BUFFER FLUSH" in name:
             return plain(codes.INPUT_OUTPUT)

@@ -642,6 +642,43 @@ def test_calls_of_writers_without_paradigms_are_known_by_their_names(
     assert (calls.entry.tolist(), calls.exit.tolist()) == ([100], [150])
 
 
+def test_regions_of_openmp_by_tau_are_known_by_their_names(tmp_path: Path) -> None:
+    """TAU says of all that they are functions of OpenMP; workers have one for all their life."""
+    made = ArchiveMaker(tmp_path, [2])
+    region, barrier, task, worker = (
+        made.region(name, paradigm=Paradigm.OPENMP)
+        for name in (
+            "OpenMP_Parallel_Region main [{/home/me/x.c} {7, 0}]",
+            "OpenMP_Sync_Region_Barrier_Implicit ADDR <4005d0>",
+            "OpenMP_Implicit_Task",
+            "OpenMP_Thread_Type_ompt_thread_worker",
+        )
+    )
+    master, other = made.thread(0), made.thread(0, 1)
+    master.enter(0, made.user(".TAU application"))
+    other.enter(0, worker)
+    master.enter(100, region)
+    for thread, arrives in ((master, 150), (other, 180)):
+        thread.enter(110, task)
+        thread.enter(arrives, barrier)
+        thread.leave(190, barrier)
+        thread.leave(190, task)
+    master.leave(200, region)
+    master.leave(300, made.user(".TAU application"))
+    other.leave(300, worker)
+    trace = made.read()
+    assert in_state(trace, SYNCHRONISING, 1) == [(180, 190)]
+    assert in_state(trace, RUNNING, 1) == [(110, 180)]
+    found = parallel_regions(trace)
+    assert (found.names, intervals(found.on_master, 0)) == (
+        ["main (/home/me/x.c:7)"],
+        [(100, 200)],
+    )
+    assert intervals(found.in_function, 1) == [(110, 190)]
+    barriers, *_ = synchronisation(trace)
+    assert intervals(barriers, 0) == [(150, 190)]
+
+
 def test_a_function_named_like_a_call_is_none_where_calls_are_told(tmp_path: Path) -> None:
     made = ArchiveMaker(tmp_path, [1])
     made.call(0, "MPI_Barrier", 0, 10)
