@@ -179,14 +179,15 @@ def plan_regions(regions: Sequence[tuple[Any, ...]], strings: Mapping[int, str])
 def _call_of(name: str, paradigm: int, *, told: bool) -> str | None:
     """The call of MPI that a region is; `told`: by their paradigm, else by names that MPI has."""
     call = _CALL.match(name)
-    if call is None or (paradigm != _MPI and (told or paradigm not in _FOREIGN)):
-        return None
+    if call is None or not _ARGUMENTS.fullmatch(name, call.end()):
+        return None  # such as a function of the program, with its place, by TAU
     usual = _USUAL.get(call[1].lower())
     if paradigm == _MPI:
         return usual or call[1]
+    if told or paradigm not in _FOREIGN:
+        return None
     other = group_of(call[1]) is CallGroup.OTHER and not _OTHER_CALLS.fullmatch(call[1])
-    is_call = usual or not other
-    return usual or call[1] if is_call and _ARGUMENTS.fullmatch(name, call.end()) else None
+    return usual or (None if other else call[1])
 
 
 _Row = tuple[int, int, int, int, int, int]

@@ -687,6 +687,13 @@ def test_a_function_named_like_a_call_is_none_where_calls_are_told(tmp_path: Pat
     assert made.read().calls().names == ("MPI_Barrier",)
 
 
+def test_a_function_of_the_program_is_no_call_though_its_paradigm_says_so(tmp_path: Path) -> None:
+    made = ArchiveMaker(tmp_path, [1])  # TAU takes whatever has MPI in its name for a call
+    made.call(0, "mpi_exchange(int) C [{x.c} {1,1}-{9,1}]", 0, 50)
+    made.call(0, "MPI_Barrier()", 50, 60)
+    assert made.read().calls().names == ("MPI_Barrier",)
+
+
 def test_messages_without_calls_are_said(tmp_path: Path) -> None:
     made = ArchiveMaker(tmp_path, [1, 1, 1])
     for begin in (0, 500):
