@@ -371,11 +371,10 @@ def read_text(path: str | os.PathLike[str], error: type[FileError] = FileError) 
             raise error(path, f"is larger than {LARGEST_FILE >> 20} MiB, the limit for documents")
         return io.StringIO(content.decode("utf-8-sig"), newline=None).read()
     except (OSError, UnicodeDecodeError) as reason:
-        undone = isinstance(reason, OSError)
-        refused = error(
-            path, f"cannot be read: {reason.strerror}" if undone else "is not UTF-8 text"
-        )
-        missing = isinstance(reason, FileNotFoundError)
+        problem = "is not UTF-8 text"
+        if isinstance(reason, OSError):
+            problem = f"cannot be read: {reason.strerror}"
+        refused, missing = error(path, problem), isinstance(reason, FileNotFoundError)
         refused.hint = refused.hint or (
             "check its path" if missing else "name a text file that you may read"
         )

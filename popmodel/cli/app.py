@@ -89,6 +89,15 @@ class _FittingHelp:
 class Verb(_FittingHelp, TyperCommand):
     """A verb, whose help fits the terminal, and whose options are given once."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 (typer's signature)
+        """Options, then arguments by their names; typer has braces around them."""
+        pieces = [str(self.options_metavar)]
+        for one in self.params:
+            if one.param_type_name == "argument":
+                name = str(one.metavar)
+                pieces.append(name + "..." * (one.nargs < 0 and "[" not in name))
+        return pieces
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options; click would keep the last one of several and drop the others."""
         if not ctx.resilient_parsing:  # completion takes what has been typed so far

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -260,6 +260,11 @@ class FittedFactor:
     _axis: Axis = field(repr=False)
     _ends: tuple[float, float] = field(repr=False)
     _curves: tuple[Curves, ...] = field(repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a result is written with: no curves, whose terms are functions."""
+        return {**vars(self), "_curves": ()}
+
     _only: bool = field(repr=False)  # Whether a law was asked for
     _precision: float = field(repr=False)
 

@@ -58,9 +58,9 @@ def test_print_shows_the_screen_of_the_command(
 
 
 OTHERS: dict[str, Callable[[], Result]] = {
+    "project": lambda: popmodel.predict([CG, HYBRID], procs=8),
     "sensitivity": lambda: popmodel.whatif(HYBRID),
     "inspect": lambda: popmodel.inspect(CG),
-    "project": lambda: popmodel.predict([CG, CG], procs=8),
     "report": lambda: popmodel.report([HYBRID]),
 }
 """Functions that return a result, other than those of `result`."""
@@ -68,8 +68,11 @@ OTHERS: dict[str, Callable[[], Result]] = {
 
 @pytest.mark.long(after=2)
 @pytest.mark.parametrize("name", OTHERS)
-def test_every_result_is_a_table_and_elements_of_a_notebook(name: str) -> None:
+def test_every_result_is_a_table_shown_in_notebooks_and_can_be_pickled(
+    name: str,
+) -> None:
     one = OTHERS[name]()
+    assert pickle.loads(pickle.dumps(one)).to_dict() == one.to_dict()
     assert len(one.to_dataframe())
     found = parsed(one._repr_html_())
     assert [each.name for each in found.children] == ["div"]
