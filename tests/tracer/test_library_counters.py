@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +16,17 @@ from tracer.openmp_runs import (
     STEPS,
     THREADS,
     Build,
+    Finished,
     Run,
     compilers,
     run,
     user_regions,
 )
-from tracer.raw_files import KINDS
+from tracer.raw_files import KINDS, Process
 
 __all__ = ["run"]  # of OpenMP programs, not of those with MPI
+
+Counted = Callable[..., tuple[Finished, Process]]
 
 
 @pytest.fixture(scope="session")
@@ -33,20 +37,28 @@ def software_counters(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.fixture
+def counted(run: Run, software_counters: Path) -> Counted:
+    """Records a program with counters; skips the test where software cannot play them."""
+
+    def start(*command: str | Path, **variables: str) -> tuple[Finished, Process]:
+        done = run.start(
+            *command, before=str(software_counters), POPMODEL_TRACE_COUNTERS="1", **variables
+        )
+        process = run.process()
+        (event,) = process.events("counters")
+        if "why" in event and variables.keys() != {"COUNTERS_ERROR"}:
+            pytest.skip(f"no counters of the kernel either: {event['why']}")
+        return done, process
+
+    return start
+
+
 @compilers
-def test_counters(run: Run, build: Build, software_counters: Path, compiler: str) -> None:
+def test_counters(counted: Counted, build: Build, compiler: str) -> None:
     """Every change of state has a reading, which never goes back."""
-    run.start(
-        build(compiler),
-        str(THREADS),
-        "loops",
-        before=str(software_counters),
-        POPMODEL_TRACE_COUNTERS="1",
-    )
-    process = run.process()
+    _, process = counted(build(compiler), str(THREADS), "loops")
     (event,) = process.events("counters")
-    if "why" in event:
-        pytest.skip(f"no counters of the kernel either: {event['why']}")
     assert event["names"] == ["instructions", "cycles"]
     changes = [KINDS[name] for name in ("TASK_BEGIN", "TASK_END", "PARALLEL_BEGIN", "PARALLEL_END")]
     waits = [CONSTRUCTS[name] for name in ("BARRIER", "IMPLICIT_BARRIER", "SCHEDULING")]
@@ -66,24 +78,10 @@ def test_counters(run: Run, build: Build, software_counters: Path, compiler: str
         assert int(readings["b"][-1] - readings["b"][0]) < passed + 1_000_000
 
 
-def test_counters_of_threads_that_end(run: Run, build: Build, software_counters: Path) -> None:
+def test_counters_of_threads_that_end(counted: Counted, build: Build) -> None:
     """They leave no descriptor behind: more threads than descriptors."""
     shell = 'ulimit -n 64; exec "$0" "$@"'
-    run.start(
-        "sh",
-        "-c",
-        shell,
-        build("gcc"),
-        "2",
-        "nested",
-        "100",
-        before=str(software_counters),
-        POPMODEL_TRACE_COUNTERS="1",
-    )
-    process = run.process()
-    (event,) = process.events("counters")
-    if "why" in event:
-        pytest.skip(f"no counters of the kernel either: {event['why']}")
+    _, process = counted("sh", "-c", shell, build("gcc"), "2", "nested", "100")
     assert not process.events("note")
 
 
@@ -108,51 +106,24 @@ def test_counters_that_are_not_there(run: Run, build: Build) -> None:
         (errno.EMFILE, "they cannot be opened: Too many open files$"),
     ],
 )
-def test_why_there_are_no_counters(
-    run: Run, build: Build, software_counters: Path, error: int, why: str
-) -> None:
-    run.start(
-        build("gcc"),
-        "2",
-        "loops",
-        before=str(software_counters),
-        POPMODEL_TRACE_COUNTERS="1",
-        COUNTERS_ERROR=str(error),
-    )
-    (event,) = run.process().events("counters")
+def test_why_there_are_no_counters(counted: Counted, build: Build, error: int, why: str) -> None:
+    _, process = counted(build("gcc"), "2", "loops", COUNTERS_ERROR=str(error))
+    (event,) = process.events("counters")
     assert re.match(why, event["why"])
-    assert not len(run.process().of("COUNTERS"))
+    assert not len(process.of("COUNTERS"))
 
 
-def test_counters_on_some_threads_only(run: Run, build: Build, software_counters: Path) -> None:
+def test_counters_on_some_threads_only(counted: Counted, build: Build) -> None:
     """Those that came too late have none, and it is said."""
-    run.start(
-        build("gcc"),
-        "2",
-        "loops",
-        before=str(software_counters),
-        POPMODEL_TRACE_COUNTERS="1",
-        COUNTERS_ERROR=str(errno.EMFILE),
-        COUNTERS_GIVEN="2",
-    )
-    process = run.process()
-    if "why" in process.events("counters")[0]:
-        pytest.skip("no counters of the kernel either")
+    given = {"COUNTERS_ERROR": str(errno.EMFILE), "COUNTERS_GIVEN": "2"}
+    _, process = counted(build("gcc"), "2", "loops", **given)
     notes = [event["text"] for event in process.events("note")]
     assert notes == ["threads whose hardware counters could not be opened"]
     assert [bool(len(thread.of("COUNTERS"))) for thread in process.threads] == [True, False]
 
 
-def test_counters_that_the_program_closes(run: Run, build: Build, software_counters: Path) -> None:
-    done = run.start(
-        build("gcc", "user_regions"),
-        "close",
-        before=str(software_counters),
-        POPMODEL_TRACE_COUNTERS="1",
-    )
-    process = run.process()
-    if "why" in process.events("counters")[0]:
-        pytest.skip("no counters of the kernel either")
+def test_counters_that_the_program_closes(counted: Counted, build: Build) -> None:
+    done, process = counted(build("gcc", "user_regions"), "close")
     assert done.stdout == "done\n"
     notes = [event["text"] for event in process.events("note")]
     assert notes == ["threads whose hardware counters could not be read to the end"]
