@@ -18,7 +18,7 @@ from popmodel.traces.paraver.writer import TraceWriter
 
 from .computed import Known, computed_once
 from .played_machine import machine
-from .traced_programs import programs, traced
+from .traced_programs import Answer, Call, programs, traced
 
 __all__ = ["machine", "mpi", "programs", "traced"]
 
@@ -124,11 +124,8 @@ def shell() -> Shell:
     return run
 
 
-Answer = tuple[int, str, str]
-
-
 @pytest.fixture
-def popmodel(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+def popmodel(capsys: pytest.CaptureFixture[str]) -> Call:
     """Call the program: exit status, standard output, standard error."""
 
     def call(*arguments: str) -> Answer:
@@ -144,7 +141,7 @@ def _computed() -> Known:
 
 
 @pytest.fixture
-def shown(popmodel: Callable[..., Answer], _computed: Known) -> Callable[..., Answer]:
+def shown(popmodel: Call, _computed: Known) -> Call:
     """Call the program as `popmodel` does, for tests of how results are shown.
 
     In a module each result is computed once, however many times and in whatever form it is asked

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ import pytest
 import popmodel as package
 from popmodel.base.errors import UsageError
 
-Call = Callable[..., tuple[int, str, str]]
+from .conftest import Call
+
 RUN = ("predict", "--procs", "2", "--threads", "4", "--nodes", "1")
 ONE = ("predict", "--procs", "1", "--threads", "4", "--nodes", "1")
 

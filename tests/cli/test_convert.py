@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,9 @@ from extras import needs_matplotlib
 import popmodel as package
 from popmodel.base.errors import UsageError
 
-DATA = Path(__file__).parent.parent / "data"
+from .conftest import Call
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+DATA = Path(__file__).parent.parent / "data"
 
 
 def test_a_timeline_for_viewers(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas
@@ -11,10 +10,10 @@ import pytest
 
 import popmodel as package
 
+from .conftest import Call
+
 DATA = Path(__file__).parent.parent / "data"
 HYBRID = str(DATA / "bt-mz.S.2x2.prv.gz")
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
 TABLE = "processes,threads,runtime,N\n4,2,1.5,64\n4,2,1.6,64\n8,2,1.0,64\n"
 
 

@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,8 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.reports.renderers.terminal import render
 from popmodel.reports.renderers.text import Style
 
-Call = Callable[..., tuple[int, str, str]]
+from .conftest import Call
+
 PAGES = {page.name: page for page in pages()}
 NAMES = list(PAGES)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
 
 
 def test_a_condition_that_is_not_met_changes_nothing(trace: str, popmodel: Call) -> None:

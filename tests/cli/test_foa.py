@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from synthetic import programs, run
 
-from .conftest import MS, write_trace
+from .conftest import MS, Call, write_trace
 from .test_parts import STEPS, steps
 
 __all__ = ["steps"]
-
-Call = Callable[..., tuple[int, str, str]]
 
 
 def useful(popmodel: Call, trace: str, *options: str) -> float:

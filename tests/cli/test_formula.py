@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 
 import pytest
 
 from popmodel.reports.renderers.text import equation_lines
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
+
 RUN = ("predict", "--procs", "16", "--threads", "4")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from hypothesis import strategies as st
 from popmodel.model import signatures
 from popmodel.model.signature.reading import SignatureError
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
 
 HIDDEN = "\n\r\t\x0b\x1b\x7f\x85\x9b\u200f\u202e\u2066\u2028"
 NAMES = st.text(f"{HIDDEN}'\"\\$`;&|<>#*~ =-ab\u00fc\U0001f600", min_size=1, max_size=12)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,11 @@ import popmodel as package
 from popmodel.structure.phases import phases
 from popmodel.structure.structure import Structure
 
-from .conftest import write_trace
+from .conftest import Call, write_trace
 from .test_parts import STEPS, steps
 
 __all__ = ["steps"]
 
-Call = Callable[..., tuple[int, str, str]]
 DATA = Path(__file__).parents[1] / "data"
 COMD = str(DATA / "comd.4.prv.gz")
 UNTIMED = str(DATA / "smpi" / "jac2048.4.ti.txt.gz")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from machines.profiles import document, measured
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,7 @@ from popmodel.machines.bench import doctor_checks as doctor
 from popmodel.machines.bench.doctor_checks import DoctorCheck
 from popmodel.machines.host import hardware
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
 
 XEON = {
     "/proc/cpuinfo": "model name\t: Intel(R) Xeon(R) CPU E5-2680 0 @ 2.70GHz\nflags\t: fpu\n",

@@ -12,10 +12,8 @@ from popmodel.machines.bench import suite
 from popmodel.machines.bench.bench_plan import PlannedLaunch
 from popmodel.machines.bench.run_directory import Files
 
+from .conftest import Answer, Call
 from .played_machine import calls, load
-
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
 
 
 def interrupted_at(number: int, jobs: int) -> Callable[..., suite.Starter]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,8 @@ import pytest
 from popmodel.machines.bench import bench_plan as plan
 from popmodel.machines.bench import collect
 
+from .conftest import Call
 from .played_machine import CACHE, FILES, calls, load
-
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
 
 
 def test_it_measures_and_writes_profile_and_page(popmodel: Call, machine: Path) -> None:

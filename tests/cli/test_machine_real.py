@@ -8,7 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,7 @@ from popmodel.machines.host import hardware
 from popmodel.machines.host.launcher import call, probe
 from popmodel.machines.host.toolchain import Mpi, ToolchainError, find_mpi
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
 
 
 def load(name: str) -> dict[str, Any]:

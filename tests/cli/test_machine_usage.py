@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +11,7 @@ from popmodel.machines.bench import bench_plan as measurement
 from popmodel.machines.bench.bench_plan import MeasurementRequest
 from popmodel.machines.host.toolchain import Compiler, Mpi, ToolchainError
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
 
 
 def test_a_job_script_is_written_and_not_submitted(popmodel: Call, machine: Path) -> None:

@@ -18,8 +18,8 @@ import popmodel as package
 from popmodel.base.errors import UsageError
 from popmodel.cli import app
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
+
 Shell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,7 @@ from popmodel.base.errors import PopmodelError
 from popmodel.efficiency import measure
 from popmodel.traces.paraver.writer import TraceWriter
 
-from .conftest import MS, write_trace
-
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import MS, Call, write_trace
 
 BT_MZ_TRACE = str(Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz")
 FAMILIES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,8 +15,8 @@ from synthetic.program import Steps
 
 import popmodel as library
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
+
 SITE = ("solve", "solver.c", 120)
 STEPS, WORK = 12, 1e-3  # s of a step
 NOISE = 0.03

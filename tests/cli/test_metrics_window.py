@@ -5,12 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 
-from .conftest import FEW_CALLS, LEFT_OUT, NOT_MODELLED
-
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import FEW_CALLS, LEFT_OUT, NOT_MODELLED, Call
 
 
 def test_the_start_and_the_end_of_mpi_are_left_out_and_said_first(

@@ -21,8 +21,8 @@ from patience import GENEROUS
 from popmodel.base.errors import FileError
 from popmodel.cli.output import write_file
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
+
 Shell = Callable[..., "subprocess.CompletedProcess[str]"]
 ROOT = Path(__file__).resolve().parents[2]
 

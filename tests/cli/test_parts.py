@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,7 @@ from popmodel.base.errors import UsageError
 from popmodel.traces.paraver.labels import Labels
 from popmodel.traces.paraver.writer import TraceWriter
 
-from .conftest import MS
-
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import MS, Call
 
 COLLECTIVE, BARRIER, REGION = 50000002, 8, 60000019
 LABELS = Labels(

@@ -9,7 +9,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,8 @@ from unfolded import unfolded
 
 from popmodel.reports.views import pasteable
 
-Call = Callable[..., tuple[int, str, str]]
+from .conftest import Call
+
 TRACE = "it's a $run.prv.gz"
 VM = str(ROOT / "examples" / "profiles" / "two-core-vm.json")
 TABLE = str(ROOT / "examples" / "stencil3d" / "two-core-vm.csv")

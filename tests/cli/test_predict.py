@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import pytest
 
 from popmodel.reports.renderers.text import command_lines
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
+
 RUN = ("predict", "--procs", "16", "--threads", "4")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,8 @@ import pytest
 
 import popmodel as package
 
-from .conftest import write_trace
+from .conftest import Call, write_trace
 
-Call = Callable[..., tuple[int, str, str]]
 ROWS = {4: (10.4, 0.95, 0.97), 8: (5.4, 0.92, 0.95), 16: (2.9, 0.87, 0.91)}
 """By processes: runtime, parallel and communication efficiency."""
 

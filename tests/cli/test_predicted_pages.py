@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Call = Callable[..., tuple[int, str, str]]
+from .conftest import Call
+
 ROOT = Path(__file__).parent.parent.parent
 RECORD = ROOT / "examples" / "validation"
 RUNS = [

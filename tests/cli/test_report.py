@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Call = Callable[..., tuple[int, str, str]]
+from .conftest import Call
 
 
 def test_a_report_is_written_and_its_results_are_taken_out_again(

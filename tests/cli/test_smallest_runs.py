@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -18,9 +18,7 @@ from extras import needs_matplotlib
 
 from popmodel.traces.paraver.writer import TraceWriter
 
-from .conftest import MS, write_trace
-
-Call = Callable[..., tuple[int, str, str]]
+from .conftest import MS, Call, write_trace
 
 FORMATS = ("table", "json", "csv", "markdown")
 SPLITS = [(1, 1), (1, 2), (2, 1)]

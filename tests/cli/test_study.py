@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,8 +22,7 @@ from real_mpi import ENVIRONMENT, Mpi
 from popmodel.base import document_schemas
 from popmodel.machines.host import hardware, launcher
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
 
 ROOT = Path(__file__).resolve().parents[2]
 VM = ROOT / "examples" / "profiles" / "two-core-vm.json"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from .conftest import Call
+
 ONE_SIDED = str(Path(__file__).parent.parent / "data" / "mixrma.4.prv.gz")
 SHARE = "not modelled, assumed to take no time: 10 % of the time in 40 MPI_Win_fence (7.9 %)"
-
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
 
 
 def first_words(out: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,8 @@ import pytest
 import popmodel as package
 from popmodel.base.errors import PopmodelError
 
-from .conftest import FEW_CALLS, LEFT_OUT, NOT_MODELLED
+from .conftest import FEW_CALLS, LEFT_OUT, NOT_MODELLED, Call
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
 HYBRID = str(Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz")
 TRACE = "examples/traces/stencil3d.2x2.prv.gz"
 SMALL = ("--set", "N=64")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,8 @@ import popmodel as package
 from popmodel.base.errors import UsageError
 from popmodel.machines.profile import load
 
-from .conftest import FEW_CALLS, LEFT_OUT
+from .conftest import FEW_CALLS, LEFT_OUT, Call
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
 DATA = Path(__file__).parent.parent / "data"
 PURE = str(DATA / "comd.4.prv.gz")
 HYBRID = str(DATA / "bt-mz.S.2x2.prv.gz")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ import popmodel as package
 from popmodel.base.errors import PopmodelError
 from popmodel.reports.sensitivity_tables import conclusion
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
+
 DATA = Path(__file__).parent.parent / "data"
 CG = str(DATA / "cg.S.2.prv.gz")
 FT = str(DATA / "ft.S.4.prv.gz")

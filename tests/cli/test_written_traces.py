@@ -18,8 +18,8 @@ from popmodel.traces.codes import Event
 from popmodel.traces.paraver.numbers import NUMBERS
 from popmodel.traces.selection import TracePart, focused
 
-Answer = tuple[int, str, str]
-Call = Callable[..., Answer]
+from .conftest import Call
+
 Writing = tuple[tuple[str, ...], str, str]
 Shell = Callable[..., "subprocess.CompletedProcess[str]"]
 WRITING = {

@@ -18,16 +18,10 @@ from real_mpi import ENVIRONMENT, Mpi
 from popmodel.machines.host.toolchain import find_compiler
 
 Answer = tuple[int, str, str]
-
-
+"""Exit status, standard output and standard error."""
 Call = Callable[..., Answer]
-
-
 Finished = subprocess.CompletedProcess[str]
-
-
 Traced = Callable[..., Finished]
-
 
 ROOT = Path(__file__).resolve().parents[2]
 
