@@ -462,7 +462,8 @@ def _named(path: str) -> Iterator[None]:
     except FileError:
         raise
     except PopmodelError as error:
-        raise FileError(path, error.message, hint=error.hint) from error
+        problem = error.message.removeprefix(f"{path}: ")
+        raise FileError(path, problem, hint=error.hint) from error
 
 
 def run_index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from synthetic import programs, run
 
+from popmodel.traces.paraver.writer import TraceWriter
+
 from .conftest import MS, Call, write_trace
 from .test_parts import STEPS, steps
 
@@ -127,6 +129,17 @@ def test_a_run_without_iterations(
         "popmodel: error: two.prv: no iterations found: nothing repeats in its MPI calls and "
         "parallel regions\nhint: choose a part with --window, for example --window 1s:2s\n"
     )
+
+
+def test_a_trace_that_cannot_be_replayed_is_named_once(popmodel: Call, tmp_path: Path) -> None:
+    writer = TraceWriter([1, 1])
+    for rank in (0, 1):
+        writer.state(rank, 0, 0, 10 * MS, 1)
+    writer.message((0, 0), (1, 0), (0, 5), (0, 5), 8)
+    trace = str(tmp_path / "x.prv")
+    writer.write(trace)
+    err = popmodel("metrics", trace, "--foa", "auto")[2]
+    assert err.startswith(f"popmodel: error: {trace}: 1 message without an MPI call")
 
 
 def test_each_run_has_its_own_iterations(steps: str, popmodel: Call) -> None:
