@@ -142,7 +142,13 @@ def analyse(
     calls = measure_call_sites(trace)
     replayed, absent, omitted, notes, ideal = _replayed(trace, network, total / _NS)
     run = Observables(**measured, **replayed, absent=absent | broken)
-    first = [*_doubts(trace, run), *untraced(trace), *omitted, *caveats(trace, window)]
+    first = [
+        *_doubts(trace, run),
+        *_without_calls(trace, run),
+        *untraced(trace),
+        *omitted,
+        *caveats(trace, window),
+    ]
     first, said = [*dict.fromkeys(first)], [*notes, *_unaccounted(run)]
     (first if workers.apart(run) else said).extend(workers.remarks(run))
     sites = calls.sites(total * trace.locations, ideal)
@@ -380,6 +386,14 @@ def _doubts(trace: Trace, run: Observables) -> list[str]:
             f"the states of rank {gap.argmin()} overlap by {-gap.min():.9f} s, which count twice"
         )
     return doubts
+
+
+def _without_calls(trace: Trace, run: Observables) -> list[str]:
+    """Say that messages were recorded without the calls that move them."""
+    if run.has_mpi or not (messages := len(trace.messages.size)):
+        return []
+    told = plural(messages, "message is", "messages are")
+    return [f"{told} recorded, but no MPI calls: their time is not known as such"]
 
 
 def _unaccounted(run: Observables) -> list[str]:

@@ -240,7 +240,6 @@ def caveats(trace: Trace, window: TraceFocus) -> tuple[str, ...]:
         *untraced(trace),
         *writing(trace),
         *_before_states(trace),
-        *_without_calls(trace),
         *too_small(trace),
         *left_out(trace),
     )
@@ -269,9 +268,12 @@ def devices(trace: Trace) -> list[str]:
 
 def _silent_processes(trace: Trace) -> int:
     """How many processes have threads without any event, none of which ever runs."""
-    records = trace.records
-    told = np.diff(records.events.offsets) + np.diff(records.in_state(RUNNING).offsets)
-    return int((np.add.reduceat(told, trace.process_offsets[:-1]) == 0).sum())
+    masters = trace.process_offsets[:-1]
+    silent = np.add.reduceat(np.diff(trace.records.events.offsets), masters) == 0
+    if silent.any():  # running states are many
+        running = np.diff(trace.records.in_state(RUNNING).offsets)
+        silent &= np.add.reduceat(running, masters) == 0
+    return int(silent.sum())
 
 
 def untraced(trace: Trace) -> list[str]:
@@ -315,15 +317,6 @@ def _before_states(trace: Trace) -> list[str]:
         f"no state is recorded in the first {format_time(late / 1e9)}: that time is no part of the "
         "runtime, but counts as computing elsewhere"
     ]
-
-
-def _without_calls(trace: Trace) -> list[str]:
-    """Say that messages were recorded without the calls that move them."""
-    messages = 0 if call_times(trace).calls.any() else len(trace.messages.size)
-    if not messages:
-        return []
-    told = plural(messages, "message is", "messages are")
-    return [f"{told} recorded, but no MPI calls: their time is not known as such"]
 
 
 _TOO_LITTLE = "too little for reliable numbers"
