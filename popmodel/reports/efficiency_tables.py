@@ -139,9 +139,10 @@ def _brief(document: Document) -> list[Section]:
     names = run_names([run["trace"] for run in runs])
     advice = document["advice"]
     doubted, several = bool(advice["doubts"]), len(runs) > 1
-    said = ("analysed ", "the analysed part ")  # below, and by the verdict
-    if doubted and not several:
-        said += _OF_CROWDS  # then this is the doubt
+    said = (  # below, and by the verdict; the doubt is about crowds wherever there is one
+        *("analysed ", "the analysed part "),
+        *(_OF_CROWDS if doubted and not several else ()),
+    )
     caveats = [
         one
         for one in joint_caveats(runs, names)
@@ -179,16 +180,16 @@ def _of_one_run(run: Run, name: str, advised: Sequence[str]) -> list[Section]:
     trees = [next(_trees(family, [run], heads(["%"]), reasons, views=False)) for family in families]
     if sum(len(tree.rows) + 2 for tree in trees) <= _ROOM:
         shown = zip(families, trees, strict=True)
-        told = [
+        all_trees = [
             (tree, *_above(family, run), *_moved(family, [run], [name])) for family, tree in shown
         ]
-        return [*sections, *told, reasons.section()]
+        return [*sections, *all_trees, reasons.section()]
     rest = ", ".join(family.id for family in families[1:])
     more = (NoteBlock(f"also, with --all: {rest}"),) if rest else ()
     reasons = Reasons()  # of this tree alone
     tree = next(_trees(families[0], [run], heads(["%"]), reasons, views=False))
-    told = (tree, *_above(families[0], run), *_moved(families[0], [run], [name]))
-    return [*sections, told, reasons.section(), more]
+    first = (tree, *_above(families[0], run), *_moved(families[0], [run], [name]))
+    return [*sections, first, reasons.section(), more]
 
 
 def _few(document: Document, names: Sequence[str], number: int) -> tuple[int, ...]:

@@ -58,7 +58,7 @@ def processes_of(defined: Defined, anchor: Path) -> tuple[list[ArchiveProcess], 
         creators = {self: by for self, *_, by in defined.get("processes", ())}
         of_streams = (group for self, *_, group in defined.get("locations", ()) if self in streams)
         hosts = (
-            each if groups.get(each) == _PROCESS else creators.get(each) for each in of_streams
+            each if groups.get(each) == _PROCESS else creators.get(each, -1) for each in of_streams
         )
         found = [ArchiveProcess(each, [NO_LOCATION]) for each in dict.fromkeys(hosts)]
     if not found:
