@@ -99,7 +99,7 @@ def test_wrong_usage_is_told(tmp_path: Path) -> None:
         ([3], {}, "inputs: must be a path, a trace, a signature or a result, not int"),
         ([STENCIL], {"cores": 4}, "--cores: there is no signature to predict"),
         ([STENCIL], {"settings": {"N": 4}}, "--set: there is no signature to predict"),
-        (["stencil3d.toml"], {}, "cores: missing, to predict the splits of a signature"),
+        (["stencil3d.toml"], {}, "--cores is missing, to predict the splits of a signature"),
         ([path], {"from_start": True}, "--from-start: there is no trace"),
     )
     for inputs, options, message in wrong:
