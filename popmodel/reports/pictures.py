@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.base.errors import PopmodelError
+from popmodel.base.shell import visible
 from popmodel.base.units import count, format_size, format_time, plural
 from popmodel.efficiency.evaluation import TERMS_FAMILY
 from popmodel.efficiency.hierarchy import load_families
@@ -20,7 +21,6 @@ from popmodel.network.network import PRESETS, describe
 from popmodel.reports.figures import describe_team, label, percent, run_names
 from popmodel.reports.palette import KIND_COLOURS, LEVELS, shade
 from popmodel.reports.prediction_words import application, described, split_name, varied
-from popmodel.reports.renderers.text import clean
 from popmodel.reports.views import Document
 from popmodel.timeline.lanes import KINDS
 
@@ -131,7 +131,7 @@ def run_timeline(timeline: Timeline) -> Figure:
     figure.legend(handles, labels, loc="outside right upper", frameon=False)
     why = f"; no ideal replay: {timeline.why_no_ideal}" if len(panels) == 1 else ""
     shared = f"; {timeline.rows.shared}" if timeline.rows.shared else ""
-    figure.suptitle(f"{clean(timeline.trace)}: a run over time{shared}{why}")
+    figure.suptitle(f"{visible(timeline.trace)}: a run over time{shared}{why}")
     return figure
 
 
