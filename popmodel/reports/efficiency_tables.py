@@ -173,7 +173,8 @@ def _of_one_run(run: Run, name: str, advised: Sequence[str]) -> list[Section]:
         why = run["window"]["why"]
         facts.append(f"{share} % of trace" + ("" if why.startswith(_USUAL) else f" ({why})"))
     reasons = Reasons()
-    families = _families([run])
+    families = [load_families()[id] for id in run["metrics"] if id != SCALING]
+    families.sort(key=lambda family: family.requires != "devices")
     if len(families) > _FEW:
         families.sort(key=lambda family: family.id not in advised)
     sections: list[Section] = [(NoteBlock(", ".join(facts)), *_reading([run]))]
