@@ -1,7 +1,5 @@
 """Runs for the tests of the metrics: made by hand, or at random but free of contradictions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A run by process."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from popmodel.efficiency.measure import UNITS, by_process

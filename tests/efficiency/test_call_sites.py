@@ -1,7 +1,5 @@
 """Where MPI is called: by the callers that a trace tells of its calls."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

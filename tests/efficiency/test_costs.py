@@ -1,7 +1,5 @@
 """What metrics cost: shares of the loss of global efficiency."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Families of devices: a published case, random runs against a plain loop, comparisons."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

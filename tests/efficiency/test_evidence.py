@@ -1,7 +1,5 @@
 """What is measured of a run only to explain its losses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Explanations say what the one definition says."""
 
-from __future__ import annotations
-
 import pytest
 
 from popmodel.base.errors import UsageError

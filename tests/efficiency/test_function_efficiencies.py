@@ -1,7 +1,5 @@
 """Functions of a run beside a plain loop over every nanosecond, from both formats."""
 
-from __future__ import annotations
-
 import importlib.util
 import random
 import tempfile

@@ -1,7 +1,5 @@
 """Worked examples of the documents that define the metrics."""
 
-from __future__ import annotations
-
 import pytest
 from efficiency.builders import observables
 

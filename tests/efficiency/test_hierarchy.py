@@ -1,7 +1,5 @@
 """Families are read with clear errors, evaluated with reasons, and displayed in order."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

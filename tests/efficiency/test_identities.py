@@ -1,7 +1,5 @@
 """The metrics of a family fit together: proved from the formulas, and for any run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The family of I/O: MPI-IO and POSIX, against a plain loop and by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

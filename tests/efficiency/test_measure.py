@@ -1,7 +1,5 @@
 """Observables of small traces, worked out by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A run that makes no sense is refused, and what is missing has a reason."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

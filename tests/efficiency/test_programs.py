@@ -1,7 +1,5 @@
 """Runs of different programs are not compared; those of one program are, however they differ."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

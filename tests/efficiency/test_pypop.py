@@ -24,8 +24,6 @@ PyPOP's scaling metrics are against its run with the fewest threads. For ImageMa
 thread) is not among the traces, so its numbers are first divided by those of the two-thread run.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Every statistic comes from the trace, the whole of it; PyPOP's metric tables, wh
 statistics, are in ``test_pypop.py``. Traces of EPOCH and ImageMagick are not in the repository.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

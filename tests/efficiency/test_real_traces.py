@@ -1,7 +1,5 @@
 """What holds for the program in any real trace, and for the whole run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

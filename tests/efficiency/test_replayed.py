@@ -1,7 +1,5 @@
 """Observables of replays."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

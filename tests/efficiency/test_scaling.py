@@ -1,7 +1,5 @@
 """Reference, mode and the reasons given for them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

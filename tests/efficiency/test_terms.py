@@ -1,7 +1,5 @@
 """The runtime as a sum of useful time and losses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Vectorisation from counters of floating-point instructions by width, against plain sums."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The verdict: of which run, in which order, with which causes, or none; never two opinions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

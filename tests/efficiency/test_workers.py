@@ -1,7 +1,5 @@
 """Threads that no parallel region explains."""
 
-from __future__ import annotations
-
 from efficiency.builders import observables
 
 from popmodel.efficiency.region_efficiencies import apart, remarks

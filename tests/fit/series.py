@@ -1,7 +1,5 @@
 """Runs whose efficiencies follow known laws, made without the package's own."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 

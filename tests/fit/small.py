@@ -1,7 +1,5 @@
 """A small program with three constants, and runs of it that the model itself makes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache

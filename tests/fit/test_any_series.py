@@ -1,7 +1,5 @@
 """Projections of any series of runs: finite numbers, or none and why; never an unexpected error."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any, Literal

@@ -3,8 +3,6 @@
 Each has its sentence, and none makes an answer surer than it was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Runtimes of whole programs: plain extrapolations, and the average of all laws."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One thread for small systems: for as long as they are solved, and no longer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs that ask for numbers beyond what their keys allow leave signatures that predictions take."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

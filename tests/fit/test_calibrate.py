@@ -1,7 +1,5 @@
 """Predictions with a calibrated signature: they hold what was measured, and know their reach."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the verdict of a calibration says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from popmodel.fit.calibration_summary import verdict

@@ -1,7 +1,5 @@
 """Terms of forms: read, computed, and written relative to a reference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Parts of a program that grow alike share a law."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

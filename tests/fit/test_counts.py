@@ -1,7 +1,5 @@
 """Formulas that give counts exactly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ Truths of ten families (some of which no form has), with errors of .3 to 3 %, le
 points and carried to 2, 4 and 8 times the processes; with threads and sizes beside.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 

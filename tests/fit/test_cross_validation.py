@@ -1,7 +1,5 @@
 """What a fit says of runs that it does not use: left out, offered terms, the next to measure."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

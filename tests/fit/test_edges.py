@@ -1,7 +1,5 @@
 """Work whose data leave a cache: found, told from none, and foretold between and beyond sizes."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections import defaultdict

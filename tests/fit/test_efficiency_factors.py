@@ -1,7 +1,5 @@
 """Factors of a run make it again; what tables tell is enough."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Laws of one factor: closed forms, choice by what is left out, intervals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a signature does not know, before a fit begins: how its imbalance grows with P."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from fit.small import MACHINE, runs, text

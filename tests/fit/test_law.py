@@ -1,7 +1,5 @@
 """Laws from a few points: recovered, contradicted, or not known."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Residual terms before anything was measured: which there are, and how large they may be."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """Laws whose form physics gives: growth of imbalance, and what a change of threads tells."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whole projections: identities, where intervals end, and how often they hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

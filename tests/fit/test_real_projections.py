@@ -1,7 +1,5 @@
 """Larger runs that were not given: of EPOCH, and of programs that are simulated apart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Points that laws are fitted to."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The fit: constants that are known come back, its steps and bounds are those of other solvers."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A calibrated signature as a file: comments stay, and predictions from it are the same."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import replace
 from datetime import date

@@ -1,7 +1,5 @@
 """Fixtures of the tests of the model."""
 
-from __future__ import annotations
-
 import pytest
 
 from popmodel.machines import profile

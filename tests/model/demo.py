@@ -1,7 +1,5 @@
 """A machine with round figures and small programs, for the tests of the model."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Any program and any machine, for the tests of what holds for all of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

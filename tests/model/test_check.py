@@ -1,7 +1,5 @@
 """What a check finds: every mistake and remark with its line and its words."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """With which processes and threads conditions hold, and what formulas give there."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

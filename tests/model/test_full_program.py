@@ -1,7 +1,5 @@
 """A signature carried out as a whole, to be replayed on any network."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from model.demo import machine, program, whole

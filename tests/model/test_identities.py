@@ -1,7 +1,5 @@
 """Predicted metrics fit together: any program, machine and split, all families, in every draw."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Loops whose iterations have a measured time instead of operations and traffic."""
 
-from __future__ import annotations
-
 import pytest
 from model.demo import machine, point, program
 

@@ -1,7 +1,5 @@
 """Factors of the laws: which parts they act on, what splits share, how they grow, noise."""
 
-from __future__ import annotations
-
 import copy
 import math
 from typing import Any

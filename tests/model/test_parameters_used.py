@@ -1,7 +1,5 @@
 """Which parameters of a machine predictions use is what the register says, both ways."""
 
-from __future__ import annotations
-
 import copy
 import json
 from dataclasses import replace

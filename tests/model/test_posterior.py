@@ -1,7 +1,5 @@
 """What a signature carries of runs: roots of covariances, what is kept of it, draws from it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

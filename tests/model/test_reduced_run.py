@@ -1,7 +1,5 @@
 """Runs that are too large to be replayed: one that is like them stands for them, without a jump."""
 
-from __future__ import annotations
-
 import copy
 import math
 from typing import Any

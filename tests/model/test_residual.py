@@ -1,7 +1,5 @@
 """Residual terms: nothing with one process or thread, never negative, as large as their shape."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

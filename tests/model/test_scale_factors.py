@@ -1,7 +1,5 @@
 """Groups of quantities that change together: none forgotten, none in two."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Signatures: the bundled ones, the grammar, and the words of every refusal with file and line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

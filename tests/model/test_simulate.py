@@ -1,7 +1,5 @@
 """Programs carried out step by step: imbalance, long loops, and which side is believed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

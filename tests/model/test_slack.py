@@ -4,8 +4,6 @@ Against a simulation in which every process has a clock and nothing else is shar
 a step is computation, an exchange with the neighbours on a ring, and perhaps a meeting of all.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Drift of computing: a walk whose doublings cover the way, and whose spread grows with it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

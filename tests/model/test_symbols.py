@@ -1,7 +1,5 @@
 """The table of symbols is complete and agrees with the schema of the machine profile."""
 
-from __future__ import annotations
-
 import pytest
 
 from popmodel.base.documents import Items, NamedShape, OneOf, Shape, TableShape

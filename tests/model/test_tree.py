@@ -1,7 +1,5 @@
 """The tree of works: its leaves add up to the whole, and other works of them to another whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Draws: quantiles, reproducibility, what varies together; intervals and shares of variance."""
 
-from __future__ import annotations
-
 from statistics import NormalDist
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The walk of the region tree: hand-computed programs, symbols against numbers, limits."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -6,8 +6,6 @@ check says: ``> line: mistake``, ``> line: remark: ...``, with its hint below. W
 ``python tests/model/test_wrong_signatures.py`` writes the answers anew: review the difference.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

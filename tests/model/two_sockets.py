@@ -1,7 +1,5 @@
 """Machines with several memory domains."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from popmodel.machines import profile

@@ -4,8 +4,6 @@ Nothing here is the package's: processes are generators with a clock each, which
 of others.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Every cost is some latencies and some bytes. Read off the rules of `popmodel.net
 `popmodel.network.collectives`; shares no code with the product.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

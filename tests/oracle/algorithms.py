@@ -5,8 +5,6 @@ The compiled engine finds the same messages one step at a time; the algorithms a
 its size grows with the square of the members of an all-to-all.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

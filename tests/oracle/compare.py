@@ -1,7 +1,5 @@
 """Runs the compiled scanner and the plain one on the same text and holds their results together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import pairwise

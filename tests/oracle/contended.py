@@ -5,8 +5,6 @@ nothing is kept sorted; rates are found for all messages at once. Slow on purpos
 synchronise.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Programs and networks that hypothesis draws."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

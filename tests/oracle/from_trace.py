@@ -4,8 +4,6 @@ It shares with the compiled core only what each MPI call does (`popmodel.simulat
 Slow on purpose, and short enough to be read.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable

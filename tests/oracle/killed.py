@@ -1,7 +1,5 @@
 """Units of work whose first worker is killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

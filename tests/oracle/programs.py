@@ -1,7 +1,5 @@
 """What tests of programs say often: the operations of a process, and a message."""
 
-from __future__ import annotations
-
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 
 

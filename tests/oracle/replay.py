@@ -4,8 +4,6 @@ It shares nothing with the compiled engine but the rules: no ready stack, no wak
 condition is looked up anew in each sweep. Slow on purpose, and short enough to be read.
 """
 
-from __future__ import annotations
-
 from popmodel.network.network import Network
 from popmodel.simulator.costs import charge, classes
 from popmodel.simulator.program import Op, Program

@@ -3,8 +3,6 @@
 It works on whole lines and lists of Python integers; slow on purpose, and short enough to be read.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 LARGEST = 2**63 - 1

@@ -1,7 +1,5 @@
 """Writes traces of MPI runs call by call: each process has a clock that its calls move on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple

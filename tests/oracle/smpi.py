@@ -1,7 +1,5 @@
 """Platforms and time-independent traces of the references of SimGrid SMPI."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

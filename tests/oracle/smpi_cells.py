@@ -6,8 +6,6 @@ the vector, or of one process or peer), network (`oracle.smpi.NETWORKS`), select
 CM02 without factors, and ``surf/precision`` 1e-13.
 """
 
-from __future__ import annotations
-
 _BYTES = "6"  # MPI_BYTE
 
 

@@ -1,7 +1,5 @@
 """Cuts a trace to one window, by looking at all events for each of its edges."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The table of processes, on runs that no small trace gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

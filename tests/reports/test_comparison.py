@@ -1,7 +1,5 @@
 """What makes the difference between measured runs."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The screen of efficiencies, on runs that no small trace gives."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

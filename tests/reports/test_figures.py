@@ -1,7 +1,5 @@
 """Figures as reports write them."""
 
-from __future__ import annotations
-
 from popmodel.reports.figures import loses, percent
 
 

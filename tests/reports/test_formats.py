@@ -1,7 +1,5 @@
 """Formats of results."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

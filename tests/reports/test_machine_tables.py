@@ -1,7 +1,5 @@
 """Pages about machine profiles."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Matrices of messages: ranks taken together, shades, characters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

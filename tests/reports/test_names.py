@@ -1,7 +1,5 @@
 """Short names of runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Remarks that several runs share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

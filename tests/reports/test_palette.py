@@ -1,7 +1,5 @@
 """Colours of efficiencies on pages."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Patterns in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from popmodel.reports.message_tables import grid_text, pattern_text

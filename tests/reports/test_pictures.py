@@ -1,7 +1,5 @@
 """Pictures for papers: the five kinds, the same each time, whatever names hold."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The screen of a prediction, on documents that no bundled default gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

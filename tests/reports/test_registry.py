@@ -1,7 +1,5 @@
 """How saved documents are shown."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The screen of a trace, on documents that no small trace gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The words for a signature: every kind and every key has some, and all fit the screen."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sentences of a sweep that no bundled default gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import popmodel

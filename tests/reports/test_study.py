@@ -1,7 +1,5 @@
 """What the screen of a study says of its runs, its check and what to run next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

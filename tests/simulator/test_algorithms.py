@@ -1,7 +1,5 @@
 """Collectives as messages against the same messages laid out in plain Python."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Bytes of a collective mean the same in every form of its call, and on every path."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory

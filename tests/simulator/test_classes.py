@@ -1,7 +1,5 @@
 """Messages and collectives that cost the same on every network."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

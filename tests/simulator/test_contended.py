@@ -1,7 +1,5 @@
 """Replays on networks whose links messages share: Dimemas' answers, closed forms, properties."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

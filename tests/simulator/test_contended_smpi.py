@@ -1,7 +1,5 @@
 """Agreement with the replay of SimGrid SMPI on clusters whose links messages share."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Agreement with Dimemas: its answers on hand-made cases and on real traces."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The compiled replay against closed forms, against the plain one, and its errors."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

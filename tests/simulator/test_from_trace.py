@@ -3,8 +3,6 @@
 Where Dimemas does something else on such a trace, the test says what.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Collectives of which a trace does not list the members: of intercommunicators."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

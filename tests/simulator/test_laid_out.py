@@ -1,7 +1,5 @@
 """Programs whose collectives are messages of their own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Moments and critical paths of programs whose collectives have several messages under way."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Messages of formats without records of them: calls tell partners, tags and requests."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """CPU time of senders and receivers: LogGP's o, on flat networks and on those of machines."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

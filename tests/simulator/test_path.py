@@ -1,7 +1,5 @@
 """The critical path: its steps add up to the runtime, and its counts are one-sided derivatives."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Algorithms of collectives against what collectives promise, and against their closed forms."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

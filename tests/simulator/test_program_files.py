@@ -1,7 +1,5 @@
 """Programs written for other simulators, and read again."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The compiled way from a trace to its program against the plain one, array by array."""
 
-from __future__ import annotations
-
 import random
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """A run written as a trace and read back is the program it was, with fine and coarse clocks."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections import deque

@@ -1,7 +1,5 @@
 """Agreement with the replay of SimGrid SMPI on networks without contention."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

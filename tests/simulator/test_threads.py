@@ -1,7 +1,5 @@
 """Threads that call MPI: sequences of their own, forked, held and joined as their teams are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

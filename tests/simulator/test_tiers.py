@@ -1,7 +1,5 @@
 """Networks on which messages inside a node and between nodes cost differently."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

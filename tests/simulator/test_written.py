@@ -1,7 +1,5 @@
 """The trace that a replay would have left says what the replay says, and is replayed as it was."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Carry out a list of calls by its words alone: what each rank does, operation by operation."""
 
-from __future__ import annotations
-
 from popmodel.base.expressions import parse
 
 

@@ -1,7 +1,5 @@
 """Random programs of messages."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 from structure.scripts import Repeat, Step, structure

@@ -1,7 +1,5 @@
 """Formulas of the rank: each gives the right value on every rank, and simple ones come first."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

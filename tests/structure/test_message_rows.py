@@ -1,7 +1,5 @@
 """Lists of calls: what they say is what was done, on every rank, in the same order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

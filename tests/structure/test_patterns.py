@@ -1,7 +1,5 @@
 """Grids and patterns of programs whose communication is known."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

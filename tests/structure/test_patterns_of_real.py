@@ -1,7 +1,5 @@
 """Grids and patterns of real programs: what is found in each, failures included."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 from pathlib import Path

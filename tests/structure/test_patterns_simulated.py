@@ -1,7 +1,5 @@
 """Patterns found in simulated runs, read from their traces, beside what their programs did."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """How times of a phase vary: imbalance that stays or changes, its causes, bursts without a core."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Phases of runs that are known: simulated ones, and real traces against their observables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Phases of real traces: what is known of these programs and of how they were traced."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

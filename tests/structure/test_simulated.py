@@ -4,8 +4,6 @@ The programs are plain Python (`synthetic.programs`), with persistent and transi
 know when each of their processes began each iteration.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sums of messages and calls; how granular calls are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

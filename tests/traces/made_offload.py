@@ -6,8 +6,6 @@ In each of twelve steps a rank prepares the step, launches a kernel, waits for i
 in a second stream while the first one runs a short kernel, waits, and takes part in a reduction.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Walks over long columns: what they find, and that they hold no memory behind themselves."""
 
-from __future__ import annotations
-
 import mmap
 from pathlib import Path
 

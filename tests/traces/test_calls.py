@@ -1,7 +1,5 @@
 """MPI calls, paired."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

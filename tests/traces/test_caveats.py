@@ -1,7 +1,5 @@
 """What is said first of a run that is analysed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Streams of devices: which device they are of, what they do, what is left of it in a window."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

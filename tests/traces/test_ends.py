@@ -1,7 +1,5 @@
 """When processes end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from popmodel.traces import read

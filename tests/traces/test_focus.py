@@ -1,7 +1,5 @@
 """The window of analysis: from the end of MPI_Init to the start of MPI_Finalize."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Which format a file has."""
 
-from __future__ import annotations
-
 import gzip
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names of functions out of symbols and labels, whatever C++, Fortran and compilers make."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from popmodel.traces.regions import full_name, function_of, readable, without_arguments

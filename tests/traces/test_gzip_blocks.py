@@ -1,7 +1,5 @@
 """Compressed text in blocks: what any gunzip makes of it, and readers of its ranges."""
 
-from __future__ import annotations
-
 import gzip
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The summary of a trace."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

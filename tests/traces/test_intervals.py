@@ -1,7 +1,5 @@
 """Sets of intervals against sets of single nanoseconds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

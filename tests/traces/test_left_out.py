@@ -1,7 +1,5 @@
 """What a trace says that it leaves out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from popmodel.efficiency.measure import analyse

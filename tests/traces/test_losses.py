@@ -1,7 +1,5 @@
 """Runs whose records end before they do: what is said, and what is analysed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

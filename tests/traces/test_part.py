@@ -1,7 +1,5 @@
 """Which part of a run a user asks for, in texts and in numbers."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Whether threads had a processor each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a reader may leave to the tables that every format has."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A region as the part of a run that is analysed: its windows, and what is said about them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

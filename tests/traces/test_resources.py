@@ -1,7 +1,5 @@
 """Long columns and arrays lie in files of a scratch folder, and nothing of them is left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

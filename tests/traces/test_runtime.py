@@ -1,7 +1,5 @@
 """How long threads are in states."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

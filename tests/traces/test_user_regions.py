@@ -1,7 +1,5 @@
 """Regions that users mark, as popmodel's tracer, Extrae's functions and Extrae's events do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

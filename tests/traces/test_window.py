@@ -1,7 +1,5 @@
 """Cutting a trace to a window, and to several stretches that then follow one another."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

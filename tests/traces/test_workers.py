@@ -1,7 +1,5 @@
 """Several traces, or ranges of one: results do not depend on who works, nor on killed workers."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """Quantities of the machine in formulas of a program."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

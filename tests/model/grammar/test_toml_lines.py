@@ -1,7 +1,5 @@
 """Lines of keys in TOML text."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

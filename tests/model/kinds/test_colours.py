@@ -1,7 +1,5 @@
 """Collectives of processes of equal colour, as MPI_Comm_split makes them."""
 
-from __future__ import annotations
-
 import pytest
 from model.demo import machine, program, whole
 

@@ -1,7 +1,5 @@
 """Loops on cores that share a memory domain: what threads bring, and what the memory decides."""
 
-from __future__ import annotations
-
 import copy
 import heapq
 from typing import Any

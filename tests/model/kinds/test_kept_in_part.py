@@ -1,7 +1,5 @@
 """Loops whose data a cache keeps in part: pages that stay, and pages that are lost."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

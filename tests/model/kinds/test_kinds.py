@@ -1,7 +1,5 @@
 """Schedules, critical sections, tasks, halos, pipelines and collectives of a signature."""
 
-from __future__ import annotations
-
 import copy
 from math import prod
 from typing import Any

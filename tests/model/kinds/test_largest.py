@@ -1,7 +1,5 @@
 """Work of which one part cannot be divided: whoever has it works as long with more processes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from model.demo import machine, program, whole

@@ -1,7 +1,5 @@
 """Loops on cores: chains of operations, overlap, instructions, shared lines, random cost."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Lists of calls: what is read, what is refused, and what they take."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from model.demo import machine, program

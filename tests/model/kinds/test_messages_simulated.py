@@ -1,7 +1,5 @@
 """Lists of calls against a simulation of their rows that shares no code with the model."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from typing import Any
 

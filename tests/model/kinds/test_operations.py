@@ -1,7 +1,5 @@
 """Communication carried out by the replay takes the time that the closed form says."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

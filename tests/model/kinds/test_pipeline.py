@@ -1,7 +1,5 @@
 """Pipelines of a signature, closed form and replay, against sweeps that run event by event."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from dataclasses import replace

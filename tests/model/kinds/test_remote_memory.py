@@ -1,7 +1,5 @@
 """Loops whose data lies in other memory domains: never faster than with data of their own."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

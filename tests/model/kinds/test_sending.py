@@ -1,7 +1,5 @@
 """Messages along a grid and to ranks: crowding, and several threads of a process that send."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Items whose work differs between processes by a spread of their own."""
 
-from __future__ import annotations
-
 import pytest
 from model.demo import machine, program
 

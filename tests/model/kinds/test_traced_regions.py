@@ -1,7 +1,5 @@
 """Parallel regions of which no more is known than a trace tells."""
 
-from __future__ import annotations
-
 import pytest
 from model.demo import machine, program
 

@@ -1,7 +1,5 @@
 """Work that is known process by process, and factors that are known value by value."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from model.demo import machine, program

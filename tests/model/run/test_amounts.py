@@ -1,7 +1,5 @@
 """Formulas whose value makes no sense at the point asked for: item, formula, value, advice."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

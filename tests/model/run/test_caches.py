@@ -1,7 +1,5 @@
 """Which cache a working set stays in, and what traffic through caches costs."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

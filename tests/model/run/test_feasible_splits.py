@@ -1,7 +1,5 @@
 """What a refusal offers instead: every choice that a hint names is tried."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """Launch lines: they ask for the layout that was placed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Layouts: cores of threads, by hand and against the rule of OpenMP written out."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

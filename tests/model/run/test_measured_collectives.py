@@ -1,7 +1,5 @@
 """Collectives as measured: exact where measured, linear in logarithms, carried on by formulas."""
 
-from __future__ import annotations
-
 import copy
 import math
 from typing import Any

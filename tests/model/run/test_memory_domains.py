@@ -4,8 +4,6 @@ The law is held against an event-driven simulation that shares no code with it: 
 for the one memory of their domain in order, and compute again, each as often as it has to.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Where messages go."""
 
-from __future__ import annotations
-
 import numpy as np
 from model.demo import machine, point
 

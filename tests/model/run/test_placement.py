@@ -1,7 +1,5 @@
 """Placement, grids and requirements: figures, and the words of every refusal."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Memory of other domains: figures by hand on two sockets and on four domains."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

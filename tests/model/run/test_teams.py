@@ -1,7 +1,5 @@
 """Communicators of a part of the processes, and what collectives in them cost."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table of a signature in which popmodel signature from writes what runs have taught."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Traffic of the bundled programs beyond a cache, against a cache of lines that is simulated."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TypeAlias

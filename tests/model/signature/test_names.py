@@ -1,7 +1,5 @@
 """Names of formulas: in which order they are computed, and what they are worth."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The grammar of signatures: one table of keys, the page that shows it, the values it refuses."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """Units: what clashes with the units that a signature states, with which words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

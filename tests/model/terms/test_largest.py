@@ -1,7 +1,5 @@
 """The expected work of the slowest process, against draws and closed forms."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -4,8 +4,6 @@ The law of sharing is held against references that share no code with it: a clos
 value analysis, a simulation of cores that take turns at the memory, and the published recursion.
 """
 
-from __future__ import annotations
-
 import functools
 import heapq
 import itertools

@@ -1,7 +1,5 @@
 """Loops in chunks, critical sections, tasks and shared lines against simulations of threads."""
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Callable, Iterable

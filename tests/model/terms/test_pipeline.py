@@ -1,7 +1,5 @@
 """What waves pay, and what of it is not paid again, against sweeps that run event by event."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

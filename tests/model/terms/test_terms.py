@@ -1,7 +1,5 @@
 """Terms of the model against published tables, simulations and counting."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

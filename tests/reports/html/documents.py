@@ -1,7 +1,5 @@
 """Documents of commands, drawn as sections and read by a parser that knows nothing of them."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Who talks to whom, on a page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

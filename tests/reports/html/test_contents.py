@@ -1,7 +1,5 @@
 """What a page shows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

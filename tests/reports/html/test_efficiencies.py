@@ -1,7 +1,5 @@
 """Trees of efficiencies on a page: every value, what it costs, what it means."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

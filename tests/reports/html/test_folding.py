@@ -1,7 +1,5 @@
 """What is folded up on a page."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from unfolded import unfolded

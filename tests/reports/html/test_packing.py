@@ -1,7 +1,5 @@
 """Arrays as text."""
 
-from __future__ import annotations
-
 import zlib
 from base64 import b64decode
 

@@ -1,7 +1,5 @@
 """The page as text: what holds without a browser."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """How large pages are: they are sent by mail and kept beside runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

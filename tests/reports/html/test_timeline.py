@@ -1,7 +1,5 @@
 """What the script that draws runs over time is given."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import zlib

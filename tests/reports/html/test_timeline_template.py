@@ -1,7 +1,5 @@
 """The timeline without a script: every lane in a table."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The verdict of a page: sentences whose every number is one of the documents."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The section of what-ifs: its tables and what its script is given."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Blocks as HTML."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

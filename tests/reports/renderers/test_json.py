@@ -1,7 +1,5 @@
 """Documents as JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Blocks as Markdown."""
 
-from __future__ import annotations
-
 import pytest
 
 from popmodel.reports.blocks import (

@@ -1,7 +1,5 @@
 """Values over time as lines of signs."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

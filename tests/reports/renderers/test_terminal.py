@@ -1,7 +1,5 @@
 """Blocks on a terminal."""
 
-from __future__ import annotations
-
 import pytest
 
 from popmodel.reports.blocks import (

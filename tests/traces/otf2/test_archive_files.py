@@ -1,7 +1,5 @@
 """Input and output in archives: calls for files and operations on them, read and written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random archives against a plain reading of the same records."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 from collections import defaultdict

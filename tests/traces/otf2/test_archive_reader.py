@@ -1,7 +1,5 @@
 """What records of an archive mean, on small archives that OTF2's own package writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Traces written as archives: read again they have the same numbers; other readers take them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

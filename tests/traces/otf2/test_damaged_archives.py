@@ -1,7 +1,5 @@
 """Archives that are damaged in any way are refused in a line, or read; the process survives."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Where OTF2's library is looked for, and what is said where there is none, or an unfit one."""
 
-from __future__ import annotations
-
 import ctypes.util
 import shutil
 import subprocess

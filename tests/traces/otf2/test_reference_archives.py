@@ -1,7 +1,5 @@
 """Two archives that Score-P wrote, with numbers that others computed of them."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

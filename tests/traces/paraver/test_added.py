@@ -1,7 +1,5 @@
 """Traces with further events: what was there stays, and all is in order of time."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

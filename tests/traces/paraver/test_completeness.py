@@ -1,7 +1,5 @@
 """Warnings of traces that seem to be cut at the end of a line or inside the last number."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows of devices (streams of GPUs) are no threads."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rows of events, and what their values open and close."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

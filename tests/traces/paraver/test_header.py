@@ -1,7 +1,5 @@
 """The first line of a trace."""
 
-from __future__ import annotations
-
 import pytest
 
 from popmodel.traces.paraver.reader import Application, Header, HeaderError, parse_header

@@ -1,7 +1,5 @@
 """Names from the files beside a trace, and without them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

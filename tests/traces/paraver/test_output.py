@@ -1,7 +1,5 @@
 """Writing traces that are in memory: what is read again is what was written."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from pathlib import Path
 

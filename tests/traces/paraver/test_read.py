@@ -1,7 +1,5 @@
 """Reading whole files: real traces, several applications, long ones, and what is written."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """The compiled scanner against the plain one, and every reason for refusing a record."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from pathlib import Path

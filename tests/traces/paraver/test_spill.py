@@ -1,7 +1,5 @@
 """Long traces: their records lie in temporary files, and memory does not grow with them."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A trace in ranges: records, warnings and errors are those of the whole, whoever scans."""
 
-from __future__ import annotations
-
 import gzip
 import multiprocessing
 import random

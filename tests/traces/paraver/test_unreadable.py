@@ -1,7 +1,5 @@
 """Files that cannot be read, or not wholly: what is wrong, where, and what to do."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import sys

@@ -1,7 +1,5 @@
 """Damaged files of all formats: a trace, or an error that says why, never anything else."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs of Dimemas; that they say what Dimemas says is in tests/simulator/test_dimemas.py."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

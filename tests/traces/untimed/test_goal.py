@@ -1,7 +1,5 @@
 """Schedules in GOAL."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -4,8 +4,6 @@ That of GOAL agrees with a plain one; what that of SMPI reads is held by SimGrid
 (tests/simulator/test_simgrid.py), here it says the same however the text is cut into pieces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

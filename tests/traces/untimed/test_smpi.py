@@ -1,7 +1,5 @@
 """Time-independent traces of SimGrid SMPI."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
