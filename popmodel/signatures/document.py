@@ -187,7 +187,7 @@ def _row(value: Any, indent: str) -> Iterator[str]:
         return
     (key,) = inner
     begin = "".join(f"{_key(name)} = {_value(value[name])}, " for name in value if name != key)
-    yield f"{indent}{{ {begin}{key} = ["
+    yield f"{indent}{{ {begin}{_key(key)} = ["
     for row in value[key]:
         yield from _row(row, indent + "  ")
     yield f"{indent}] }},"

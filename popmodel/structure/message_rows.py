@@ -90,7 +90,8 @@ class PlaceTable:
     def __init__(self, structure: Structure) -> None:
         self.structure = structure
         program, events = structure.program, structure.events
-        token = _tokens(program, events.first, events.is_region)
+        # Behind those of the events what stands for none, which is the last.
+        token = np.append(_tokens(program, events.first, events.is_region), _NONE)
         sequence = events.sequence
         self.event: list[NDArray[np.int32]] = []
         self.same: list[NDArray[np.int64]] = []
@@ -103,7 +104,7 @@ class PlaceTable:
             here = together[end - sequences * passes : end].reshape(sequences, passes)
             here[sequence[rows], structure.execution[rows]] = rows
             self.event.append(here)
-            self.same.append(_numbered_columns(np.where(here >= 0, token[here], _NONE)))
+            self.same.append(_numbered_columns(token[here]))
         self.needs_tags = _overtakes(program)
 
     def rows(

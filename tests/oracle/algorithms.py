@@ -257,7 +257,8 @@ def _chain(n: int, root: int, r: int, size: float) -> Schedule:
         if v == 0 and k == segments:
             to = -1
         if to >= 0 or source >= 0:
-            yield Exchange(to, source, 1 / segments, (k if v == 0 else k - 1,))
+            sent = () if to < 0 else (k if v == 0 else k - 1,)
+            yield Exchange(to, source, 1 / segments, sent)
 
 
 def _around(n: int, r: int, share: float, shift: int) -> Schedule:

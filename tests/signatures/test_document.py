@@ -4,7 +4,7 @@ import math
 import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from popmodel.base.expressions import parse
@@ -25,6 +25,7 @@ values = st.recursive(
 )
 
 
+@example({"a": [{"a long key with blanks" * 9: [], "key of a list": [{}]}]})
 @given(st.dictionaries(keys, values, max_size=5))
 def test_whatever_is_written_reads_back(entries):
     text = text_of((), [TomlTable("", entries)], ())

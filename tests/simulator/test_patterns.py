@@ -36,12 +36,16 @@ def test_names_are_those_of_the_closed_forms_and_of_selections() -> None:
         assert set(collectives.OPERATIONS[operation].algorithms) <= set(names)
 
 
-@given(st.sampled_from(EVERY), st.integers(1, 40), st.integers(0, 39), st.integers(0, 400_000))
+@given(st.integers(1, 40), st.integers(0, 39), st.integers(0, 400_000))
 def test_every_rank_ends_with_what_the_operation_promises(
-    which: tuple[str, str], members: int, root: int, size: int
+    members: int, root: int, size: int
 ) -> None:
     """Follows the data of every message, and who has contributed to it."""
-    (kind, name), root = which, root % members
+    for kind, name in EVERY:
+        check_promise(kind, name, members, root % members, size)
+
+
+def check_promise(kind: str, name: str, members: int, root: int, size: int) -> None:
     steps = [exchanges(kind, members, root, r, name, size) for r in range(members)]
     items = {i for mine in steps for x in mine for i in x.content} or {0}
     held = [initially(kind, root, r, members, items) for r in range(members)]
