@@ -11,19 +11,27 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from surroundings import Leftovers, neutral_environment, signals_as_at_a_terminal, steering
+from surroundings import (
+    Leftovers,
+    constants_of_loaded_modules_are_no_examples,
+    neutral_environment,
+    signals_as_at_a_terminal,
+    steering,
+)
 
 # The same examples in every run, however slow the machine is: a failure here is a failure
-# everywhere. HYPOTHESIS_PROFILE=thorough tries more of them, default tries new ones.
-for profile, examples in (("repeatable", 20), ("thorough", 100)):
+# everywhere. HYPOTHESIS_PROFILE=thorough tries more of them, and new tries others each time
+# (or those of --hypothesis-seed).
+for profile, examples in (("repeatable", 20), ("thorough", 100), ("new", 100)):
     settings.register_profile(
         profile,
-        derandomize=True,
+        derandomize=profile != "new",
         database=None,
         deadline=None,
         max_examples=examples,
         suppress_health_check=[HealthCheck.too_slow],
     )
+constants_of_loaded_modules_are_no_examples()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -44,6 +44,18 @@ def signals_as_at_a_terminal() -> None:
             signal.signal(number, usual)
 
 
+def constants_of_loaded_modules_are_no_examples() -> None:
+    """Keep Hypothesis from drawing constants of the modules that happen to be loaded.
+
+    With pytest-xdist these are others each time: they depend on what a worker ran before.
+    """
+    with suppress(ImportError):  # older versions draw none
+        from hypothesis.internal.conjecture import providers
+
+        nothing = providers.Constants()
+        vars(providers)["_get_local_constants"] = lambda: nothing
+
+
 def neutral_environment(environment: MutableMapping[str, str]) -> None:
     """Take out what steers OpenMP, launchers, batch systems, terminals and popmodel."""
     for name in steering(environment):

@@ -23,6 +23,18 @@ from patience import (
 from surroundings import Leftovers, neutral_environment
 
 TESTS = Path(__file__).resolve().parent
+EXAMPLES = """
+import sys
+sys.path.insert(0, sys.argv[1])
+if sys.argv[2:]:
+    import popmodel.cli.app
+import conftest
+from hypothesis import given, strategies as st
+@given(st.tuples(st.lists(st.integers()), st.text(), st.floats()))
+def show(values):
+    print(ascii(values))
+show()
+"""
 SIGNALS = """
 import signal, sys
 sys.path.insert(0, sys.argv[1])
@@ -54,6 +66,31 @@ def test_the_tests_themselves_run_as_at_a_terminal() -> None:
     assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL
     assert "OMP_NUM_THREADS" not in os.environ
+
+
+def test_examples_of_properties_do_not_depend_on_what_is_loaded() -> None:
+    told = set()
+    for words, seed in (([], "1"), (["loaded"], "1"), ([], "2")):
+        done = subprocess.run(
+            [sys.executable, "-c", EXAMPLES, str(TESTS), *words],
+            env={**os.environ, "PYTHONHASHSEED": seed, "HYPOTHESIS_PROFILE": "thorough"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        told.add(done.stdout)
+    assert len(told) == 1
+    assert done.stdout.count("\n") > 50
+
+
+NOT_IN_A_PAGE = (".wait_for_function(", ".wait_for_timeout(")
+
+
+def test_tests_of_pages_wait_for_what_is_seen_from_outside() -> None:
+    """A page lets no text be evaluated in it later; and no time is long enough everywhere."""
+    texts = {path: path.read_text() for path in TESTS.rglob("*.py") if path != Path(__file__)}
+    assert len(texts) > 500
+    assert not [path for path, text in texts.items() if any(map(text.__contains__, NOT_IN_A_PAGE))]
 
 
 def test_variables_that_steer_are_taken_out_and_others_stay() -> None:
