@@ -47,6 +47,7 @@ _PASSED_ON = frozenset(
 _OF_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})
 """Signals that Python ignores for itself, and programs do not."""
 _FROM_THE_KERNEL = 0x80  # SI_KERNEL
+_OF_A_TERMINAL = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})
 _LOOK = 1.0  # seconds until one looks again: a caller's other threads may have taken the signal
 
 
@@ -54,7 +55,7 @@ def run(
     path: str, words: Sequence[str], environment: Mapping[str, str], output: int | None = None
 ) -> int:
     """Run a command to its end; `output` is a descriptor in place of standard output."""
-    with _kept() as before:
+    with _kept() as (before, taken):
         try:
             child = os.posix_spawn(
                 path,
@@ -66,7 +67,7 @@ def run(
             )
         except OSError as error:
             raise _not_started(path, error) from error
-        status = _ended(child)
+        status = _ended(child, taken)
         # Signals for a command that is gone are none for the work that follows.
         while signal.sigtimedwait(_PASSED_ON, 0) is not None:
             pass
@@ -75,29 +76,58 @@ def run(
 
 
 @contextmanager
-def _kept() -> Iterator[set[int]]:
-    """Keep signals until they are asked for; gives those that were kept back before."""
+def _kept() -> Iterator[tuple[set[int], list[int]]]:
+    """Keep signals until they are asked for.
+
+    Gives those that were kept back before, and a list that gets those that another thread takes:
+    they are kept back in this one only, and the threads of NumPy let in all.
+    """
+    taken: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _: taken.append(number))
+        for number in _PASSED_ON
+        if signal.getsignal(number) not in (signal.SIG_IGN, None)
+    }
     # Who started us may have had us ignore it: then no child's end would be told, nor its status.
-    handler = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON | {signal.SIGCHLD})
     try:
-        yield {int(number) for number in before}
+        yield {int(number) for number in before}, taken
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        signal.signal(signal.SIGCHLD, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
-def _ended(child: int) -> int:
+def _ended(child: int, taken: list[int]) -> int:
     """Wait for the end of a process, passing signals on; its wait status."""
     while True:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid == child:
             return status
+        while taken:  # where it comes from is not known of one that another thread took
+            number = taken.pop(0)
+            if number not in _OF_A_TERMINAL or not _is_in_foreground():
+                os.kill(child, number)
         came = signal.sigtimedwait(_PASSED_ON | {signal.SIGCHLD}, _LOOK)
         if came is None or came.si_signo == signal.SIGCHLD:
             continue
         if came.si_code != _FROM_THE_KERNEL:
             os.kill(child, came.si_signo)
+
+
+def _is_in_foreground() -> bool:
+    """Whether Ctrl-C at a terminal reaches this process, and so the command."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
 
 
 def _is_pythons(number: signal.Signals) -> bool:

@@ -38,6 +38,7 @@ def start() -> Iterator[Start]:
     def begin(text: str, *before: str, **more: object) -> Child:
         command = [sys.executable, *before, "-c", RUNNER, "/bin/sh", "-c", text]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
+        streams["start_new_session"] = "pass_fds" not in more  # without the terminal of the tests
         children.append(subprocess.Popen(command, **streams))  # type: ignore[call-overload]
         return children[-1]
 
@@ -82,6 +83,29 @@ def test_a_signal_for_popmodel_is_passed_on(number: signal.Signals, start: Start
     child.send_signal(number)
     out, _ = child.communicate(timeout=GENEROUS)
     assert (child.returncode, out) == (9, f"got {name}\n")
+
+
+def test_a_signal_that_another_thread_takes_is_passed_on(tmp_path: Path) -> None:
+    """Those of NumPy keep no signal back."""
+    ready = tmp_path / "ready"
+    code = (
+        "import signal, sys, threading\n"
+        "from patience import until\n"
+        "from pathlib import Path\n"
+        "ready = Path(sys.argv.pop())\n"
+        "def take():\n"
+        "    until(ready.exists, 'the command is there')\n"
+        "    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)\n"
+        "threading.Thread(target=take).start()\n"
+    )
+    command = f"trap 'exit 9' TERM; touch {ready}; while :; do sleep 0.05; done"
+    done = subprocess.run(
+        [sys.executable, "-c", code + RUNNER, "/bin/sh", "-c", command, ready],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        check=False,
+        timeout=GENEROUS,
+    )
+    assert done.returncode == 9
 
 
 def test_ctrl_c_reaches_the_command_once(start: Start) -> None:
