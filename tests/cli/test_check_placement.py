@@ -190,9 +190,11 @@ def test_a_number_of_threads_that_nobody_asked_for_is_told_where_they_share_core
 
 @pytest.mark.long
 def test_a_busy_neighbour_is_told(check: Checked, program: Path) -> None:
-    loop = "import os; os.sched_setaffinity(0, {0})\nwhile True: pass"
-    with subprocess.Popen([sys.executable, "-c", loop]) as neighbour:
+    loop = f"import os; os.sched_setaffinity(0, {{{CPUS[0]}}}); print(flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", loop], stdout=subprocess.PIPE) as neighbour:
         try:
+            assert neighbour.stdout is not None
+            neighbour.stdout.readline()  # it is at work
             found = check(program, "8000", OMP_NUM_THREADS="2")
         finally:
             neighbour.kill()

@@ -432,8 +432,10 @@ def test_limit(run: Callable[..., Finished]) -> None:
 
 def test_interrupt_leaves_a_readable_file(node: Path, tmp_path: Path) -> None:
     samples = tmp_path / "samples.jsonl"
-    options = ("--budget", "0.05", "--least", "99999", "-o", str(samples))
-    with subprocess.Popen([node, *options, *["quantum"] * 200]) as program:
+    jobs = tmp_path / "some.jobs"
+    jobs.write_text("quantum\n" * 100_000)  # it does not come to an end
+    options = ("--budget", "0.05", "--least", "99999", "-o", str(samples), "-j", str(jobs))
+    with subprocess.Popen([node, *options]) as program:
         try:
             until(
                 lambda: samples.exists() and samples.read_bytes().count(b"\n") >= 3,
