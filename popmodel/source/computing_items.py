@@ -13,7 +13,7 @@ from popmodel.source.item_folding import WorkAmounts
 from popmodel.source.loop_costs import LINE, LoopCost, WorkingSet
 from popmodel.source.openmp_directives import PAID, OpenMPDirective, parsed_directive
 from popmodel.source.source_events import Access, Nest, Work
-from popmodel.source.symbolic_memory import RANK, THREADS
+from popmodel.source.symbolic_memory import PROCESSES, RANK, THREADS
 
 if TYPE_CHECKING:
     from popmodel.source.draft import Draft
@@ -27,7 +27,7 @@ _BEFORE = {"L2": "L1", "L3": "L2", "MEM": "last"}
 
 def computing_items(
     draft: Draft,
-    work: Sequence[tuple[Work, tuple[sympy.Basic, ...]]],
+    work: Sequence[tuple[Work, Sequence[sympy.Basic]]],
     between: WorkingSet | None,
 ) -> Iterator[TomlItem]:
     alike: dict[Any, Any] = {}  # Members of an item, or an item
@@ -37,13 +37,15 @@ def computing_items(
         if construct is not None:
             alike[one.nest.place, len(alike)] = construct
             continue
-        guards = [draft.neighbour(condition) for condition in conditions]
-        if any(guard is None for guard in guards):
-            if any(condition.has(RANK) for condition in conditions):
-                draft.note(f"{one.nest.place}: done by some processes only, left out")
-                continue
-            unknown = (guard for guard in conditions if draft.neighbour(guard) is None)
-            draft.note_conditions(one.nest.place, unknown)
+        of_ranks = sympy.And(*(condition for condition in conditions if condition.has(RANK)))
+        share = sympy.Piecewise((1, of_ranks), (0, True))
+        if sum_over_turns(share, RANK, PROCESSES) is None:
+            draft.note(f"{one.nest.place}: done by some processes only, left out")
+            continue
+        decided, others = draft.by_split([one for one in conditions if not one.has(RANK)])
+        share *= decided
+        unknown = (condition for condition in others if draft.neighbour(condition) is None)
+        draft.note_conditions(one.nest.place, unknown)
         for cost in draft.costs_of(one.nest, between):
             key = (
                 one.function,
@@ -53,10 +55,11 @@ def computing_items(
                 cost.loads,
                 cost.stores,
                 cost.layers[-1][1:],
+                share,
             )
             alike.setdefault(key, []).append((cost, one, conditions))
-    for members in alike.values():
-        yield members if isinstance(members, TomlItem) else _work_item(draft, members)
+    for key, members in alike.items():
+        yield members if isinstance(members, TomlItem) else _work_item(draft, members, key[-1])
 
 
 def _construct(draft: Draft, work: Work) -> TomlItem | None:
@@ -76,7 +79,7 @@ def _construct(draft: Draft, work: Work) -> TomlItem | None:
 
 
 def _times(
-    draft: Draft, members: Sequence[tuple[LoopCost, Work, tuple[sympy.Basic, ...]]]
+    draft: Draft, members: Sequence[tuple[LoopCost, Work, Sequence[sympy.Basic]]]
 ) -> sympy.Expr:
     """Iterations of all executions, of the process with the most neighbours, or walls."""
     total = sympy.Integer(0)
@@ -107,8 +110,11 @@ def _sides(draft: Draft, guard: tuple[int, bool], times: int) -> sympy.Expr:
 
 
 def _work_item(
-    draft: Draft, members: Sequence[tuple[LoopCost, Work, tuple[sympy.Basic, ...]]]
+    draft: Draft,
+    members: Sequence[tuple[LoopCost, Work, Sequence[sympy.Basic]]],
+    share: sympy.Expr,
 ) -> TomlItem:
+    """An item of equal work, which a share of 1 or 0 of a process carries out, or does not."""
     cost, work, _ = members[0]
     place = cost.levels[-1].place
     name = draft.called(work.function, cost.levels[0].place)
@@ -116,6 +122,8 @@ def _work_item(
     is_parallel = bool(work.directive)
     trips = [draft.plain(trip) for trip in mean_trips(cost)]
     iterations = sympy.Mul(*trips) if is_parallel else _times(draft, members)
+    by_rank = iterations * share if iterations.has(RANK) or not share.has(RANK) else share
+    iterations = draft.over_ranks(iterations * share, place)
     draft.amounts[name] = WorkAmounts(
         work.function,
         work.directive,
@@ -128,6 +136,7 @@ def _work_item(
             sympy.expand(sympy.Mul(*part))
             for part in (trips[: directive.collapsed], trips[directive.collapsed :])
         )
+        shared = shared * share
         entries["trip"] = draft.quantity(shared, cost.levels[0].place)
         if inner != 1:
             entries["inner"] = draft.quantity(inner)
@@ -137,6 +146,8 @@ def _work_item(
             entries["shared_writes"] = sharing
     else:
         entries["trip"] = draft.quantity(iterations, place)
+    if by_rank.has(RANK):
+        entries["by_rank"] = draft.quantity(by_rank, is_by_rank=True)
     for key in ("flops", "loads", "stores"):
         value = getattr(cost, key)
         if value != 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import product
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,10 +14,24 @@ import sympy
 from popmodel.base.expressions.grammar import MAX_LENGTH
 from popmodel.signatures.document import Noted, TomlItem, TomlTable, text_of
 from popmodel.source.computing_items import computing_items
-from popmodel.source.formula_text import formula
+from popmodel.source.formula_text import (
+    exact_quotients,
+    expanded,
+    formula,
+    guess,
+    is_block,
+    sum_over_turns,
+)
 from popmodel.source.intermediate_form import SourcePlace
 from popmodel.source.interpreter import Interpreter
-from popmodel.source.item_folding import WorkAmounts, equal_once, guess, small_together
+from popmodel.source.item_folding import (
+    WorkAmounts,
+    equal_once,
+    notes_once,
+    several,
+    small_together,
+    without_cheaper,
+)
 from popmodel.source.loop_costs import (
     ArraySizes,
     LoopCost,
@@ -31,8 +45,8 @@ from popmodel.source.message_items import (
     RECEIVES,
     SENDS,
     WAITS,
-    collective_by_hand,
     collective_item,
+    loop_of_one_process,
     message_items,
 )
 from popmodel.source.mpi_arguments import NOBODY
@@ -67,9 +81,6 @@ _DEEPEST = 6
 
 _NOTHING = "Nothing here was measured."
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_AT_PLACE = re.compile(r"(\S+:\d+): (.*)")
-_MOST_NOTES = 40
-"""Notes that are shown."""
 
 
 class Block(NamedTuple):
@@ -111,7 +122,7 @@ class Draft:
         self._costs: dict[tuple[Any, ...], list[LoopCost]] = {}
         self._begins: set[sympy.Symbol] = set()  # Elements at which a range of an array begins
         self._arrays: dict[int, ArraySizes] = {}  # Of nests, by identity
-        self._quotients = self._exact_quotients()
+        self._quotients = exact_quotients(interpreter.required)
         self.program: list[TomlItem] = []
         self.given: dict[str, Any] = {}  # Parameters
         self.measured: dict[sympy.Symbol, tuple[Any, str]] = {}  # By a trace, with their places
@@ -136,10 +147,11 @@ class Draft:
             self.measured, self.joined = join(self, trace)
             self.findings = findings(self.joined)
         for when, places in self.conditions.items():
-            self.note(f"{_several(places)}: taken as done always; the source does it {when}")
-        self.advice = _by_text(dict.fromkeys(self.advice))
-        self.notes = [*self.findings, *self.advice, *_by_text(self.notes)]
+            self.note(f"{several(places)}: taken as done always; the source does it {when}")
+        self.advice = notes_once(dict.fromkeys(self.advice))
+        self.notes = [*self.findings, *self.advice, *notes_once(self.notes)]
         self._drop_unused(program)
+        self.used |= {one for block in self.blocks.values() for one in block.cells.free_symbols}
         self._define()
         tables = self._tables()
         head = [
@@ -178,9 +190,12 @@ class Draft:
             rest = min(part.atoms(sympy.Mod), key=sympy.default_sort_key)
             cells, processes = rest.args
             dim = places[place][1] if place in places else 0
-            whole = sympy.floor(cells / processes)
-            if not _is_block(part + whole, place, cells, processes):
+            floor = sympy.floor(cells / processes)
+            sizes = ((whole, part + whole) for whole in (floor, sympy.Integer(0)))
+            size = next((one for one in sizes if is_block(one[1], place, cells, processes)), None)
+            if size is None:
                 continue
+            whole, _ = size
             if place == RANK:
                 self.implicit = True
             self.blocks[dim] = Block(dim, cells)
@@ -224,19 +239,6 @@ class Draft:
             unknown.setdefault(one, (text if name.endswith(str(place)) else name, place))
             self._definitions.setdefault(one, {})[symbol] = self.interpreter.defined.get(symbol)
             found[symbol] = one
-        return found
-
-    def _exact_quotients(self) -> dict[sympy.Expr, sympy.Expr]:
-        """Quotients without a remainder, since the program asks for that."""
-        found = {}
-        for condition in self.interpreter.required:
-            sides = condition.args if isinstance(condition, sympy.Eq) else ()
-            for one, other in (sides, sides[::-1]) if sides else ():
-                if isinstance(one, sympy.Mod) and other == 0:
-                    found[sympy.floor(one.args[0] / one.args[1])] = one.args[0] / one.args[1]
-                for part in one.atoms(sympy.floor):  # n == P*floor(n/P)
-                    if sympy.expand(one - other * part / part.args[0]) == 0:
-                        found[part] = part.args[0]
         return found
 
     # Items
@@ -289,10 +291,16 @@ class Draft:
         )
         return cost._replace(layers=layers)
 
-    def _items(self, events: Sequence[Event], loops: tuple[RepeatedEvents, ...]) -> list[TomlItem]:
+    def _items(
+        self,
+        events: Sequence[Event],
+        loops: tuple[RepeatedEvents, ...],
+        of_ranks: tuple[sympy.Basic, ...] = (),
+    ) -> list[TomlItem]:
+        """Items of events; of those in a loop that some processes carry out, with conditions."""
         made: list[TomlItem] = []
-        calls: list[tuple[MessageCall, tuple[sympy.Basic, ...]]] = []
-        work: list[tuple[Work, tuple[sympy.Basic, ...]]] = []
+        calls: list[tuple[MessageCall, Sequence[sympy.Basic]]] = []
+        work: list[tuple[Work, Sequence[sympy.Basic]]] = []
 
         every = sympy.Integer(1)  # Of what waits to be written
         between = None
@@ -306,7 +314,8 @@ class Draft:
             work.clear()
             calls.clear()
 
-        for event, conditions in with_conditions(events):
+        dearer = partial(without_cheaper, self)
+        for event, conditions in with_conditions(events, of_ranks, dearer):
             turns, rest = self._every(conditions, loops)
             if turns != every:
                 flush()
@@ -317,22 +326,26 @@ class Draft:
                 work.append((event, rest))
             elif isinstance(event, RepeatedEvents):
                 flush()
-                if any(condition.has(RANK) for condition in rest):
-                    by_hand = collective_by_hand(self, event)
+                some = tuple(condition for condition in rest if condition.has(RANK))
+                by_hand = loop_of_one_process(self, event, some) if some else None
+                if by_hand is not None:
                     made.extend(self._repeated(item, every) for item in by_hand)
                     continue
-                body = self._items(event.body, (*loops, event))
+                body = self._items(event.body, (*loops, event), some)
                 if body:
                     name = self.called(event.name, event.place)
+                    decided, rest = self.by_split([one for one in rest if one not in some])
                     self.counts[name] = guess(self.plain(event.count / every))
-                    entries = {"name": name, "count": self.quantity(event.count)}
+                    entries = {"name": name, "count": self.quantity(event.count * decided)}
                     loop = TomlItem("loop", entries, tuple(body))
                     self.note_conditions(event.place, rest)
                     made.append(self._repeated(loop, every))
             elif event.name in COLLECTIVES:
                 flush()
+                decided, rest = self.by_split(rest)
                 self.note_conditions(event.place, rest)
-                made.append(self._repeated(collective_item(self, event), every))
+                item = self._where(collective_item(self, event), decided)
+                made.append(self._repeated(item, every))
             elif event.name in (*SENDS, *RECEIVES, *WAITS, "sendrecv", "sendrecv_replace"):
                 calls.append((event, rest))
             else:
@@ -346,7 +359,7 @@ class Draft:
 
     def _every(
         self, conditions: Sequence[sympy.Basic], loops: Sequence[RepeatedEvents]
-    ) -> tuple[sympy.Expr, tuple[sympy.Basic, ...]]:
+    ) -> tuple[sympy.Expr, list[sympy.Basic]]:
         """How rarely something is done by the turns of a loop, and what else it hangs on."""
         every, rest = sympy.Integer(1), []
         variables = {loop.variable for loop in loops}
@@ -365,7 +378,7 @@ class Draft:
                 every *= own[-1].count if isinstance(condition, sympy.Eq) else 1
                 continue
             rest.append(condition)
-        return every, tuple(rest)
+        return every, rest
 
     def _repeated(self, item: TomlItem, every: sympy.Expr) -> TomlItem:
         """An item that is done in some turns of its loop only."""
@@ -376,6 +389,31 @@ class Draft:
             amounts = self.amounts[name]
             self.amounts[name] = amounts._replace(iterations=amounts.iterations / every)
         return item._replace(entries={**item.entries, "every": self.quantity(every)})
+
+    def by_split(self, conditions: Iterable[sympy.Basic]) -> tuple[sympy.Expr, list[sympy.Basic]]:
+        """1 or 0 by conditions that the user's processes and parameters decide; the others."""
+        known = {PROCESSES, *self.interpreter.parameters}
+        decided: list[sympy.Basic] = []
+        others: list[sympy.Basic] = []
+        for condition in conditions:
+            is_known = bool(condition.free_symbols) and condition.free_symbols <= known
+            (decided if is_known else others).append(condition)
+        return sympy.Piecewise((1, sympy.And(*decided)), (0, True)), others
+
+    def is_open(self, condition: sympy.Basic) -> bool:
+        """Whether neither rank, grid, parameters nor the turn of a loop decide a condition."""
+        mpi, symbols = self.interpreter.mpi, condition.free_symbols
+        decided = {RANK, *self.interpreter.turns, *mpi.neighbours, *mpi.places}
+        known = {PROCESSES, *self.interpreter.parameters}
+        return symbols.isdisjoint(decided) and not symbols <= known
+
+    def _where(self, item: TomlItem, decided: sympy.Expr) -> TomlItem:
+        """An item that is carried out by some splits or problems only."""
+        if decided == 1:
+            return item
+        entries = {"name": self.unique("where"), "count": self.quantity(decided)}
+        self.counts[entries["name"]] = 1.0
+        return TomlItem("loop", entries, (item,))
 
     def note_conditions(self, place: SourcePlace, conditions: Iterable[sympy.Basic]) -> None:
         for condition in conditions:
@@ -399,8 +437,11 @@ class Draft:
         self.names[name] = number = self.names.get(name, 0) + 1
         return name if number == 1 else f"{name} ({number})"
 
-    def quantity(self, value: Any, place: SourcePlace | None = None) -> Any:
+    def quantity(
+        self, value: Any, place: SourcePlace | None = None, is_by_rank: bool = False
+    ) -> Any:
         value = self.plain(value)
+        value = value if is_by_rank else self.over_ranks(value, place)
         self.used |= value.free_symbols
         text = self.formula(value)
         if len(str(text)) > MAX_LENGTH:
@@ -409,6 +450,25 @@ class Draft:
             self.used.add(symbol)
             text = symbol.name
         return Noted(text, str(place)) if place else text
+
+    def over_ranks(self, value: Any, place: SourcePlace | None = None) -> Any:
+        """A formula without `rank`: its mean over all processes; by neighbours, the dearer case."""
+        if not isinstance(value, sympy.Expr):
+            return value
+        mpi = self.interpreter.mpi
+        for part in sorted(value.atoms(sympy.Piecewise), key=sympy.default_sort_key):
+            if part.free_symbols & mpi.neighbours.keys():
+                value = value.xreplace({part: max((case for case, _ in part.args), key=guess)})
+        places = value.free_symbols & mpi.places.keys()
+        value = value.xreplace({one: (self.extent(mpi.places[one][1]) - 1) / 2 for one in places})
+        if not value.has(RANK):
+            return value
+        total = sum_over_turns(value, RANK, PROCESSES)
+        if total is None:
+            where = f"{place}: " if place else ""
+            self.note(f"{where}a number differs from process to process: that of the middle one")
+            return value.xreplace({RANK: (PROCESSES - 1) / 2})
+        return expanded(total / PROCESSES)
 
     def named_set(self, name: str, size: sympy.Expr) -> str:
         """The name of bytes that `let` defines: of equal ones the first."""
@@ -463,7 +523,7 @@ class Draft:
             formulas = set(self._definitions.get(symbol, {}).values())
             if len(formulas) != 1 or None in formulas or symbol in self.measured:
                 continue
-            meaning = self.plain(formulas.pop())
+            meaning = self.over_ranks(self.plain(formulas.pop()))
             text = self.formula(meaning)
             if symbol in meaning.free_symbols or len(str(text)) > MAX_LENGTH:
                 continue
@@ -477,7 +537,7 @@ class Draft:
         names = {one.symbol: one.name for one in interpreter.parameters.values()}
         parameters: dict[str, Any] = {}
         if ARGUMENTS in self.used:  # conditions of it are left: as without arguments
-            parameters[ARGUMENTS.name] = 1
+            parameters[ARGUMENTS.name] = Noted(1, "the program alone")
         for one in interpreter.parameters.values():
             if one.symbol in self.used or any(
                 one.symbol in block.cells.free_symbols for block in self.blocks.values()
@@ -536,44 +596,3 @@ class Draft:
             TomlTable("decomp", decomp),
             TomlTable("limits", limits),
         ]
-
-
-def _several(places: Sequence[Any]) -> str:
-    more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-    return f"{places[0]}{more}"
-
-
-def _by_text(notes: Iterable[str]) -> list[str]:
-    """Notes that say the same of several places as one."""
-    places: dict[str, list[str]] = {}
-    for note in notes:
-        match = _AT_PLACE.match(note)
-        place, text = match.groups() if match else ("", note)
-        places.setdefault(text, []).append(place)
-    joined = [f"{_several(where)}: {text}" if where[0] else text for text, where in places.items()]
-    if len(joined) > _MOST_NOTES:
-        rest = len(joined) - _MOST_NOTES
-        joined = [*joined[:_MOST_NOTES], f"{rest} more notes on conditions and places like these"]
-    return joined
-
-
-def _is_block(
-    value: sympy.Expr, place: sympy.Symbol, cells: sympy.Expr, processes: sympy.Expr
-) -> bool:
-    """Whether all processes together have all cells, no one more than one more than another."""
-    symbols = sorted((cells.free_symbols | processes.free_symbols) - {place}, key=str)
-    for numbers, count in product(((23,), (16,)), (3, 4)):
-        given = {symbol: numbers[0] + 7 * index for index, symbol in enumerate(symbols)}
-        if processes.is_Symbol:
-            given[processes] = count
-        try:
-            parts = [
-                int(value.subs({**given, place: number}))
-                for number in range(int(processes.subs(given)))
-            ]
-            whole = int(cells.subs(given))
-        except TypeError:
-            return False
-        if sum(parts) != whole or max(parts) - min(parts) > 1:
-            return False
-    return True

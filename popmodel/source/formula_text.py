@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import product
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import sympy
@@ -109,9 +109,12 @@ _SUMS = (n, n * (n - 1) / 2, n * (n - 1) * (2 * n - 1) / 6, n**2 * (n - 1) ** 2 
 def sum_over_turns(
     value: sympy.Expr, variable: sympy.Symbol, turns: sympy.Expr
 ) -> sympy.Expr | None:
-    """The sum of a polynomial of the number of a turn over all turns; None of what is none."""
+    """The sum over all turns of a polynomial of the number of a turn, or of one with two cases."""
+    cases = [part for part in value.atoms(sympy.Piecewise) if part.has(variable)]
+    if cases:
+        return _sum_of_cases(value, cases[0], variable, turns)
     total = sympy.Integer(0)
-    for term in sympy.Add.make_args(expanded(value)):
+    for term in sympy.Add.make_args(expanded(value)) if value != 0 else ():
         factor, power = term.as_independent(variable, as_Add=False)
         base, exponent = power.as_base_exp()
         degree = 0 if power == 1 else int(exponent) if exponent.is_Integer else -1
@@ -119,6 +122,57 @@ def sum_over_turns(
             return None
         total += factor * _SUMS[degree].xreplace({_COUNT: turns})
     return expanded(total)
+
+
+def _sum_of_cases(
+    value: sympy.Expr, cases: sympy.Piecewise, variable: sympy.Symbol, turns: sympy.Expr
+) -> sympy.Expr | None:
+    """The sum of what is one formula in some consecutive turns, and another one in all others."""
+    if len(cases.args) != 2:
+        return None
+    (one, condition), (other, _) = cases.args
+    if isinstance(condition, sympy.Ne):
+        one, other, condition = other, one, sympy.Not(condition)
+    span = span_of(condition, variable, turns)
+    apart = value.xreplace({cases: one}) - value.xreplace({cases: other})
+    rest = sum_over_turns(value.xreplace({cases: other}), variable, turns)
+    if span is None or rest is None:
+        return None
+    sums = [sum_over_turns(apart, variable, end) for end in span]
+    return None if None in sums else expanded(rest + sums[1] - sums[0])
+
+
+def span_of(
+    condition: sympy.Basic, variable: sympy.Symbol, turns: sympy.Expr
+) -> tuple[sympy.Expr, sympy.Expr] | None:
+    """The first turn in which a condition holds, and that behind the last one; None if unknown."""
+    begin, end = sympy.Integer(0), turns
+    for part in sympy.And.make_args(condition):
+        if not isinstance(part, sympy.core.relational.Relational) or isinstance(part, sympy.Ne):
+            return None
+        apart = sympy.expand(part.lhs - part.rhs)
+        slope, rest = apart.coeff(variable, 1), apart.coeff(variable, 0)
+        if expanded(apart - slope * variable - rest) != 0 or rest.has(variable):
+            return None
+        where = -rest / slope if slope.is_positive or slope.is_negative else None
+        if where is None:
+            return None
+        if isinstance(part, sympy.Eq):
+            begin, end = where, where + 1
+            continue
+        is_below = isinstance(part, (sympy.Lt, sympy.Le)) == bool(slope.is_positive)
+        is_with = isinstance(part, (sympy.Le, sympy.Ge))
+        if is_below:
+            last = sympy.floor(where) + 1 if is_with else sympy.ceiling(where)
+            is_within = last.func == sympy.Mod and last.args[1] == turns
+            last = last if is_within or (turns - last).is_nonnegative else sympy.Min(last, turns)
+            end = last if end == turns else sympy.Min(end, last)
+        else:
+            first = sympy.ceiling(where) if is_with else sympy.floor(where) + 1
+            first = first if first.is_nonnegative else sympy.Max(first, 0)
+            begin = first if begin == 0 else sympy.Max(begin, first)
+    is_ordered = begin == 0 or (end - begin).is_nonnegative or isinstance(condition, sympy.Eq)
+    return begin, end if is_ordered else sympy.Max(begin, end)
 
 
 _MOST_PIECES = 4
@@ -148,6 +202,58 @@ def quotient(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
     if plain.is_integer:
         return plain
     return sympy.floor(a / b)
+
+
+def exact_quotients(required: Iterable[sympy.Basic]) -> dict[sympy.Expr, sympy.Expr]:
+    """Quotients without a remainder, since the program asks for that."""
+    found = {}
+    for condition in required:
+        sides = condition.args if isinstance(condition, sympy.Eq) else ()
+        for one, other in (sides, sides[::-1]) if sides else ():
+            if isinstance(one, sympy.Mod) and other == 0:
+                found[sympy.floor(one.args[0] / one.args[1])] = one.args[0] / one.args[1]
+            for part in one.atoms(sympy.floor):  # n == P*floor(n/P)
+                if sympy.expand(one - other * part / part.args[0]) == 0:
+                    found[part] = part.args[0]
+    return found
+
+
+def is_block(
+    value: sympy.Expr, place: sympy.Symbol, cells: sympy.Expr, processes: sympy.Expr
+) -> bool:
+    """Whether all processes together have all cells, no one more than one more than another."""
+    symbols = sorted((cells.free_symbols | processes.free_symbols) - {place}, key=str)
+    for numbers, count in product(((23,), (16,)), (3, 4)):
+        given = {symbol: numbers[0] + 7 * index for index, symbol in enumerate(symbols)}
+        if processes.is_Symbol:
+            given[processes] = count
+        try:
+            parts = [
+                int(value.subs({**given, place: number}))
+                for number in range(int(processes.subs(given)))
+            ]
+            whole = int(cells.subs(given))
+        except TypeError:
+            return False
+        if sum(parts) != whole or max(parts) - min(parts) > 1:
+            return False
+    return True
+
+
+_GUESS = 50
+"""What stands for a number that nobody knows, to estimate costs."""
+
+
+def guess(value: sympy.Expr) -> float:
+    """A number of the usual size for a formula."""
+    number = value.xreplace(
+        {one: sympy.Integer(_GUESS) if one.is_integer else sympy.true for one in value.free_symbols}
+    )
+    try:
+        size = float(number)
+    except TypeError:
+        return 0.0
+    return size if 0 <= size < inf else 0.0  # which is also no number at all
 
 
 def formula(value: sympy.Basic) -> str | int | float:

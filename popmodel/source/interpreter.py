@@ -103,6 +103,7 @@ class Interpreter(SymbolicEvaluation):
             self.variables[key] = memory
         for key, declaration in self.program.variables.items():
             if declaration.value is not None:
+                self.place = declaration.place
                 with suppress(Ended):
                     self._initialise(
                         self.variables[key], (), declaration.value, declaration.variable.type
@@ -386,9 +387,10 @@ class Interpreter(SymbolicEvaluation):
             turn, after = self._in_turns(changed, steps, variable, turns, place)
             if self.is_dry:  # only what the loop leaves matters
                 self.depth -= 1
-                self._set(after)
+                self.put(after)
                 return
-            self._set({**turn, **fixed})
+            self.state = dict(before)
+            self.put({**turn, **fixed})
             self.events = []
             own = Nest(variable, turns, place)
             if plain or tally is not None or directive:
@@ -411,10 +413,9 @@ class Interpreter(SymbolicEvaluation):
                 break
             # What steps depend on changes as well: once more with what they are in this turn
             steps |= wrong if attempts > 1 else dict.fromkeys(wrong)
-            self.state = before
         self.depth -= 1
         self._end_turns(before, variable, turns)
-        self._set(after)
+        self.put(after)
         if nest is not None and tally is not None:
             nest.inner.append(own)
         elif plain or directive:
@@ -452,6 +453,8 @@ class Interpreter(SymbolicEvaluation):
                 turn[where] = UnfollowedReal(frozenset((variable,)))
                 # an element by a formula is forgotten: nothing is known of it, nor asked for again
                 after[where] = UnfollowedReal() if is_known(path) else None
+            elif new in self.parameters:  # an option of the command line, in whatever turn
+                turn[where] = after[where] = new
             elif isinstance(new, sympy.Expr):
                 text = named(self.memories[memory].name, path)
                 turn[where] = self.symbol(text, place, frozenset((variable,)))
@@ -491,25 +494,16 @@ class Interpreter(SymbolicEvaluation):
         for memory, old in before.items():
             contents = self.state.get(memory, old)
             if contents is not old:
-                contents = {
-                    path: value.xreplace(last) if isinstance(value, sympy.Expr) else value
-                    for path, value in contents.items()
-                    if not any(
-                        variable in self.dependence(part)
-                        for part in path
-                        if isinstance(part, sympy.Basic) and not part.is_Integer
-                    )
-                }
+                left: Contents = {}
+                for path, value in contents.items():
+                    if not any(map(variable.__eq__, self.turning(path))):
+                        is_formula = isinstance(value, sympy.Expr)
+                        left[path] = value.xreplace(last) if is_formula else value
+                    elif (rule := self.by_index(path, value, variable)) is not None:
+                        left[rule[0]] = rule[1]
+                contents = left
             state[memory] = contents
         self.state = state
-
-    def _set(self, values: dict[tuple[int, tuple[Any, ...]], Any]) -> None:
-        for (memory, path), value in values.items():
-            contents = self.state[memory] = dict(self.state.get(memory, {}))
-            contents[path] = value
-            if value is None:
-                self.memories[memory].is_open = True
-                del contents[path]
 
     def _trial(
         self, body: Body, fixed: dict[tuple[int, tuple[Any, ...]], Any]
@@ -519,7 +513,7 @@ class Interpreter(SymbolicEvaluation):
         kept = self.events, self.tally, self.nest
         self.events, self.tally, self.nest = [], None, None
         self.state = dict(before)
-        self._set(fixed)
+        self.put(fixed)
         self.is_dry += 1
         with suppress(Ended):
             self._turn(body, SourcePlace("?", 0))

@@ -7,16 +7,18 @@ hundredth of the estimated cost is joined by function, and, if that does not do,
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
 from popmodel.signatures.document import Noted, TomlItem
-from popmodel.source.formula_text import expanded
+from popmodel.source.formula_text import expanded, guess
+from popmodel.source.intermediate_form import SourcePlace
+from popmodel.source.source_events import Conditional, Event, estimate
 from popmodel.source.symbolic_memory import THREADS
 
 if TYPE_CHECKING:
@@ -26,12 +28,10 @@ SHORT = 40
 """Items that compute, of a program whose small ones are not joined."""
 _SMALL = 0.01
 """Share of the estimated cost below which an item is small."""
-_GUESS = 50
-"""What stands for a number that nobody knows, to estimate costs."""
 
 
 _FEW = 12
-"""Items of a body that is read as it is."""
+"""Items of a body that is read as it is, but for loops that do the same."""
 _LONG = 60
 """Operations of a formula that nobody reads."""
 
@@ -52,23 +52,13 @@ class WorkAmounts(NamedTuple):
         return guess(size)
 
 
-def guess(value: sympy.Expr) -> float:
-    """A number of the usual size for a formula."""
-    number = value.xreplace(
-        {one: sympy.Integer(_GUESS) if one.is_integer else sympy.true for one in value.free_symbols}
-    )
-    try:
-        size = float(number)
-    except TypeError:
-        return 0.0
-    return size if 0 <= size < inf else 0.0  # which is also no number at all
-
-
 def equal_once(items: Sequence[TomlItem], named: Callable[[], str]) -> list[TomlItem]:
     """Items of a long body, equal ones in a loop with their count where the first one stands."""
-    if len(items) <= _FEW:
-        return list(items)
-    keys = [_key(item) for item in items]
+    is_short = len(items) <= _FEW
+    keys: list[Any] = [
+        number if is_short and item.kind != "loop" else _key(item)
+        for number, item in enumerate(items)
+    ]
     counts = Counter(keys)
     first = dict(zip(reversed(keys), reversed(items), strict=True))
     once: list[TomlItem] = []
@@ -89,6 +79,21 @@ def _key(item: TomlItem) -> tuple[Any, ...]:
         if key != "name"
     )
     return item.kind, entries, tuple(map(_key, item.body))
+
+
+def without_cheaper(draft: Draft, events: Sequence[Event]) -> Sequence[Event]:
+    """Of two branches that nobody can decide the dearer one, and all else."""
+    sides: dict[tuple[SourcePlace, sympy.Basic], list[Conditional]] = {}
+    for event in events:
+        if isinstance(event, Conditional) and draft.is_open(event.condition):
+            both = frozenset((event.condition, sympy.Not(event.condition)))
+            sides.setdefault((event.place, both), []).append(event)
+    cheaper: list[Event] = []
+    for (place, _), branches in sides.items():
+        if len(branches) == 2:
+            cheaper.append(min(branches, key=lambda branch: estimate(branch.body)))
+            draft.note(f"{place}: of two branches that nobody can decide the dearer counts")
+    return [event for event in events if not any(event is one for one in cheaper)]
 
 
 def small_together(draft: Draft, program: Sequence[TomlItem]) -> list[TomlItem]:
@@ -184,3 +189,27 @@ def joined_item(draft: Draft, members: Sequence[WorkAmounts]) -> TomlItem:
     if is_long:
         note += "; all as multiples of the dearest one, for the formulas are long"
     return TomlItem("parallel" if is_parallel else "serial", entries, (), (note,))
+
+
+_AT_PLACE = re.compile(r"(\S+:\d+): (.*)")
+_MOST_NOTES = 40
+"""Notes that are shown."""
+
+
+def several(places: Sequence[Any]) -> str:
+    more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+    return f"{places[0]}{more}"
+
+
+def notes_once(notes: Iterable[str]) -> list[str]:
+    """Notes that say the same of several places as one."""
+    places: dict[str, list[str]] = {}
+    for note in notes:
+        match = _AT_PLACE.match(note)
+        place, text = match.groups() if match else ("", note)
+        places.setdefault(text, []).append(place)
+    joined = [f"{several(where)}: {text}" if where[0] else text for text, where in places.items()]
+    if len(joined) > _MOST_NOTES:
+        rest = len(joined) - _MOST_NOTES
+        joined = [*joined[:_MOST_NOTES], f"{rest} more notes on conditions and places like these"]
+    return joined

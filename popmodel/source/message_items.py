@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from popmodel.signatures.document import TomlItem
+from popmodel.source.formula_text import span_of
+from popmodel.source.mpi_arguments import ANYBODY
 from popmodel.source.source_events import MessageCall, RepeatedEvents, all_events
 from popmodel.source.symbolic_memory import PROCESSES, RANK
 
@@ -55,17 +57,18 @@ def collective_item(draft: Draft, call: MessageCall) -> TomlItem:
 
 
 def message_items(
-    draft: Draft, calls: Sequence[tuple[MessageCall, tuple[sympy.Basic, ...]]]
+    draft: Draft, calls: Sequence[tuple[MessageCall, Sequence[sympy.Basic]]]
 ) -> Iterator[TomlItem]:
-    calls = [_refined(call, on) for call, on in calls]
+    calls = _without_master(draft, [_refined(call, on) for call, on in calls])
     sends = [call for call, _ in calls if call.name in SENDS or call.name.startswith("sendrecv")]
     if not sends:
         if any(call.name in RECEIVES for call, _ in calls):
-            draft.note(f"{calls[0][0].place}: receives without sends, left out")
+            draft.note(
+                f"{calls[0][0].place}: what is received here counts where it is sent; that "
+                "the work behind it waits for it is left out"
+            )
         return
-    if all(call.name in SENDS and call.partner in (0, PROCESSES - 1) for call in sends) and not any(
-        call.name in RECEIVES for call, _ in calls
-    ):
+    if all(call.name in SENDS and _is_by_all_others(call, on) for call, on in calls):
         yield from (_by_hand(draft, call, "gather") for call in sends)
         return
     steps = [_step(draft, call, on) for call, on in calls if call in sends]
@@ -75,14 +78,20 @@ def message_items(
             return
         yield from _along_grid(draft, sends, [step for step in steps if step is not None])
         return
+    if all(call.partner is not None and not call.partner.free_symbols for call in sends):
+        yield from _one_by_one(draft, calls)
+        return
     if all(draft.plain(call.partner) in draft.interpreter.unknown for call in sends):
         yield from _to_unknown(draft, calls)
+        return
+    if any(ANYBODY in (call.partner, call.source) for call, _ in calls):
+        yield from _one_by_one(draft, calls)
         return
     yield _list(draft, calls)
 
 
 def _to_unknown(
-    draft: Draft, calls: Sequence[tuple[MessageCall, tuple[sympy.Basic, ...]]]
+    draft: Draft, calls: Sequence[tuple[MessageCall, Sequence[sympy.Basic]]]
 ) -> Iterator[TomlItem]:
     """Messages whose partners are data of the run: each process exchanges them with the next."""
     for call, conditions in calls:
@@ -101,15 +110,72 @@ def _to_unknown(
         yield TomlItem("p2p", entries)
 
 
-def collective_by_hand(draft: Draft, loop: RepeatedEvents) -> Iterator[TomlItem]:
-    """A loop of one process over all others: what it sends them is a scatter."""
-    events = list(all_events(loop.body))
-    calls = [event for event in events if isinstance(event, MessageCall)]
-    for call in calls:
-        if call.name in SENDS:
-            yield _by_hand(draft, call, "scatter")
-    if not calls:
-        draft.note(f"{loop.place}: done by some processes only, left out")
+def _one_process(conditions: Sequence[sympy.Basic]) -> sympy.Expr | None:
+    """The rank for which alone conditions hold; None of those that hold for several."""
+    of_ranks = sympy.And(*(condition for condition in conditions if condition.has(RANK)))
+    span = span_of(of_ranks, RANK, PROCESSES)
+    return span[0] if span is not None and sympy.expand(span[1] - span[0]) == 1 else None
+
+
+def _is_by_all_others(call: MessageCall, conditions: Sequence[sympy.Basic]) -> bool:
+    """Whether all processes but the first, or the last one, send that one something."""
+    of_ranks = sympy.And(*(condition for condition in conditions if condition.has(RANK)))
+    return call.partner in (0, PROCESSES - 1) and all(
+        of_ranks.xreplace({PROCESSES: sympy.Integer(processes), RANK: sympy.Integer(rank)})
+        == sympy.true
+        for processes in (2, 5, 8)
+        for rank in range(processes)
+        if rank != call.partner.xreplace({PROCESSES: sympy.Integer(processes)})
+    )
+
+
+def _without_master(
+    draft: Draft, calls: Sequence[tuple[MessageCall, Sequence[sympy.Basic]]]
+) -> Sequence[tuple[MessageCall, Sequence[sympy.Basic]]]:
+    """Calls without those of a process that answers whoever sends: it hands out tasks."""
+    by_master = {
+        master: call.place
+        for call, conditions in calls
+        if call.partner == ANYBODY and (master := _one_process(conditions)) is not None
+    }
+    others = [(call, on) for call, on in calls if _one_process(on) not in by_master]
+    if not any(call.name in SENDS for call, on in calls if _one_process(on) in by_master):
+        return others
+    draft.note(
+        f"{next(iter(by_master.values()))}: a master with workers: one process answers whoever "
+        "sends (MPI_ANY_SOURCE); its answers, and that workers wait for them, are left out"
+    )
+    return others
+
+
+def _one_by_one(
+    draft: Draft, calls: Sequence[tuple[MessageCall, Sequence[sympy.Basic]]]
+) -> Iterator[TomlItem]:
+    """Messages whose receives stand elsewhere, or take what comes: each by its send."""
+    for call, conditions in calls:
+        if call.name not in RECEIVES and call.partner is not None:
+            of_ranks = [condition for condition in conditions if condition.has(RANK)]
+            draft.note_conditions(call.place, [one for one in conditions if one not in of_ranks])
+            who = sympy.And(*map(draft.plain, of_ranks), sympy.Ne(RANK, call.partner))
+            to = sympy.Piecewise((call.partner, who), (-1, True))
+            entries = {
+                "name": draft.called("send", call.place),
+                "to": draft.quantity(to, call.place, is_by_rank=True),
+                "bytes": draft.quantity(call.bytes, call.place),
+                "mode": "send",
+            }
+            yield TomlItem("p2p", entries)
+
+
+def loop_of_one_process(
+    draft: Draft, loop: RepeatedEvents, conditions: Sequence[sympy.Basic]
+) -> list[TomlItem] | None:
+    """A loop of one process over all others: what it sends them is a scatter; None of others."""
+    calls = [event for event in all_events(loop.body) if isinstance(event, MessageCall)]
+    is_over_all = draft.plain(loop.count) in (PROCESSES, PROCESSES - 1)
+    if not calls or not is_over_all or _one_process(conditions) is None:
+        return None
+    return [_by_hand(draft, call, "scatter") for call in calls if call.name in SENDS]
 
 
 def _by_hand(draft: Draft, call: MessageCall, op: str) -> TomlItem:
@@ -121,7 +187,7 @@ def _by_hand(draft: Draft, call: MessageCall, op: str) -> TomlItem:
 
 def _refined(
     call: MessageCall, conditions: Sequence[sympy.Basic]
-) -> tuple[MessageCall, tuple[sympy.Basic, ...]]:
+) -> tuple[MessageCall, Sequence[sympy.Basic]]:
     """A call with partners as they are where it is made, without conditions that others imply."""
     parts = dict.fromkeys(part for one in conditions for part in sympy.And.make_args(one))
     known: dict[sympy.Basic, sympy.Basic] = {}
@@ -170,7 +236,7 @@ def _step(draft: Draft, call: MessageCall, on: Sequence[sympy.Basic]) -> tuple[i
     return None
 
 
-def _sends_first(calls: Sequence[tuple[MessageCall, tuple[sympy.Basic, ...]]]) -> bool:
+def _sends_first(calls: Sequence[tuple[MessageCall, Sequence[sympy.Basic]]]) -> bool:
     """Whether all processes send, and wait until that is received, before any receives."""
     names = [call.name for call, _ in calls]
     is_blocking = all(name in ("send", "ssend", "rsend", "recv") for name in names)
@@ -188,7 +254,7 @@ def _blocking(draft: Draft, sends: Sequence[MessageCall]) -> Iterator[TomlItem]:
             "p2p",
             {
                 "name": draft.called("send", call.place),
-                "to": draft.quantity(call.partner, call.place),
+                "to": draft.quantity(call.partner, call.place, is_by_rank=True),
                 "bytes": draft.quantity(call.bytes, call.place),
                 "mode": "send",
             },
@@ -245,7 +311,7 @@ def _along_grid(
         )
 
 
-def _list(draft: Draft, calls: Sequence[tuple[MessageCall, tuple[sympy.Basic, ...]]]) -> TomlItem:
+def _list(draft: Draft, calls: Sequence[tuple[MessageCall, Sequence[sympy.Basic]]]) -> TomlItem:
     """Calls as they stand, with partners as formulas of rank."""
     rows: list[dict[str, Any]] = []
     for call, conditions in calls:
@@ -255,12 +321,12 @@ def _list(draft: Draft, calls: Sequence[tuple[MessageCall, tuple[sympy.Basic, ..
             row["on"] = draft.quantity(sympy.And(*on))
         row["do"] = _IN_LISTS.get(call.name, call.name)
         if call.name in SENDS or call.name.startswith("sendrecv"):
-            row["to"] = draft.quantity(call.partner)
-            row["bytes"] = draft.quantity(call.bytes)
+            row["to"] = draft.quantity(call.partner, is_by_rank=True)
+            row["bytes"] = draft.quantity(call.bytes, is_by_rank=True)
         if call.name in RECEIVES:
-            row["from"] = draft.quantity(call.partner)
+            row["from"] = draft.quantity(call.partner, is_by_rank=True)
         if call.name.startswith("sendrecv"):
-            row["from"] = draft.quantity(call.source)
+            row["from"] = draft.quantity(call.source, is_by_rank=True)
         rows.append(row)
     return TomlItem(
         "messages", {"name": draft.called("messages", calls[0][0].place), "calls": rows}

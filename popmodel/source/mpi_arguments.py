@@ -6,16 +6,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
-from popmodel.source.formula_text import expanded
+from popmodel.source.formula_text import expanded, sum_over_turns
 from popmodel.source.intermediate_form import INTEGER, Invocation
 from popmodel.source.source_events import MessageCall
-from popmodel.source.symbolic_memory import PROCESSES, RANK, LiteralText, Pointer, UnfollowedReal
+from popmodel.source.symbolic_memory import (
+    EACH,
+    PROCESSES,
+    RANK,
+    LiteralText,
+    Pointer,
+    UnfollowedReal,
+)
 
 if TYPE_CHECKING:
     from popmodel.source.symbolic_evaluation import SymbolicEvaluation
 
 NOBODY = sympy.Integer(-2)
 """MPI_PROC_NULL."""
+ANYBODY = sympy.Integer(-3)
+"""MPI_ANY_SOURCE."""
 
 
 class SourceCommunicator(NamedTuple):
@@ -100,6 +109,17 @@ _RECEIVED = {
 """Which argument of a call points to what comes from elsewhere; what bcast brings is known."""
 
 
+_IN_PLACE = {
+    "allgather": (4, 5),
+    "alltoall": (4, 5),
+    "allgatherv": (None, 6),
+    "alltoallv": (None, 7),
+}
+"""Where count and type are of a call whose buffer is MPI_IN_PLACE, which leaves the others out."""
+_COUNTS = {"allgatherv": 4, "alltoallv": 1, "reduce_scatter": 2}
+"""Arrays of counts by process."""
+
+
 class MpiCalls:
     """Carries out calls of MPI for an interpreter."""
 
@@ -140,14 +160,22 @@ class MpiCalls:
             value = at(number)
             if number is None or isinstance(value, sympy.Expr):
                 return value
+            if getattr(value, "text", "") == "MPI_ANY_SOURCE":
+                return ANYBODY
             return self.interpreter.symbol(f"{what}_{invocation.place.line}", invocation.place)
 
         size = None
         if shape.type is not None:
-            count = exact(shape.number, "count")
-            if count is None:
+            number, kind = shape.number, shape.type
+            is_in_place = name in _IN_PLACE and getattr(at(0), "text", "") == "MPI_IN_PLACE"
+            if is_in_place:
+                number, kind = _IN_PLACE[name]
+            count = at(number) if number is not None else None
+            if isinstance(at(_COUNTS.get(name)), Pointer) and (is_in_place or number is None):
+                count = self._own_count(at(_COUNTS.get(name)), name, invocation)
+            elif not isinstance(count, sympy.Expr):
                 count = self.interpreter.symbol(f"count_{invocation.place.line}", invocation.place)
-            size = expanded(count * self._bytes(at(shape.type), invocation))
+            size = expanded(count * self._bytes(at(kind), invocation))
         communicator = at(shape.communicator)
         self.interpreter.events.append(
             MessageCall(
@@ -160,9 +188,31 @@ class MpiCalls:
                 exact(shape.root, "root"),
             )
         )
+        if name in ("bcast", "ibcast") and isinstance(values[0], Pointer):
+            self._broadcast(values[0], at(shape.root))
         received = at(_RECEIVED.get(name))
         if isinstance(received, Pointer):
             self.interpreter.forget(received)
+
+    def _own_count(self, counts: Pointer, name: str, invocation: Invocation) -> sympy.Expr:
+        """Of counts by process, that of the process itself; of an exchange the mean of all."""
+        index = EACH if name == "alltoallv" else RANK
+        where = self.interpreter.at(counts, index)
+        count: sympy.Expr = self.interpreter.load(*where, INTEGER, invocation.place)
+        total = sum_over_turns(count, EACH, PROCESSES) if count.has(EACH) else None
+        return count if total is None else expanded(total / PROCESSES)
+
+    def _broadcast(self, buffer: Pointer, root: Any) -> None:
+        """All processes have from here on what the root has."""
+        if not isinstance(root, sympy.Integer):
+            return
+        way, contents = buffer.path, self.interpreter.state.get(buffer.memory, {})
+        self.interpreter.state[buffer.memory] = {
+            path: value.xreplace({RANK: root})
+            if isinstance(value, sympy.Expr) and path[: len(way)] == way
+            else value
+            for path, value in contents.items()
+        }
 
     def decided(self, condition: sympy.Basic) -> sympy.Basic:
         """A condition, with what is known of neighbours: each is a rank, or nobody."""

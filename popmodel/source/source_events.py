@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import sympy
 
+from popmodel.source.formula_text import guess
 from popmodel.source.intermediate_form import SourcePlace
 
 
@@ -92,13 +93,43 @@ Event: TypeAlias = Work | MessageCall | RepeatedEvents | Conditional
 
 
 def with_conditions(
-    events: Iterable[Event], conditions: tuple[sympy.Basic, ...] = ()
+    events: Sequence[Event],
+    conditions: tuple[sympy.Basic, ...],
+    chosen: Callable[[Sequence[Event]], Sequence[Event]],
 ) -> Iterator[tuple[Any, tuple[sympy.Basic, ...]]]:
-    for event in events:
+    """Events with the conditions around them; of each body those that are chosen."""
+    for event in chosen(events):
         if isinstance(event, Conditional):
-            yield from with_conditions(event.body, (*conditions, event.condition))
+            yield from with_conditions(event.body, (*conditions, event.condition), chosen)
         else:
             yield event, conditions
+
+
+_MESSAGE = 1_000
+"""Operations that a call of MPI counts as."""
+
+
+def estimate(events: Iterable[Event]) -> float:
+    """About how much there is to do, with a guess for each number that is not known."""
+    total = 0.0
+    for event in events:
+        if isinstance(event, MessageCall):
+            total += _MESSAGE + (0 if event.bytes is None else guess(event.bytes))
+        elif isinstance(event, Conditional):
+            total += estimate(event.body)
+        elif isinstance(event, RepeatedEvents):
+            total += guess(event.count) * estimate(event.body)
+        else:
+            total += _estimate(event.nest)
+    return total
+
+
+def _estimate(nest: Nest) -> float:
+    return guess(nest.trip) * (nest.tally.size + 1 + sum(map(_estimate, nest.inner)))
+
+
+def has_flops(nest: Nest) -> bool:
+    return bool(nest.tally.flops) or any(map(has_flops, nest.inner))
 
 
 def all_events(events: Iterable[Event]) -> Iterator[Event]:

@@ -34,7 +34,7 @@ from popmodel.source.intermediate_form import (
     words_of,
 )
 from popmodel.source.library_calls import ALLOCATORS, LibraryCalls
-from popmodel.source.source_events import Event
+from popmodel.source.source_events import Event, Work, has_flops
 from popmodel.source.symbolic_memory import (
     LARGEST,
     Alias,
@@ -49,6 +49,8 @@ MOST_STEPS = 100_000
 """Statements, beyond which calls are not followed any more."""
 MOST_WITHOUT_MESSAGES = 2_000
 """Statements of a function that sends nothing, such as one that reads texts, all calls together."""
+_TIMES_OF_WORK = 10
+"""How much more often than others functions are followed that compute."""
 LONG_CALL = 100
 """Statements of a call that is not followed again where only what a loop changes is asked for."""
 _NAMED = 4
@@ -101,6 +103,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         self.number = 0  # Of loops and conditions so far
         self.steps = 0  # Statements that were carried out
         self.spent: Counter[str] = Counter()  # The same, of functions
+        self.working: set[str] = set()  # Functions with loops that compute
         # What long calls of functions change: blocks of memory, and ways in them
         self.effects: dict[str, list[tuple[int, tuple[Any, ...]]]] = {}
         self.mpi = mpi_arguments.MpiCalls(self)
@@ -197,12 +200,14 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         ):
             self.note(f"{function.place}: {function.name} calls itself: followed twice")
             return self._anything(function.type, function.name, function.place)
-        if self.spent[function.key] > MOST_WITHOUT_MESSAGES and not self.has_messages(function):
+        limit = MOST_WITHOUT_MESSAGES * (_TIMES_OF_WORK if function.key in self.working else 1)
+        if self.spent[function.key] > limit and not self.has_messages(function):
             self.note(f"{function.place}: {function.name} is followed for its first calls only")
             return self._anything(function.type, function.name, function.place)
         if self.is_dry and function.key in self.effects:
             return self._as_before(function)
         frame, before, state = self._frame(function, arguments), self.steps, dict(self.state)
+        made = len(self.events)
         value: Any = None
         self.frames.append(frame)
         try:
@@ -222,6 +227,8 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             self.spent[function.key] += self.steps - before
             for memory in frame.own:  # nothing points to them any more
                 self.state.pop(memory, None)
+        if any(isinstance(event, Work) and has_flops(event.nest) for event in self.events[made:]):
+            self.working.add(function.key)
         if self.steps - before > LONG_CALL:
             self.effects[function.key] = self.changes(state)
         return value
@@ -539,7 +546,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
                     same = one == other
                     return sympy.true if same == (operator == "==") else sympy.false
                 if Pointer in (type(one), type(other)) and operator in ("==", "!="):
-                    is_same = self._is_same_place(one, other)
+                    is_same = self.is_same_place(one, other)
                     if is_same is not None:
                         return sympy.true if is_same == (operator == "==") else sympy.false
                 if expression.operands[0].type.kind == "real" and operator not in ("==", "!="):
@@ -551,18 +558,6 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         if isinstance(value, (Pointer, LiteralText)):
             return sympy.true
         return self._undecided(self.dependence(value))
-
-    def _is_same_place(self, one: Any, other: Any) -> bool | None:
-        """Whether two pointers are equal, if that is known: what was allocated is there, once."""
-        if sympy.Integer(0) in (one, other):
-            return False
-        if not (isinstance(one, Pointer) and isinstance(other, Pointer)):
-            return None
-        if one.memory != other.memory:
-            is_assumed = any(self.memories[part.memory].is_assumed for part in (one, other))
-            return None if is_assumed else False
-        apart = sympy.expand((one.offset or 0) - (other.offset or 0))
-        return bool(apart == 0) if one.path == other.path and apart.is_number else None
 
     def _undecided(self, depends: frozenset[sympy.Symbol]) -> sympy.Symbol:
         self.number += 1

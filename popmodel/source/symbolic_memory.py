@@ -16,6 +16,8 @@ from popmodel.source.source_events import Access, Nest, Tally
 
 PROCESSES, THREADS = (sympy.Symbol(name, integer=True, positive=True) for name in "PT")
 RANK = sympy.Symbol("rank", integer=True, nonnegative=True)
+EACH = sympy.Symbol("each~", integer=True, nonnegative=True)
+"""In a way to elements, any index: what lies there is a formula of it."""
 ARGUMENTS = sympy.Symbol("argc", integer=True, positive=True)
 LARGEST = 200
 """Parts of a formula beyond which it is no longer followed."""
@@ -153,6 +155,10 @@ class SymbolicMemory:
         )
         if self.tally is not None and any(isinstance(part, sympy.Basic) for part in path):
             self._access(memory, path, type_, False, place)
+        for number, part in enumerate(path if type_.kind == "int" else ()):
+            rule = contents.get((*path[:number], EACH, *path[number + 1 :]))
+            if isinstance(part, sympy.Basic) and isinstance(rule, sympy.Expr):
+                return rule.xreplace({EACH: part})
         block = self.memories[memory]
         name = named(block.name, path)
         value: Any
@@ -200,6 +206,48 @@ class SymbolicMemory:
             path: value for path, value in contents.items() if path[: len(way)] != way
         }
 
+    def turning(self, path: tuple[Any, ...]) -> frozenset[sympy.Symbol]:
+        """The loop variables that decide which element a way leads to."""
+        formulas = [part for part in path if isinstance(part, sympy.Basic) and not part.is_Integer]
+        return frozenset().union(*map(self.dependence, formulas))
+
+    def by_index(
+        self, path: tuple[Any, ...], value: Any, variable: sympy.Symbol
+    ) -> tuple[tuple[Any, ...], sympy.Expr] | None:
+        """Elements that a loop set one by one, as a formula of the index; None of others."""
+        indexes = [part for part in path if isinstance(part, sympy.Basic) and part.has(variable)]
+        if len(indexes) != 1 or not isinstance(value, sympy.Expr):
+            return None
+        (index,) = indexes
+        first = expanded(index - variable)
+        if first.has(variable) or self.dependence(value) - {variable}:
+            return None
+        others = (value.free_symbols | first.free_symbols) - {variable}
+        if any(variable in self.depends.get(one, ()) for one in others):
+            return None
+        place = path.index(index)
+        return (*path[:place], EACH, *path[place + 1 :]), value.xreplace({variable: EACH - first})
+
+    def put(self, values: dict[tuple[int, tuple[Any, ...]], Any]) -> None:
+        for (memory, path), value in values.items():
+            contents = self.state[memory] = dict(self.state.get(memory, {}))
+            contents[path] = value
+            if value is None:
+                self.memories[memory].is_open = True
+                del contents[path]
+
+    def is_same_place(self, one: Any, other: Any) -> bool | None:
+        """Whether two pointers are equal, if that is known: what was allocated is there, once."""
+        if sympy.Integer(0) in (one, other):
+            return False
+        if not (isinstance(one, Pointer) and isinstance(other, Pointer)):
+            return None
+        if one.memory != other.memory:
+            is_assumed = any(self.memories[part.memory].is_assumed for part in (one, other))
+            return None if is_assumed else False
+        apart = sympy.expand((one.offset or 0) - (other.offset or 0))
+        return bool(apart == 0) if one.path == other.path and apart.is_number else None
+
     def changes(self, before: dict[int, Contents]) -> list[tuple[int, tuple[Any, ...]]]:
         """What has changed: blocks of memory and ways in them that were known before."""
         return [
@@ -218,7 +266,8 @@ class SymbolicMemory:
         is_store: bool,
         place: SourcePlace,
     ) -> None:
-        if is_known(path):
+        is_word = self.memories[memory].is_argument_list and type_.kind == "pointer"
+        if is_known(path) or is_word:
             return
         assert self.tally is not None
         name = f"{self.memories[memory].name}#{memory}"
@@ -294,7 +343,8 @@ class SymbolicMemory:
             if is_open:
                 return self.symbol(text, place, depends)
             chosen = sympy.Piecewise((one, condition), (other, True))
-            if chosen.count_ops() < LARGEST // 4 and not condition.atoms(sympy.Function):
+            functions = condition.atoms(sympy.Function) - condition.atoms(sympy.Mod)
+            if chosen.count_ops() < LARGEST // 4 and not functions:
                 return chosen
             return self.defined_symbol(text, place, chosen)
         if isinstance(one, Pointer) and isinstance(other, Pointer):

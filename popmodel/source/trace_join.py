@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sympy
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from popmodel.source.draft import Draft
     from popmodel.traces import Trace
 
+_IS_RECEIVE = re.compile(r"MPI_I?m?recv$", re.IGNORECASE)
 _AT_LINE = re.compile(r":\d+$")
 _LINES = 20
 """Lines of a call at most: a trace may name a later one than that where it begins."""
@@ -178,9 +180,7 @@ def join(
     recorded = _recorded(draft, trace)
     step = -(-trace.processes // _MOST_PROCESSES)
     processes = [
-        _TracedProcess(
-            draft, rank, {PROCESSES: sympy.Integer(trace.processes), RANK: sympy.Integer(rank)}
-        )
+        _TracedProcess(draft, rank, _ranks_place(draft, rank, trace.processes))
         for rank in range(0, trace.processes, step)
     ]
     measured: dict[sympy.Symbol, tuple[Any, str]] = {}
@@ -206,6 +206,41 @@ def join(
     for line in lines:
         line.state = _state(line, (line.place, line.what) in giving)
     return measured, lines
+
+
+def _ranks_place(draft: Draft, rank: int, processes: int) -> dict[sympy.Basic, Any]:
+    """What is known of a process: its rank and, of the grid, extents and its own place."""
+    known: dict[sympy.Basic, Any] = {PROCESSES: sympy.Integer(processes), RANK: sympy.Integer(rank)}
+    for symbol, (grid, dim) in draft.interpreter.mpi.places.items():
+        dims = len(grid.extents)
+        if all(
+            extent == sympy.Symbol(f"P{index}", integer=True, positive=True)
+            for index, extent in enumerate(grid.extents)
+        ):
+            extents = _balanced(processes, dims)
+        else:
+            extents = [extent.xreplace(known) for extent in grid.extents]
+        if prod(extents) == processes:
+            known |= {
+                one: sympy.Integer(number)
+                for one, number in zip(grid.extents, extents, strict=True)
+                if one.is_Symbol
+            }
+            known[symbol] = sympy.Integer(rank // prod(extents[dim + 1 :]) % extents[dim])
+    return known
+
+
+def _balanced(processes: int, dims: int) -> list[int]:
+    """Extents as MPI_Dims_create gives them: as close to each other as can be, falling."""
+    if dims <= 1:
+        return [processes] * dims
+    root = processes ** (1 / dims)
+    first = next(
+        part
+        for part in range(max(int(root - 1e-9), 1), processes + 1)
+        if processes % part == 0 and part >= root - 1e-9
+    )
+    return [first, *_balanced(processes // first, dims - 1)]
 
 
 def findings(lines: Sequence[JoinedLine]) -> list[str]:
@@ -336,6 +371,8 @@ def _state(line: JoinedLine, is_giving: bool) -> str:
     for said, number in zip(line.source, line.trace, strict=True):
         most = _most(said)
         has_shares = bool(said.free_symbols)
+        if _IS_RECEIVE.search(line.place) and line.what != _CALLS and most is not None:
+            most = number if most > number else most  # there is room for more than comes
         if most is not None and not _equal(most, number) and (most < number or not has_shares):
             return "differs"
         is_open |= has_shares

@@ -291,3 +291,80 @@ def test_a_draft_does_not_depend_on_the_order_of_sets(tmp_path: Path) -> None:
         for seed in "123"
     ]
     assert drafts[0] == drafts[1] == drafts[2]
+
+
+def test_a_master_with_workers_is_no_scatter(tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(
+        f"{START} MPI_Status from;\n"
+        "if (rank == 0) for (int task = 0; task < n; task++) {\n"
+        "  MPI_Recv(a, 4, MPI_DOUBLE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &from);\n"
+        "  MPI_Send(b, 3, MPI_DOUBLE, from.MPI_SOURCE, 0, MPI_COMM_WORLD);\n"
+        "} else for (int task = 0; task < n / (size - 1); task++) {\n"
+        "  MPI_Send(a, 4, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);\n"
+        f"  MPI_Recv(b, 3, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, {STATUS});\n"
+        "}\nMPI_Finalize(); return 0; }\n"
+    )
+    draft = popmodel.signature(path)
+    (item,) = tomllib.loads(draft.text)["program"]
+    assert item["loop"]["count"] == "floor(n/(P - 1))"
+    (send,) = item["body"]
+    assert (send["p2p"]["to"], send["p2p"]["bytes"]) == ("(0 if rank != 0 else -1)", 32)
+    assert "app.c:10: a master with workers" in draft.facts["notes"][0]
+
+
+def test_one_message_to_whoever_receives_is_that_message(tmp_path: Path) -> None:
+    (item,) = program(
+        tmp_path,
+        "if (rank == 1) MPI_Send(a, n, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);\n"
+        "if (rank == 0)\n"
+        f"  MPI_Recv(a, n, MPI_DOUBLE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, {STATUS});",
+    )
+    assert item["p2p"]["bytes"] == "8*n"
+    assert "rank == 1" in item["p2p"]["to"]
+
+
+def test_all_processes_have_what_a_root_broadcasts(tmp_path: Path) -> None:
+    _, item = program(
+        tmp_path,
+        "int turns = 0; if (rank == 0) turns = n;\n"
+        "MPI_Bcast(&turns, 1, MPI_INT, 0, MPI_COMM_WORLD);\n"
+        "for (int i = 0; i < turns; i++) a[i] += 1.0;",
+    )
+    assert item["serial"]["trip"] == "n"
+    assert "by_rank" not in item["serial"]
+
+
+@pytest.mark.parametrize(
+    ("count", "call", "size"),
+    [
+        (
+            "n / size",
+            "MPI_Allgatherv(a, counts[rank], MPI_DOUBLE, b, counts, starts, MPI_DOUBLE",
+            "8*floor(n/P)",
+        ),
+        (
+            "p + 1",
+            "MPI_Alltoallv(a, counts, starts, MPI_DOUBLE, b, counts, starts, MPI_DOUBLE",
+            "4*P + 4",
+        ),
+    ],
+)
+def test_counts_that_a_loop_fills_in_are_known(
+    count: str, call: str, size: str, tmp_path: Path
+) -> None:
+    *_, item = program(
+        tmp_path,
+        "int *counts = malloc(4 * size), *starts = malloc(4 * size);\n"
+        f"for (int p = 0; p < size; p++) {{ counts[p] = {count}; starts[p] = 0; }}\n"
+        f"{call}, MPI_COMM_WORLD);",
+    )
+    assert item["collective"]["bytes"] == size
+
+
+@pytest.mark.parametrize("call", ["MPI_Allgather", "MPI_Alltoall"])
+def test_what_is_gathered_in_place_has_the_size_that_is_received(call: str, tmp_path: Path) -> None:
+    (item,) = program(
+        tmp_path, f"{call}(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, a, n, MPI_DOUBLE, MPI_COMM_WORLD);"
+    )
+    assert item["collective"]["bytes"] == "8*n"

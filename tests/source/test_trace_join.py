@@ -136,3 +136,41 @@ int main(int argc, char **argv) { double a[5]; share(a); return 0; }
     document, findings = joined(rows, tmp_path, monkeypatch, "app.cpp:{}", program, "app.cpp")
     assert list(document["constants"].values()) == [8]
     assert len(findings) == 1
+
+
+def test_a_receive_has_room_for_more_than_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = PROGRAM.replace(
+        "MPI_Barrier(MPI_COMM_WORLD);",
+        "MPI_Recv(a, 99, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);",
+    )
+    for size, is_finding in ((80, False), (800, True)):
+        rows = [*ROWS[:2], ("MPI_Recv", 10, 25, size), ROWS[3]]
+        _, findings = joined(rows, tmp_path, monkeypatch, program=program)
+        assert any("MPI_Recv" in finding for finding in findings) == is_finding
+
+
+def test_a_process_of_a_trace_has_its_place_in_the_grid(tmp_path: Path) -> None:
+    program = """#include <mpi.h>
+double a[99];
+int main(int argc, char **argv) {
+int P, rank, dims[2] = {0, 0}, periods[2] = {0, 0}, at[2]; MPI_Comm grid;
+MPI_Init(&argc, &argv); MPI_Comm_size(MPI_COMM_WORLD, &P);
+MPI_Dims_create(P, 2, dims); MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &grid);
+MPI_Comm_rank(grid, &rank); MPI_Cart_coords(grid, rank, 2, at);
+MPI_Send(a, 1 + at[0] + 10 * at[1], MPI_DOUBLE, 0, 0, grid);
+return 0; }
+"""
+    path = tmp_path / "app.c"
+    path.write_text(program)
+    _, draft = signature_of_source([path], "app", ())
+    places = draft.interpreter.mpi.places
+    for rank, place in enumerate([(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]):
+        known = trace_join._ranks_place(draft, rank, 6)
+        assert (
+            tuple(
+                known[symbol] for symbol, _ in sorted(places.items(), key=lambda item: item[1][1])
+            )
+            == place
+        )
