@@ -60,7 +60,7 @@ _ACCEPTED_FLOP_RATE = "give a number with flop/s, Mflop/s, Gflop/s or Gf, for ex
 
 def parse_time(text: str) -> float:
     """Read a time such as ``5us``; only zero needs no unit."""
-    _refuse_bare(text, "time", _guess_time, _ACCEPTED_TIME)
+    _refuse_bare(text, "time", lambda number: "us" if number >= 0.01 else "s", _ACCEPTED_TIME)
     return float(_parse(text, "time", TIME_UNITS, _ACCEPTED_TIME))
 
 
@@ -84,7 +84,9 @@ def parse_bandwidth(text: str) -> float:
     """Read a bandwidth such as ``1GB/s``, ``10Gbit/s`` or ``inf``; it needs a unit."""
     if text.strip().lower() == "inf":
         return math.inf
-    _refuse_bare(text, "bandwidth", _guess_bandwidth, _ACCEPTED_BANDWIDTH)
+    _refuse_bare(
+        text, "bandwidth", lambda number: "GB/s" if number < 1000 else "B/s", _ACCEPTED_BANDWIDTH
+    )
     bandwidth = float(_parse(text, "bandwidth", BANDWIDTH_UNITS, _ACCEPTED_BANDWIDTH))
     if bandwidth == 0:
         raise UsageError(f"'{text}': a bandwidth must be above 0", _ACCEPTED_BANDWIDTH)
@@ -115,14 +117,6 @@ def _refuse_bare(text: str, what: str, guess: Callable[[float], str], accepted: 
         return
     meant = f"{match[1]}{guess(float(match[1]))}"
     raise UsageError(f"'{text}': a {what} needs a unit", f"did you mean {meant}? {accepted}")
-
-
-def _guess_time(number: float) -> str:
-    return "us" if number >= 0.01 else "s"
-
-
-def _guess_bandwidth(number: float) -> str:
-    return "GB/s" if number < 1000 else "B/s"
 
 
 def _parse(text: str, what: str, units: dict[str, float] | dict[str, int], accepted: str) -> float:

@@ -16,7 +16,6 @@ from popmodel.base.values import dataclass
 from popmodel.efficiency.explain import plain
 from popmodel.efficiency.family import AGGREGATES
 from popmodel.machines import register
-from popmodel.machines.profile import measuring_anew
 from popmodel.model import symbols
 from popmodel.model.symbols import REMEDIES
 
@@ -132,7 +131,7 @@ def _of_the_model() -> Iterator[Word]:
 
 def _symbol(symbol: symbols.ModelSymbol, name: str, also: tuple[str, ...] = ()) -> Word:
     topic = TOPICS["machine" if symbol.source == "machine" else "model"]
-    measure = (measuring_anew(name) if symbol.source == "machine" else None) or ""
+    measure = (register.measuring_anew(name) if symbol.source == "machine" else None) or ""
     return Word(name, topic, symbol.meaning, symbol.unit, also, measure=measure)
 
 
@@ -177,7 +176,7 @@ def _keys() -> list[Word]:
 
 def find_in_formulas(wanted: str) -> list[Word]:
     """The part of the work of a process to which formulas give that name; loads the model."""
-    from popmodel.prediction.derivation import WORK
+    from popmodel.model.run.work import WORK
 
     return [
         Word(name, "symbols of popmodel predict --formula", meaning, unit)

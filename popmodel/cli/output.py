@@ -22,7 +22,6 @@ from popmodel.reports import formats
 from popmodel.reports.formats import OutputFormat
 from popmodel.reports.palette import depth_of
 from popmodel.reports.registry import SHOWN
-from popmodel.reports.renderers.svg import expect_matplotlib
 from popmodel.reports.renderers.text import Style
 from popmodel.reports.views import Document, Views
 
@@ -176,6 +175,8 @@ def target(
         )
     refuse_existing(path, force=force)
     if formats.SVG in (format, by_suffix):
+        from popmodel.reports.renderers.svg import expect_matplotlib
+
         expect_matplotlib()
     chosen = format or by_suffix or formats.TABLE
     return OutputTarget(tuple(arguments), chosen, path, force, whole, screen=screen)

@@ -24,7 +24,16 @@ from popmodel.base.units import format_size, format_time, plural
 from popmodel.base.values import cut, dataclass
 from popmodel.machines.profile_schema import ProfileError, UnreadableProfile, check_document
 from popmodel.machines.quantity import Cache, Quantity, Topology
-from popmodel.machines.register import DISTANCES, NODE_PARTS, REGISTER, TIERS, find, part_of
+from popmodel.machines.register import (
+    BETWEEN_NODES,
+    DISTANCES,
+    NODE_PARTS,
+    OWN,
+    REGISTER,
+    TIERS,
+    find,
+    part_of,
+)
 
 ANY = "any"
 """Stands for all pairs of memory domains, caches or distances, in paths of what is assumed."""
@@ -418,12 +427,6 @@ def topology_of(table: Mapping[str, Any]) -> Topology:
 # network between nodes needs a job on two nodes.
 
 
-OWN = "machine.json"
-"""Where the profile of the user's own machine is written."""
-
-_BETWEEN_NODES = ("net.inter", "net.nic_G")
-
-
 def measuring(profile: Profile, path: str) -> str | None:
     """Return the command that measures a quantity."""
     part = part_of(path)
@@ -433,7 +436,7 @@ def measuring(profile: Profile, path: str) -> str | None:
     origins = {one.origin for name, one in profile.quantities.items() if beginning.match(name)}
     longer = ["--full"] if "measured" in origins else []  # quicker has been done
     between_nodes = part not in NODE_PARTS and (
-        path.startswith(_BETWEEN_NODES) or "inter" in profile.tiers()
+        path.startswith(BETWEEN_NODES) or "inter" in profile.tiers()
     )
     nodes = ["--script", "slurm", "--nodes", "2"] if between_nodes else []
     file = PurePath(profile.path)
@@ -460,16 +463,6 @@ def measuring_first(profile: Profile, paths: Iterable[str]) -> str | None:
     """Return the command for the first quantity that a benchmark measures, or None."""
     found = (measuring(profile, path) for path in paths)
     return next((one for one in found if one is not None), None)
-
-
-def measuring_anew(path: str) -> str | None:
-    """Return the command that measures a quantity in a new profile of one's own, all parts at
-    once.
-    """
-    if part_of(path) is None:
-        return None
-    nodes = ["--script", "slurm", "--nodes", "2"] if path.startswith(_BETWEEN_NODES) else []
-    return shell.join(["popmodel", "machine", "measure", *nodes, "-o", OWN])
 
 
 def measured_file(command: str) -> str:

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from popmodel.base import shell
 from popmodel.base.values import dataclass
 from popmodel.machines.quantity import Quantity
 
@@ -276,3 +277,17 @@ def filled_by(part: str) -> tuple[str, ...]:
         for stem in one.stems
     }
     return tuple(sorted(filled, key=lambda path: "." in path))
+
+
+OWN = "machine.json"
+"""Where the profile of the user's own machine is written."""
+
+BETWEEN_NODES = ("net.inter", "net.nic_G")
+
+
+def measuring_anew(path: str) -> str | None:
+    """Return the command that measures a quantity in a profile of one's own, with all parts."""
+    if part_of(path) is None:
+        return None
+    nodes = ["--script", "slurm", "--nodes", "2"] if path.startswith(BETWEEN_NODES) else []
+    return shell.join(["popmodel", "machine", "measure", *nodes, "-o", OWN])

@@ -397,11 +397,6 @@ def _of_loops(work: RunWork, part: Value) -> RunWork:
     )
 
 
-def _of_one_thread(work: RunWork, part: Value) -> RunWork:
-    """A part of the loops that one thread does while the others wait."""
-    return work._replace(stretched=work.stretched + work.single_thread * part)
-
-
 def _has_cores(machine: Topology) -> bool:
     return machine.nodes * machine.cores_per_node > 1
 
@@ -458,7 +453,7 @@ RESIDUALS: Mapping[str, Residual] = {
             "part of the loops that one thread does alone",
             "1",
             lambda at: 1.0 - 1.0 / at.threads,
-            _of_one_thread,
+            lambda work, part: work._replace(stretched=work.stretched + work.single_thread * part),
             lambda shape, factor: 1.0 - (1.0 - shape) / factor,
             is_fixed=True,
             is_possible=lambda machine: machine.cores_per_node > 1,

@@ -70,10 +70,6 @@ _INSIDE = {
 """Kinds by the tables that belong into them."""
 
 
-def _has_body(kind: str) -> bool:
-    return any(key.name == "body" for key in KINDS[kind].own)
-
-
 SCHEMA = "popmodel/signature/1"
 BASE_UNITS = ("B", "s", "1")
 
@@ -113,8 +109,9 @@ class SignatureReader(GrammarReading):
         if not isinstance(entry, Mapping):
             raise self.error(where, "an item must be a table with one kind, such as parallel")
         kinds = [key for key in entry if key in KINDS]
+        of_kinds = {key.name for kind in kinds for key in KINDS[kind].own}
         for key in entry:
-            if key not in kinds and not (key == "body" and any(map(_has_body, kinds))):
+            if key not in kinds and not (key == "body" and key in of_kinds):
                 hint = did_you_mean(key, KINDS, f"known: {', '.join(KINDS)}")
                 if key in _INSIDE:
                     hint = f"put {key} inside {_INSIDE[key]}"

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.base import arrays
-from popmodel.base.arrays import quantile
+from popmodel.base.arrays import quantiles
 from popmodel.base.expressions.elementary import Value, numbers
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.quantity import END, Quantity, around
@@ -249,7 +249,7 @@ def interval(values: Value, level: float = LEVEL) -> tuple[float | None, float |
     if array.size <= FIRST or float(np.ptp(array)) == 0.0:
         return None, None
     drawn = drawn_only(array)
-    low, high = (quantile(drawn, share) for share in ((1 - level) / 2, (1 + level) / 2))
+    low, high = quantiles(drawn, ((1 - level) / 2, (1 + level) / 2))
     return min(low, float(array[:FIRST].min())), max(high, float(array[:FIRST].max()))
 
 

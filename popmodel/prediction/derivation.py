@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from sympy.core.exprtools import factor_terms
@@ -38,6 +38,7 @@ from popmodel.model.replayed_run import ReplayAgreement
 from popmodel.model.run.process_placement import WHOLE, Allocation, Placement
 from popmodel.model.run.work import (
     AVERAGED,
+    WORK,
     Change,
     Correction,
     Delays,
@@ -70,27 +71,6 @@ _DELAYS: Mapping[str, str] = {
     "transfer": "messages and collectives",
 }
 _ARGUMENTS: Mapping[str, Takes] = {"q": Takes(1), "mva": Takes(3)}
-
-WORK: Mapping[str, tuple[str, str, str]] = {
-    "serial": ("t_serial", "s", "code of the master outside parallel regions"),
-    "stated": ("t_stated", "s", "code of the master whose time the signature states"),
-    "share": ("t_share", "s", "useful time in parallel regions, average thread"),
-    "stretched": ("t_busiest", "s", "useful time in parallel regions, busiest thread"),
-    "overhead": ("t_overhead", "s", "OpenMP constructs"),
-    "synchronising": ("t_sync", "s", "OpenMP constructs in which threads wait"),
-    "awaiting": ("t_await", "s", "waiting for the busiest thread in barriers and locks"),
-    "single_thread": ("t_single", "s", "parallel loops with one thread"),
-    "waiting": ("t_waiting", "s", "waiting that no network removes"),
-    "transfer": ("t_transfer", "s", "messages and collectives"),
-    "measured": ("t_measured", "s", "collectives by their measured times"),
-    "steps": ("n_meet", "1", "how often processes meet"),
-    "serial_cycles": ("c_serial", "cycle", "cycles of the master outside parallel regions"),
-    "region_cycles": ("c_region", "cycle", "cycles of a thread in parallel regions"),
-    "flops": ("n_flop", "1", "floating-point operations"),
-    "memory_bytes": ("n_bytes", "B", "traffic to memory"),
-    "instructions": ("n_instr", "instructions", "instructions of all threads in useful time"),
-}
-"""Parts of the work of a process: name in formulas, unit, meaning."""
 
 
 class FormulaError(AssertionError):
@@ -298,7 +278,11 @@ def _aggregates(
             meaning = SYMBOLS[name].meaning if name in SYMBOLS else "defined in the signature"
             values[name] = notebook.write(name, value, "", meaning, "signature")
     plain = study.model(placement, study.sources(draws=0))
-    parameters = replace(plain.point.parameters, values=notebook.__getitem__, named=notebook.law)
+    parameters = replace(
+        plain.point.parameters,
+        values=notebook.__getitem__,
+        named=partial(notebook.define, kind="machine"),
+    )
     point = replace(plain.point, parameters=parameters, values=values)
     tree = replace(plain, point=point).work()
     named = tree.mapped(lambda node: notebook.work(node.work, node.item.name, "item"))
@@ -469,10 +453,6 @@ class Notebook:
         name = self._free(name)
         self.equations[name] = FormulaEquation(name, formula, number, unit, meaning, kind)
         return TracedExpression(number, symbol(name, number))
-
-    def law(self, name: str, value: Value, unit: str, meaning: str) -> Value:
-        """Return a law of the machine a name of its own."""
-        return self.define(name, value, unit, meaning, "machine")
 
     def work(self, work: RunWork, item: str, kind: str) -> RunWork:
         """Name the parts of a piece of work."""

@@ -205,16 +205,13 @@ def _teams(locations: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.int6
     Values stand in the order of the locations' ids; the system tree lists these by process, and
     their ranks begin again in each.
     """
-    order = {location.id: column for column, location in enumerate(sorted(locations, key=_id))}
+    by_id = sorted(locations, key=lambda location: int(location.id))
+    order = {location.id: column for column, location in enumerate(by_id)}
     cpus = [location for location in locations if location.type == "thread"]
     ranks = [int(location.rank) for location in cpus]
     first = [place for place, rank in enumerate(ranks) if not place or rank <= ranks[place - 1]]
     columns = np.array([order[location.id] for location in cpus], dtype=np.int64)
     return columns, np.diff([*first, len(cpus)])
-
-
-def _id(location: Any) -> int:
-    return int(location.id)
 
 
 def _is_computing(region: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.base.arrays import spread
 from popmodel.base.errors import PopmodelError
 from popmodel.efficiency.measure import UsefulTimes, useful_times
 from popmodel.efficiency.region_efficiencies import COLUMNS as OF_REGIONS
@@ -23,7 +24,7 @@ from popmodel.simulator.mpi_calls import Action, action_of
 from popmodel.structure.iterations import find
 from popmodel.traces.calls import FOUND_NOTHING, lengths_in
 from popmodel.traces.codes import Event
-from popmodel.traces.intervals import Instants, Intervals, alone, spread
+from popmodel.traces.intervals import Instants, Intervals, alone
 from popmodel.traces.regions import WithoutWaits
 from popmodel.traces.selection import PROGRAM, TracePart, focused
 from popmodel.traces.tables import part_of, walk, walk_locations

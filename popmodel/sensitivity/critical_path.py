@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.base.arrays import alike
+from popmodel.base.arrays import alike, spread
 from popmodel.base.errors import UsageError
 from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import site_name
 from popmodel.sensitivity.region_speeds import marked_at, places_of
 from popmodel.simulator.execution import PathPart
 from popmodel.traces.codes import Event
-from popmodel.traces.intervals import TracePieces, spread
+from popmodel.traces.intervals import TracePieces
 from popmodel.traces.paraver.writer import add_events
 
 if TYPE_CHECKING:

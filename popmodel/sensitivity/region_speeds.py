@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.base.arrays import alike, numbered
+from popmodel.base.arrays import alike, numbered, spread
 from popmodel.base.errors import UsageError, did_you_mean
 from popmodel.base.values import dataclass
 from popmodel.efficiency.evidence import site_name
 from popmodel.kernel import _kernel
 from popmodel.traces.codes import TRACING_DISABLED
-from popmodel.traces.intervals import Intervals, TracePieces, alone, spread
+from popmodel.traces.intervals import Intervals, TracePieces, alone
 from popmodel.traces.regions import parallel_regions, user_regions
 from popmodel.traces.tables import location_of_row, part_of
 

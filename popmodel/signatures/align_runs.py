@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from popmodel.base.arrays import spread
 from popmodel.base.errors import PopmodelError
 from popmodel.base.values import dataclass
 from popmodel.fit.samples import Sample, described
@@ -34,7 +35,6 @@ from popmodel.simulator.mpi_calls import ANYWHERE
 from popmodel.simulator.program import Op
 from popmodel.structure.iterations import find
 from popmodel.structure.structure import Leaf, with_common_places
-from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

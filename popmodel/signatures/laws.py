@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -391,16 +392,12 @@ def add_overheads(
         ("overhead", "overhead", "overheads of parallel regions", "s", overheads, turns, overhead),
         (
             "thread_imbalance", "uneven", "imbalance of threads", "1", uneven, useful * turns,
-            _fit_imbalance,
+            partial(law, forms=_UNEVEN, hints=("1",)),
         ),
     ):  # fmt: skip
         amounts = _shared(laws, name, what, unit, np.array(values), weights, names, runs, fit)
         for index, amount in amounts.items():
             laws.amounts[key, regions[index]] = amount
-
-
-def _fit_imbalance(samples: Sequence[Sample]) -> Law:
-    return law(samples, forms=_UNEVEN, hints=("1",))
 
 
 def _shared(

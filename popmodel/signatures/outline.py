@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from popmodel.base.arrays import spread
 from popmodel.base.values import dataclass
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.region_efficiencies import waiting_in
 from popmodel.structure.bursts import counted, regions, teams
 from popmodel.traces.caveats import delays
-from popmodel.traces.intervals import Intervals, alone, spread
+from popmodel.traces.intervals import Intervals, alone
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

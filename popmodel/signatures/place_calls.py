@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.arrays import spread
 from popmodel.base.units import format_size
 from popmodel.signatures.outline import OutlineMeeting
 from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.structure.rank_formulas import colour
 from popmodel.structure.structure import leaves
-from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -105,10 +105,6 @@ def _empty(_members: int, _size: float) -> NDArray[np.float64]:
     return np.zeros(1)
 
 
-def _empty_rounds(members: int, _size: float) -> NDArray[np.float64]:
-    return np.zeros(_rounds(members))
-
-
 def _blocks(members: int, size: float) -> NDArray[np.float64]:
     """Blocks of the subtree that a hop of 2**j leads to: 2**j, or as many as are left.
 
@@ -166,7 +162,7 @@ _FOLDED_DOUBLING = (
 _BINOMIAL_DOWN, _BINOMIAL_UP = Piece(_P.TREE_DOWN, _whole), Piece(_P.TREE_UP, _whole)
 
 _BARRIER: Mapping[str, tuple[Piece, ...]] = {
-    "dissemination": (Piece(_P.DISSEMINATION, _empty_rounds),),
+    "dissemination": (Piece(_P.DISSEMINATION, lambda members, _: np.zeros(_rounds(members))),),
     "recursive_doubling": tuple(Piece(one.pattern, _empty) for one in _FOLDED_DOUBLING),
     "linear": (Piece(_P.LINE_UP, _empty), Piece(_P.LINE_DOWN, _empty)),
     "linear_posted": (Piece(_P.POSTED_UP, _empty), Piece(_P.LINE_DOWN, _empty)),

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from popmodel.base.arrays import spread
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.simulator.algorithms import CarriedData, carry_out
 from popmodel.simulator.execution import CriticalPath, PathPart
@@ -34,7 +35,6 @@ from popmodel.simulator.program import (
     ProgramMessages,
     UnevenBytes,
 )
-from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

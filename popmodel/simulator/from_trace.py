@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.arrays import spread
 from popmodel.base.units import count, plural
 from popmodel.kernel import _kernel
 from popmodel.simulator.match_calls import (
@@ -45,7 +46,7 @@ from popmodel.simulator.program import Op, Program
 from popmodel.simulator.program_calls import SequenceCalls, sequence_calls
 from popmodel.traces.caveats import describe_losses, losses
 from popmodel.traces.codes import TRACING_DISABLED
-from popmodel.traces.intervals import Intervals, TracePieces, spread
+from popmodel.traces.intervals import Intervals, TracePieces
 from popmodel.traces.records import Exact
 from popmodel.traces.runtime import state_times
 from popmodel.traces.tables import give_back, offsets_of

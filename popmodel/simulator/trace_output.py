@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.arrays import spread
 from popmodel.base.errors import ReplayError
 from popmodel.base.values import dataclass
 from popmodel.simulator.match_calls import communicators_of_callers
@@ -21,7 +22,7 @@ from popmodel.simulator.replayer import Replayer
 from popmodel.traces import Trace
 from popmodel.traces.calls import CallTable, CollectiveArguments
 from popmodel.traces.codes import IDLE, TRACING_DISABLED
-from popmodel.traces.intervals import TracePieces, spread
+from popmodel.traces.intervals import TracePieces
 from popmodel.traces.paraver.writer import labels_of, write_trace
 from popmodel.traces.records import Others, RecordColumns
 from popmodel.traces.tables import EventTable, MessageTable, States, location_of_row, offsets_of

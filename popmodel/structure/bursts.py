@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.base.arrays import alike
+from popmodel.base.arrays import alike, spread
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.structure.structure import leaves
 from popmodel.traces.caveats import delays
 from popmodel.traces.codes import Event
-from popmodel.traces.intervals import Instants, Intervals, spread
+from popmodel.traces.intervals import Instants, Intervals
 from popmodel.traces.tables import offsets_of, walk_locations
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.base.arrays import distinct
+from popmodel.base.arrays import distinct, spread
 from popmodel.base.units import count
 from popmodel.base.values import plain
 from popmodel.simulator.program import unmodelled_calls
@@ -31,7 +31,6 @@ from popmodel.structure.structure import (
 )
 from popmodel.traces.calls import calls_made
 from popmodel.traces.caveats import caveats, crowding, describe_losses, devices, losses
-from popmodel.traces.intervals import spread
 from popmodel.traces.selection import PROGRAM, TracePart, focused, program_of
 
 if TYPE_CHECKING:

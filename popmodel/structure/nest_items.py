@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from popmodel.base.arrays import distinct
+from popmodel.base.arrays import distinct, spread
 from popmodel.base.values import dataclass
 from popmodel.structure.common_nest import Common
 from popmodel.structure.structure import FoundLoop, Leaf, Nest, events_at, grouped
-from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

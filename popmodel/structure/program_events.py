@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.base.arrays import numbered
+from popmodel.base.arrays import numbered, spread
 from popmodel.base.values import dataclass
 from popmodel.simulator.program import Op
 from popmodel.simulator.program_calls import sequence_calls
 from popmodel.traces.caveats import delays
 from popmodel.traces.codes import RUNNING, TRACING_DISABLED, Event
-from popmodel.traces.intervals import Intervals, alone, spread
+from popmodel.traces.intervals import Intervals, alone
 from popmodel.traces.regions import parallel_regions, user_regions
 from popmodel.traces.tables import offsets_of, walk, walk_locations
 

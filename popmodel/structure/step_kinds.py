@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.base.arrays import among
+from popmodel.base.arrays import among, spread
 from popmodel.kernel import _kernel
 from popmodel.structure.nest_items import Slot, Source, StructureItem, items_of, rewritten
-from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.base.arrays import among
+from popmodel.base.arrays import among, spread
 from popmodel.base.units import count, plural
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.simulator.program import Op, ProgramMessages
 from popmodel.traces.calls import CallGroup, CallTable
 from popmodel.traces.codes import TRACING_DISABLED
-from popmodel.traces.intervals import Intervals, TracePieces, alone, spread
+from popmodel.traces.intervals import Intervals, TracePieces, alone
 from popmodel.traces.regions import parallel_regions, user_regions
 from popmodel.traces.tables import MessageTable, walk
 

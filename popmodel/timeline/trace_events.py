@@ -13,7 +13,7 @@ import numpy as np
 
 from popmodel._version import __version__
 from popmodel.base import files
-from popmodel.base.arrays import distinct, numbered
+from popmodel.base.arrays import distinct, numbered, spread
 from popmodel.base.errors import FileError
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
@@ -29,7 +29,6 @@ from popmodel.timeline.lanes import (
 )
 from popmodel.timeline.timeline import replay_of
 from popmodel.traces.codes import IDLE, NOT_CREATED, STATES
-from popmodel.traces.intervals import spread
 
 if TYPE_CHECKING:
     import os

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from popmodel.base.arrays import spread
 from popmodel.base.values import dataclass
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.region_efficiencies import waiting_in
 from popmodel.timeline.lanes import LaneClock, TimeAxis
 from popmodel.traces.codes import NOT_CREATED, TRACING_DISABLED
-from popmodel.traces.intervals import Intervals, alone, spread
+from popmodel.traces.intervals import Intervals, alone
 from popmodel.traces.runtime import state_ends
 from popmodel.traces.tables import offsets_of
 

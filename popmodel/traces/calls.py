@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from popmodel.base.arrays import among
+from popmodel.base.arrays import among, spread
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.kernel import _kernel
-from popmodel.traces.intervals import Intervals, TracePieces, cut_spans, spread
+from popmodel.traces.intervals import Intervals, TracePieces, cut_spans
 from popmodel.traces.tables import TraceWarning, part_of, walk
 
 if TYPE_CHECKING:

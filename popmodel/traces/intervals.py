@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.base.arrays import distinct
+from popmodel.base.arrays import distinct, spread
 from popmodel.base.values import dataclass
 from popmodel.kernel import _kernel
 from popmodel.traces.tables import LocationTable, States, offsets_of, part_of, walk, walk_locations
@@ -127,14 +127,6 @@ def joined(
     first = np.flatnonzero(np.concatenate([[True], begin[1:] > reached[:-1]])[: len(begin)])
     last = np.append(first[1:] - 1, len(begin) - 1)[: len(first)]
     return begin[first], reached[last]
-
-
-def spread(
-    first: NDArray[np.int64], count: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each row the numbers ``first .. first + count``: the row of each, and the number."""
-    row = np.repeat(np.arange(len(count)), count)
-    return row, np.arange(len(row)) - (np.cumsum(count) - count - first)[row]
 
 
 def cut_spans(

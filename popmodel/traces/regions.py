@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.arrays import spread
 from popmodel.base.values import dataclass
 from popmodel.traces.codes import RUNNING
-from popmodel.traces.intervals import Instants, Intervals, Spans, TracePieces, alone, spread
+from popmodel.traces.intervals import Instants, Intervals, Spans, TracePieces, alone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.base.arrays import spread
 from popmodel.base.errors import PartError, UsageError
 from popmodel.base.units import format_time, plural
 from popmodel.traces.calls import CallTable, cut_calls
 from popmodel.traces.codes import MARKS, Event
-from popmodel.traces.intervals import Instants, Intervals, TracePieces, cut_instants, joined, spread
+from popmodel.traces.intervals import Instants, Intervals, TracePieces, cut_instants, joined
 from popmodel.traces.records import FunctionTimes, OpenMP, Records, Synchronisation
 from popmodel.traces.regions import Occurrences, user_regions
 from popmodel.traces.tables import (

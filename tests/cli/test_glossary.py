@@ -17,8 +17,8 @@ from popmodel.efficiency.family import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machines import profile_schema as schema
 from popmodel.model.kinds import KEYS, TABLES, remedy
+from popmodel.model.run.work import WORK
 from popmodel.model.symbols import REMEDIES, SHORT, SYMBOLS
-from popmodel.prediction.derivation import WORK
 
 FREE = {"core.freq": "16", "openmp": "barrier", "memory.latency": "L2", "noise": "fwq"}
 

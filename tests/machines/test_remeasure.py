@@ -10,7 +10,8 @@ from pasted import parsed
 
 from popmodel.machines import profile as profiles
 from popmodel.machines.bench.bench_plan import parts
-from popmodel.machines.profile import Profile, measured_file, measuring, measuring_anew
+from popmodel.machines.profile import Profile, measured_file, measuring
+from popmodel.machines.register import measuring_anew
 from popmodel.model.uncertainty import group
 
 PRESET = profiles.load(profiles.DEFAULT_PRESET)

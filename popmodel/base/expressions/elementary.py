@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -161,6 +160,8 @@ def named(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 def exact(number: Any) -> Any:
     """Return a number as SymPy's: whole, or a fraction if it is one that people would write."""
+    from fractions import Fraction
+
     import sympy
 
     value = float(number)

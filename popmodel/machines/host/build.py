@@ -167,7 +167,7 @@ def make(
                     folder=None if len(steps) == 1 else scratch,
                 )
                 log += [shlex.join(command).replace(shlex.quote(MADE), name), done.text]
-                _keep_log(folder, log)
+                files.write_text(folder / LOG, "\n".join(log))
                 if done.status != 0:
                     raise _refused(name, compiler, words, done, folder / LOG)
             if not made.exists():
@@ -272,10 +272,6 @@ def tracer_sources() -> str:
 def _content_of(folders: Sequence[Path]) -> bytes:
     found = (path for folder in folders for path in sorted(folder.glob("*.[ch]")))
     return b"".join(b"\0" + path.name.encode() + b"\0" + path.read_bytes() for path in found)
-
-
-def _keep_log(folder: Path, said: list[str]) -> None:
-    files.write_text(folder / LOG, "\n".join(said))
 
 
 def _refused(

@@ -16,36 +16,48 @@ from popmodel.model.run.process_placement import Placement
 from popmodel.model.terms import imbalance
 from popmodel.model.uncertainty import nominal
 
+WORK: Mapping[str, tuple[str, str, str]] = {
+    "serial": ("t_serial", "s", "code of the master outside parallel regions"),
+    "stated": ("t_stated", "s", "code of the master whose time the signature states"),
+    "share": ("t_share", "s", "useful time in parallel regions, average thread"),
+    "stretched": ("t_busiest", "s", "useful time in parallel regions, busiest thread"),
+    "overhead": ("t_overhead", "s", "OpenMP constructs"),
+    "synchronising": ("t_sync", "s", "OpenMP constructs in which threads wait"),
+    "awaiting": ("t_await", "s", "waiting for the busiest thread in barriers and locks"),
+    "single_thread": ("t_single", "s", "parallel loops with one thread"),
+    "waiting": ("t_waiting", "s", "waiting that no network removes"),
+    "transfer": ("t_transfer", "s", "messages and collectives"),
+    "measured": ("t_measured", "s", "collectives by their measured times"),
+    "steps": ("n_meet", "1", "how often processes meet"),
+    "serial_cycles": ("c_serial", "cycle", "cycles of the master outside parallel regions"),
+    "region_cycles": ("c_region", "cycle", "cycles of a thread in parallel regions"),
+    "flops": ("n_flop", "1", "floating-point operations"),
+    "memory_bytes": ("n_bytes", "B", "traffic to memory"),
+    "instructions": ("n_instr", "instructions", "instructions of all threads in useful time"),
+}
+"""Parts of the work of a process: name in formulas, unit, meaning."""
+
 
 class RunWork(NamedTuple):
-    """Times and amounts of one process; times in seconds."""
+    """Times and amounts of one process, by the names of `WORK`."""
 
-    serial: Value = 0.0  # Master outside parallel regions
-    # The part of ``serial`` whose time the signature states: no counts, and no law of them.
-    stated: Value = 0.0
-    share: Value = 0.0  # Useful time in parallel regions, average over the threads
-    stretched: Value = 0.0  # Useful time in parallel regions of the busiest thread
-    overhead: Value = 0.0  # OpenMP constructs
-    synchronising: Value = 0.0  # The part of ``overhead`` in which threads wait for each other
-    # The part of ``stretched`` beyond ``share`` in which threads wait for the busiest one in
-    # barriers and locks; an average over them, as ``share`` is.
-    awaiting: Value = 0.0
-    # What the parallel loops would take with one thread and without OpenMP.
-    single_thread: Value = 0.0
-    # Waiting for other processes that no network removes, such as the start of a pipeline.
-    waiting: Value = 0.0
-    transfer: Value = 0.0  # Messages and collectives, no waiting included
-    # The part of ``transfer`` that follows from measured times, not from those of messages.
-    measured: Value = 0.0
-    steps: Value = 0.0  # How often processes meet in communication
-    # Processor cycles of ``serial``, and of ``share`` per thread.
+    serial: Value = 0.0
+    stated: Value = 0.0  # Part of ``serial``: no counts, and no law of them
+    share: Value = 0.0
+    stretched: Value = 0.0
+    overhead: Value = 0.0
+    synchronising: Value = 0.0  # Part of ``overhead``
+    awaiting: Value = 0.0  # Part of ``stretched`` beyond ``share``; an average over the threads
+    single_thread: Value = 0.0  # And without OpenMP
+    waiting: Value = 0.0  # Such as the start of a pipeline
+    transfer: Value = 0.0  # No waiting included
+    measured: Value = 0.0  # Part of ``transfer``, not from times of messages
+    steps: Value = 0.0
     serial_cycles: Value = 0.0
     region_cycles: Value = 0.0
-    # Operations and memory traffic of all threads.
-    flops: Value = 0.0
+    flops: Value = 0.0  # As traffic, of all threads
     memory_bytes: Value = 0.0
-    # Instructions of all threads in useful time; None if some part does not count them.
-    instructions: Value | None = 0.0
+    instructions: Value | None = 0.0  # None if some part does not count them
 
     def plus(self, other: RunWork) -> RunWork:
         """Return one part after the other in the same step, whose meetings are counted once."""

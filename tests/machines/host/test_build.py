@@ -306,7 +306,7 @@ def test_a_cache_on_a_full_disk(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "_keep_log", full)
+    monkeypatch.setattr(module.files, "write_text", full)
     with pytest.raises(FileError) as raised:
         build("hello-openmp", fake(tmp_path, COPIES))
     assert raised.value.message.startswith(f"{folder}/programs/")

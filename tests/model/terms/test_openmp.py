@@ -169,14 +169,6 @@ def test_a_chain_gains_nothing_from_threads() -> None:
     assert task_time(10, 1.0, 10.0, 8) == pytest.approx(10.0)
 
 
-def test_one_thread_does_all_the_work() -> None:
-    assert task_time(10, 1.0, 3.0, 1, 0.5) == 15.0
-
-
-def test_creating_limits_many_threads() -> None:
-    assert task_time(1000, 1e-6, 0.0, 10**6, 1e-6) == pytest.approx(1e-3)
-
-
 # Lines that threads share, against counting them.
 
 

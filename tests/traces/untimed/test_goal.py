@@ -56,63 +56,6 @@ def test_operations_that_need_one_another_follow_one_another(tmp_path: Path) -> 
     assert not trace.timed
 
 
-def test_a_receive_is_waited_for_where_it_is_needed(tmp_path: Path) -> None:
-    trace = schedule(
-        tmp_path,
-        "r: recv 8b from 1; a: calc 100; b: calc 10; b requires r; b requires a",
-        "s: send 8b to 0",
-    )
-    assert operations(trace, 0) == [(Op.POST, 0), (Op.WAIT_RECEIVE, 100)]
-    assert from_trace(trace).tail.tolist() == [10, 0]
-    # A rank ends when all its operations are complete.
-    assert operations(trace, 1) == [(Op.ISEND, 0), (Op.WAIT_SEND, 0)]
-
-
-def test_what_is_needed_may_be_written_later(tmp_path: Path) -> None:
-    trace = schedule(tmp_path, "a: calc 1; b: send 8b to 0; c: recv 8b from 0; a requires c", "")
-    assert [op for op, _ in operations(trace, 0)] == [Op.ISEND, Op.RECEIVE, Op.WAIT_SEND]
-
-
-def test_beginning_is_not_completing(tmp_path: Path) -> None:
-    trace = schedule(
-        tmp_path,
-        "s: send 8b to 1; a: calc 100; a irequires s",
-        "r: recv 8b from 0; a: calc 100; a irequires r",
-    )
-    assert operations(trace, 0) == [(Op.ISEND, 0), (Op.WAIT_SEND, 100)]
-    assert operations(trace, 1) == [(Op.POST, 0), (Op.WAIT_RECEIVE, 100)]
-
-
-def test_operations_that_are_held_back_are_counted(tmp_path: Path) -> None:
-    """Two answers that do not need each other: the second waits for the first request as well."""
-    trace = schedule(
-        tmp_path,
-        "a: recv 8b from 1; b: send 8b to 1; b requires a; c: recv 8b from 2; d: send 8b to 2; "
-        "d requires c",
-        "a: send 8b to 0; b: recv 8b from 0",
-        "a: send 8b to 0; b: recv 8b from 0",
-    )
-    (warning,) = trace.warnings[1:]
-    assert warning.text == (
-        "operations that begin later than the schedule asks for (they need fewer than those "
-        "before them, whose order is kept)"
-    )
-    assert warning.count == 1
-    posts = [op for op, _ in operations(trace, 0)][:2]
-    assert posts == [Op.POST, Op.POST]  # before any waits
-
-
-def test_remarks_and_adapters_are_read_past(tmp_path: Path) -> None:
-    text = (
-        "/* a schedule\n of */ num_ranks 2 // ranks\n\nrank 0 {\n"
-        "l1: calc 5 cpu 0\nsend 3b to 1 tag 2 cpu 0 nic 1\n}\n"
-        "rank 1 { \n recv 3b from 0 tag 2\n}\n"
-    )
-    program = from_trace(read(written(tmp_path, text)))
-    assert program.compute().tolist() == [5, 0]
-    assert program.messages.size.tolist() == [3]
-
-
 @pytest.mark.parametrize(
     ("text", "number", "problem"),
     [

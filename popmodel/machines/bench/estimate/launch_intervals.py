@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.base.arrays import quantile, quantiles
+from popmodel.base.arrays import quantiles
 from popmodel.base.errors import PopmodelError
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.machines.bench.sample_files import SampleResult
@@ -28,12 +28,12 @@ _CLOCK = 1e-9  # s: what a difference of times is relative to if it is nothing
 
 def p10(batches: Array) -> float:
     """Return the 10 % quantile: for latencies."""
-    return quantile(batches, 0.1)
+    return quantiles(batches, (0.1,))[0]
 
 
 def median(batches: Array) -> float:
     """Return the median: for contention."""
-    return quantile(batches, 0.5)
+    return quantiles(batches, (0.5,))[0]
 
 
 @dataclass(frozen=True)
