@@ -119,15 +119,10 @@ def _ended(child: int, taken: list[int]) -> int:
 def _is_in_foreground() -> bool:
     """Whether Ctrl-C at a terminal reaches this process, and so the command."""
     try:
-        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+        with Path("/dev/tty").open() as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
     except OSError:
         return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)
 
 
 def _is_pythons(number: signal.Signals) -> bool:

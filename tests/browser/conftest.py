@@ -116,6 +116,8 @@ def browser() -> Iterator[Any]:
     """The Chromium of this machine; without one these tests have nothing to run in."""
     if chromium() is None:
         pytest.skip(f"needs a browser: {', '.join(NAMES)} on the path (Debian: chromium)")
+    expect = pytest.importorskip("playwright.sync_api").expect
+    expect.set_options(timeout=1e3 * GENEROUS)  # as long as everything else is waited for
     with launched() as started:
         yield started
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 import popmodel
 from popmodel.base.units import format_time
@@ -37,7 +39,7 @@ def test_one_family_is_shown_and_another_is_chosen(series: Path, open_page: Open
     page.get_by_label("Family").first.select_option("MPI (multiplicative)")
     assert "Thread efficiency" not in visible(page)
     assert "Transfer efficiency" in visible(page)
-    assert "family=mpi" in page.url
+    expect(page).to_have_url(re.compile("family=mpi$"))
 
 
 def test_an_address_leads_to_a_metric(series: Path, open_page: Open) -> None:
@@ -60,10 +62,10 @@ def test_a_metric_is_explained_by_keyboard_and_put_away_again(
     button.focus()
     page.keyboard.press("Enter")
     assert panel(page).locator("h3").text_content() == "Thread efficiency"
-    assert page.url.endswith("&metric=thread_efficiency")
+    expect(page).to_have_url(re.compile("&metric=thread_efficiency$"))
     assert page.locator("tr[aria-current]:visible th").text_content() == "Thread efficiency"
     button.click()
-    assert not panel(page).is_visible()
+    expect(panel(page)).not_to_be_visible()
 
 
 def test_costs_are_told_of_each_run(series: Path, open_page: Open) -> None:

@@ -89,7 +89,11 @@ def test_what_was_waited_while_computing_is_no_time_of_phases_and_signatures(
 def test_a_busy_machine_changes_no_times_of_the_program(
     run: Run, program: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """Beside two busy loops on its CPU a run lasts longer, and its phases are what they were."""
+    """Beside two busy loops on its CPU a run lasts longer, and its phases do not.
+
+    They are compared with the CPU time that the kernel counts in the same run: how fast the CPU is
+    depends on what its other hardware thread does.
+    """
     cpu = min(os.sched_getaffinity(0))
     found, waited, useful = {}, {}, {}
     for name, hogs in (("quiet", 0), ("busy", 2)):
@@ -110,11 +114,13 @@ def test_a_busy_machine_changes_no_times_of_the_program(
         trace = reader.read(tmp_path / f"{name}.prv")
         structure = find(trace)
         collective = structure.events.name == structure.events.names.index("MPI_Allreduce")
-        found[name] = np.median(structure.events.before[collective])
+        used = trace.marks(Event.USED).value.sum()
+        found[name] = structure.events.before[collective].sum() / used
         waited[name] = trace.marks(Event.WAITED).value.sum() / (trace.end - trace.begin)
         running = useful_times(trace).running
         useful[name] = float((running.end - running.begin).sum()) / (trace.end - trace.begin)
     assert waited["busy"] > 0.3
-    assert found["busy"] == pytest.approx(found["quiet"], rel=0.15)
+    for name in found:
+        assert found[name] == pytest.approx(1, rel=0.1), found
     # what it waits where the tracer asks the kernel is no time of the calls that follow
     assert useful["busy"] > useful["quiet"] - 0.05, useful
