@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import patience
@@ -162,6 +163,22 @@ def test_times_count_where_nobody_else_uses_the_processors(
     monkeypatch.setattr(patience, "_throttled", lambda: next(stops))
     with pytest.raises(outcome), measuring():
         assert not "slow"
+
+
+@pytest.mark.parametrize(("slow", "fails"), [(2, False), (3, True)])
+def test_times_are_measured_anew(monkeypatch: pytest.MonkeyPatch, slow: int, fails: bool) -> None:
+    monkeypatch.setattr(patience, "_others", lambda: 0.0)
+    monkeypatch.setattr(patience, "_throttled", lambda: 0)
+    measured = []
+
+    @measuring()
+    def test() -> None:
+        measured.append(1.0)
+        assert len(measured) > slow
+
+    with pytest.raises(AssertionError) if fails else nullcontext():
+        test()
+    assert len(measured) == 3
 
 
 def test_what_others_use_only_grows() -> None:

@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tracer.builder import Run as Made
 from tracer.traced import Run
