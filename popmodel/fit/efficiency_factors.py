@@ -45,7 +45,7 @@ class EfficiencyFactor(NamedTuple):
     @property
     def is_limited(self) -> bool:
         """Whether it is an efficiency that is at most 1."""
-        return self.kind not in ("amount", "steady")
+        return self.kind not in ("amount", "steady", "runtime")
 
 
 def _of_mpi(metric: str) -> tuple[tuple[str, str], ...]:
@@ -86,7 +86,7 @@ FACTORS: Mapping[str, EfficiencyFactor] = {
         EfficiencyFactor(
             "frequency", "frequency scaling", "steady", 0.01, (("scaling", "frequency_scaling"),)
         ),
-        EfficiencyFactor("runtime", "relative efficiency of the runtime", "runtime", 0.03),
+        EfficiencyFactor("runtime", "relative efficiency of the runtime", "runtime", 0.02),
     )
 }  # fmt: skip
 """All factors by id."""

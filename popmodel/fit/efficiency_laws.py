@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from itertools import combinations, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -65,6 +66,7 @@ class ProjectionForm(NamedTuple):
     offset: int = 0  # 1 where only what exceeds 1 follows the terms, else 0
     shares: Array = _GRID
     is_inverse: bool = True  # Whether the terms give 1/E, not E
+    prior: float = 1.0  # How likely it is before any run, beside other forms of its law
 
     def relative(self, x: Array, reference: float, share: Array) -> Array:
         """Sum of the terms, each over its value at the reference where that is not 0.
@@ -158,10 +160,18 @@ _AMOUNTS: Mapping[str, tuple[Term, Array]] = {
     "(1 - 1/x)": (lambda x: 1 - 1 / x, _GRID[:-1]),  # nodes that fill, until all share their memory
 }
 _RUNTIMES: Mapping[str, tuple[Term, Array]] = {  # a part of the runtime that grows with x
+    "sqrt(x)": (np.sqrt, _SMALL),
     "x*log2(x)": (lambda x: x * np.log2(x), _SMALL[:-1]),
     "x**(3/2)": (lambda x: x ** (3 / 2), _SMALL),
     "x**2": (lambda x: x**2, _SMALL),
+    "x**2*(1 + log2(x))": (lambda x: x**2 * (1 + np.log2(x)), _SMALL),
 }
+_PARTS = (0.02, 0.1, 0.4)  # of two losses at the reference: that of the one that grows faster
+_TWO_LOSSES = 0.05  # how likely they are, beside a single one
+_SATURATED = 1.0  # and a memory or another resource that is full from some x on
+_STEP = 0.1  # and a change between two sizes
+_LESS: Array = np.linspace(0.6, 0.96, 10)  # what data in a cache leave of the time
+_SHARP = (3, 12)  # exponents of its knee
 
 
 def structural(kind: str, axis: Axis, mode: str) -> tuple[ProjectionForm, ...]:
@@ -202,13 +212,84 @@ def structural(kind: str, axis: Axis, mode: str) -> tuple[ProjectionForm, ...]:
     return tuple(forms)
 
 
-def _settled(places: Array, axis: Axis) -> ProjectionForm:
-    """The form of an amount that the smallest run alone has not: it did not fill a node."""
-    low, following = (f"{place:g}" for place in places[:2])
-    what = "P" if axis == "processes" else "T"
-    text = f"constant from {what} = {following}, another at {low}"
-    second = _above(float(places[0]), np.ones_like)
-    return ProjectionForm("structural", text, np.ones_like, second, shares=_GRID[:-1])
+def _at_step(low: float, less: float) -> Term:
+    """A term that is 1 up to some x, and less from there on."""
+    return lambda x: np.where(x > low, less, 1.0)
+
+
+def _at_knee(full: float, filled: float, sharp: float) -> Term:
+    """A term that is constant up to some x, and follows it from there to another."""
+    return lambda x: (1 + (np.minimum(x, filled) / full) ** sharp) ** (1 / sharp)
+
+
+def _steps(places: Array, what: str) -> list[ProjectionForm]:
+    """Forms of an amount that changes once between two places: a cache holds the data from there.
+
+    More often the smallest run alone is different: it did not fill a node.
+    """
+    between = [
+        (low, f"constant from {what} = {following:g}, another up to {low:g}")
+        for low, following in pairwise(places.tolist())
+    ]
+    return [
+        *(
+            ProjectionForm(
+                "structural", text, np.ones_like, _above(low, np.ones_like), shares=_GRID[:-1],
+                prior=1.0 if low == places[0] else _STEP,
+            )
+            for low, text in between
+        ),
+        *(
+            ProjectionForm(
+                "structural", f"{text}, + {what}", _at_step(low, less), lambda x: x, shares=_SMALL,
+                prior=_STEP / len(_LESS),
+            )
+            for low, text in between
+            for less in _LESS.tolist()
+        ),
+    ]  # fmt: skip
+
+
+def _two_losses(home: float, what: str) -> list[ProjectionForm]:
+    """Forms of a runtime with two parts that grow, one faster than the other."""
+    at, twice = np.array([home]), np.array([2 * home])
+    growth = {
+        text.replace("x", what): (float((term(twice) / term(at))[0]), float(term(at)[0]), term)
+        for text, (term, _) in {**_AMOUNTS, **_RUNTIMES}.items()
+        if "1/x" not in text
+    }
+    return [
+        ProjectionForm(
+            "structural", f"1 + {slow} + {fast}", np.ones_like,
+            lambda x, a=growth[slow], b=growth[fast], part=part: (  # type: ignore[misc]
+                (1 - part) * a[2](x) / a[1] + part * b[2](x) / b[1]
+            ),
+            shares=_SMALL, prior=_TWO_LOSSES,
+        )
+        for slow, fast in combinations(sorted(growth, key=lambda text: growth[text][0]), 2)
+        for part in _PARTS
+        if growth[slow][1] and growth[fast][1]
+    ]  # fmt: skip
+
+
+def _saturating(places: Array, what: str) -> list[ProjectionForm]:
+    """Forms of a resource that is full from some x on, between the places.
+
+    That of one node, such as its memory, is so until the node is filled: each node has its own.
+    """
+    last, knees = float(places[-1]), np.geomspace(places[1], places[-1], 4 * len(places) - 7)
+    return [
+        ProjectionForm(
+            "structural",
+            f"constant, as {what} from {what} = {full:.3g}"
+            + ("" if math.isinf(filled) else f" to {filled:g}"),
+            np.ones_like, _at_knee(full, filled, sharp), shares=_GRID[1:],
+            prior=_SATURATED / (len(knees) * len(_SHARP)),
+        )
+        for full in knees.tolist()
+        for filled in ((last, 2 * last, math.inf) if what == "P" else (math.inf,))
+        for sharp in _SHARP
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -260,13 +341,14 @@ class FittedFactor:
     _axis: Axis = field(repr=False)
     _ends: tuple[float, float] = field(repr=False)
     _curves: tuple[Curves, ...] = field(repr=False)
+    _only: bool = field(repr=False)  # Whether a law was asked for
+    _precision: float = field(repr=False)
+    _freedom: float = field(repr=False)  # Degrees of freedom of the errors of the points
+    _repeated: float = field(repr=False)  # By what factor repeats differ more than assumed
 
     def __getstate__(self) -> dict[str, Any]:
         """What a result is written with: no curves, whose terms are functions."""
         return {**vars(self), "_curves": ()}
-
-    _only: bool = field(repr=False)  # Whether a law was asked for
-    _precision: float = field(repr=False)
 
     @property
     def off(self) -> float | None:
@@ -298,7 +380,7 @@ class FittedFactor:
         weights = np.concatenate([curves.weights for curves in self._curves])
         drawn = generator.choice(len(weights), DRAWS, p=weights / weights.sum())
         logs = np.concatenate([curves.logarithms(x) for curves in self._curves])[drawn]
-        freedom = _FREEDOM + self.points
+        freedom = self._freedom + self.points
         squares = np.concatenate([curves.scatter for curves in self._curves])[drawn]
         scatter = np.sqrt(squares / generator.chisquare(freedom, DRAWS))[:, None]
         low, high = self._ends
@@ -314,7 +396,7 @@ class FittedFactor:
         processes = np.broadcast_to(x if by_processes else np.ones_like(x), logs.shape)
         with np.errstate(invalid="ignore"):
             errors = point_errors(self.factor, np.exp(logs), processes, by_processes=by_processes)
-        logs = logs + errors * generator.standard_normal(logs.shape) * scatter
+        logs = logs + self._repeated * errors * generator.standard_normal(logs.shape) * scatter
         values: Array = np.exp(np.minimum(logs, 0.0) if self.factor.is_limited else logs)
         return values
 
@@ -333,14 +415,20 @@ def fit_factor(
     count = np.bincount(where)
     logs: Array = np.bincount(where, measured) / count
     errors = point_errors(factor, np.exp(logs), places, by_processes=axis == "processes")
-    errors = errors / np.sqrt(count)
+    # what repeats differ corrects the errors that are assumed
+    repeats = len(where) - len(places)
+    freedom = _FREEDOM + repeats
+    pulls = (measured - logs[where]) / errors[where]
+    repeated = math.sqrt((_FREEDOM + float(pulls @ pulls)) / freedom)
+    errors = repeated * errors / np.sqrt(count)
     forms = _forms(factor, places, axis, mode)
     if law is not None and law not in forms:
         law = LAWS[0]
-    weighed = {name: _weighed(own, places, logs, errors) for name, own in forms.items()}
+    weighed = {name: _weighed(own, places, logs, errors, freedom) for name, own in forms.items()}
     scores = {
-        name: math.log(_PRIOR[name]) - math.log(len(forms[name])) + np.array(evidences)
+        name: math.log(_PRIOR[name]) + np.log(prior / prior.sum()) + np.array(evidences)
         for name, (_, evidences, _) in weighed.items()
+        for prior in [np.array([form.prior for form in forms[name]])]
     }
     most = max(float(own.max()) for own in scores.values())
     shares = {name: np.exp(own - most) for name, own in scores.items()}
@@ -372,6 +460,8 @@ def fit_factor(
         curves,
         law is not None,
         float((errors**-2.0).sum()),
+        freedom,
+        repeated,
     )
 
 
@@ -395,9 +485,11 @@ def _forms(
     factor: EfficiencyFactor, places: Array, axis: Axis, mode: Mode
 ) -> dict[str, tuple[ProjectionForm, ...]]:
     """Forms by law: those that the points can determine."""
-    own = structural(factor.kind, axis, mode)
+    own, what = structural(factor.kind, axis, mode), "P" if axis == "processes" else "T"
     if factor.kind in ("amount", "runtime") and len(places) >= TESTED:
-        own = (*own, _settled(places, axis))
+        own = (*own, *_steps(places, what))
+    if factor.kind == "runtime" and mode == "strong" and len(places) >= TESTED:
+        own = (*own, *_two_losses(_reference(places), what), *_saturating(places, what))
     if _reference(places) == 1:  # what is 0 at 1 says nothing there
         at = np.ones(1)
         own = tuple(form for form in own if form.first(at)[0] > 0 and form.second(at)[0] > 0) or (
@@ -411,7 +503,7 @@ def _forms(
 
 
 def _weighed(
-    forms: Sequence[ProjectionForm], x: Array, logs: Array, errors: Array
+    forms: Sequence[ProjectionForm], x: Array, logs: Array, errors: Array, freedom: float
 ) -> tuple[list[Curves], list[float], float]:
     """Curves of the forms of a law, the evidence of each, and the law's error at points left out.
 
@@ -423,18 +515,18 @@ def _weighed(
         levels, shares, prior = _grid(form, x, logs, reference)
         curves = form.logarithm(levels[:, None], form.relative(x, reference, shares))
         curves = np.where(np.isnan(curves), -np.inf, curves)
-        at = evidence(curves, logs, errors, _FREEDOM, leveled=bool(form.offset))
+        at = evidence(curves, logs, errors, freedom, leveled=bool(form.offset))
         if not form.offset:  # the integral over the level, even within the range of all levels
             sign = -1.0 if form.is_inverse else 1.0
             levels = np.exp(sign * at.level)
-            half = (_FREEDOM + count) / 2
+            half = (freedom + count) / 2
             width = math.exp(math.lgamma(half - 0.5) - math.lgamma(half))
-            width *= math.sqrt(math.pi * _FREEDOM / precision)
+            width *= math.sqrt(math.pi * freedom / precision)
             prior = prior + math.log(width / math.log(_MOST / _LEAST))
         joint = at.density + prior
         whole = float(total(joint))
         weights = np.exp(joint - whole) if math.isfinite(whole) else np.zeros(len(joint))
-        squares = np.where(np.isfinite(at.misfit), at.misfit, 0.0) + _FREEDOM
+        squares = np.where(np.isfinite(at.misfit), at.misfit, 0.0) + freedom
         found.append(Curves(form, reference, levels, shares, squares, weights))
         evidences.append(whole)
         without.append(at.without + prior[:, None])

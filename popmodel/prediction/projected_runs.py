@@ -35,6 +35,7 @@ from popmodel.runs.measurement import MeasuredRow, require_plausible
 CONFIDENCE = 0.9
 """Of the intervals."""
 AUTO = "auto"
+_RUNTIME_ONLY = "the efficiencies of some runs are not known: only the runtime is projected"
 _SEED = 5
 
 
@@ -118,6 +119,7 @@ class ProjectedRuns:
 
     def facts(self) -> dict[str, Any]:
         """Return what the projection rests on, the laws, and other extrapolations."""
+        lines = self.projection.lines
         rows = [row for row in self.projection.rows if row.family != TIME]
         named = {(row.processes, row.threads, row.metric): row.value for row in rows}
         shown = dict.fromkeys(row.family for row in rows if row.family)
@@ -141,7 +143,7 @@ class ProjectedRuns:
                 "why": self.compared.scaling.why,
                 "notes": self.compared.scaling.doubts,
             },
-            "lines": [_line(line) for line in self.projection.lines],
+            "lines": [_line(line) for line in lines],
             "rows": rows,
             "baselines": [
                 {
@@ -156,7 +158,8 @@ class ProjectedRuns:
             ],
             "warnings": [
                 *self.compared.warnings,
-                *(text for line in self.projection.lines for text in _assumed(line)),
+                *dict.fromkeys(text for line in lines for text in _assumed(line)),
+                *([_RUNTIME_ONLY] if any(map(_is_runtime_only, lines)) else []),
             ],
         }
 
@@ -255,15 +258,15 @@ class ProjectedSplits(ProjectedRuns):
     def _chances(
         self, sizes: Sequence[tuple[int, int]]
     ) -> dict[tuple[int, int], tuple[float, float]]:
-        """Probabilities of being the fastest, and as fast within `WITHIN`, if all are known.
+        """Probabilities of being the fastest, and as fast within `WITHIN`, where there are draws.
 
         Splits of the same cores are on lines of their own, whose laws know nothing of each other:
         draws are combined at random.
         """
-        known = self.projection.draws
-        if not sizes or not known.keys() >= {*sizes}:
+        sizes = [size for size in sizes if size in self.projection.draws]
+        if not sizes:
             return {}
-        drawn = [known[size] for size in sizes]
+        drawn = [self.projection.draws[size] for size in sizes]
         generator = np.random.default_rng(_SEED)
         number = min(map(len, drawn))
         times = np.array([generator.permutation(one)[:number] for one in drawn])
@@ -277,8 +280,9 @@ class ProjectedSplits(ProjectedRuns):
 def _best(
     candidates: Sequence[Mapping[str, Any]], chances: Mapping[tuple[int, int], tuple[float, float]]
 ) -> list[tuple[int, int]]:
-    """The fastest split and those that are likely as good."""
+    """The fastest split and those that are likely as good; without an interval only if none has."""
     having = [one for one in candidates if one["runtime"]["value"] is not None]
+    having = [one for one in having if one["runtime"]["low"] is not None] or having
     order = sorted(having, key=lambda one: one["runtime"]["value"])
     sizes = [(one["processes"], one["threads"]) for one in order]
     return sizes[:1] + [size for size in sizes[1:] if size in chances and chances[size][1] > LIKELY]
@@ -322,9 +326,12 @@ def _assumed(line: ProjectedLine) -> list[str]:
             f"runs with {len(line.places)} different numbers of {what} cannot tell laws apart: "
             "structural laws are assumed, intervals allow for the others"
         )
-    if [fitted.factor.id for fitted in line.fitted] == ["runtime"]:
-        told.append("the efficiencies of some runs are not known: only the runtime is projected")
     return told
+
+
+def _is_runtime_only(line: ProjectedLine) -> bool:
+    """Whether nothing but runtimes is known of the runs of a line."""
+    return [fitted.factor.id for fitted in line.fitted] == ["runtime"]
 
 
 def _speedup(

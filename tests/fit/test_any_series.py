@@ -126,7 +126,7 @@ def test_a_law_that_one_configuration_cannot_determine_is_structural(
     expect_whole(found)
     (row,) = found.to_dict()["projection"]["lines"][0]["laws"]
     alone = len({p for p, _ in runs}) == 1
-    assert row["law"] == ("structural" if alone and (runs[0][0] == 1 or law == "linear") else law)
+    assert row["law"] == ("structural" if alone else law)
 
 
 SHARES = st.floats(0.05, 1.0)

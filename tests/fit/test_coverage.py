@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from popmodel.fit.baselines import BASELINES, whole_run
+from popmodel.fit.efficiency_factors import FACTORS
+from popmodel.fit.efficiency_laws import fit_factor
 from popmodel.fit.law import law
 from popmodel.fit.samples import Interval, Sample
 
@@ -95,6 +97,25 @@ def of_part(samples: Sequence[Sample]) -> Callable[[int, int, dict[str, float]],
     return law(samples, hints=["N**3/(P*T)"] if sized else ["1/(P*T)"]).at
 
 
+def of_times(samples: Sequence[Sample]) -> Callable[[int, int, dict[str, float]], Interval]:
+    """A table of nothing but runtimes, as ``popmodel predict`` carries it."""
+    home = samples[0]
+    times = [one.value * one.processes / (home.value * home.processes) for one in samples]
+    fitted = fit_factor(
+        FACTORS["runtime"], [one.processes for one in samples], [1 / each for each in times],
+        "processes", "strong",
+    )  # fmt: skip
+
+    def at(processes: int, *_: object) -> Interval:
+        x = np.array([float(processes)])
+        drawn = np.nanquantile(fitted.draws(x, np.random.default_rng(1)), [0.95, 0.05])
+        divided = home.value * home.processes / processes
+        low, high = (divided / drawn).tolist()
+        return Interval(divided / float(fitted.values(x)[0]), low, high)
+
+    return at
+
+
 def held_and_off(found: Iterator[tuple[object, object, float, Interval]]) -> tuple[float, float]:
     rows = [
         (there.low <= truth <= there.high, abs(there.value / truth - 1))
@@ -129,6 +150,47 @@ def test_threads_and_sizes_are_held_as_well(
     held, off = held_and_off(outcomes(learnt, designs, 3))
     assert 0.85 <= held <= 0.98
     assert off <= 0.05
+
+
+@pytest.mark.long
+def test_runtimes_alone_are_held_as_well() -> None:
+    found = [(truth, there) for _, _, truth, there in outcomes(of_times, SERIES, 1)]
+    held = np.mean([there.low <= truth <= there.high for truth, there in found])
+    assert held >= 0.88
+    assert np.median([abs(there.value / truth - 1) for truth, there in found]) <= 0.06
+    assert np.median([there.high / there.low for _, there in found]) <= 1.6
+
+
+CHANGES: dict[str, Callable[[float], float]] = {
+    "a node that its processes fill": lambda p: max(1.0, min(p, 8) / 4) / p,
+    "a memory that two nodes fill": lambda p: max(1.0, min(p, 16) / 4) / p,
+    "data that a cache holds from 8 on": lambda p: (1.3 if p < 8 else 1.0) / p + 0.003,
+    "data that a cache holds from 4 on": lambda p: (1.2 if p < 4 else 1.0) / p,
+    "two losses": lambda p: 1 / p + 0.03 / p**0.5 + 1e-4 * p,
+}
+
+
+@pytest.mark.parametrize("truth", CHANGES.values(), ids=[*CHANGES])
+def test_a_change_that_runs_have_seen_is_held(truth: Callable[[float], float]) -> None:
+    rng = np.random.default_rng(8)
+    held = []
+    for noise in (0.003, 0.01, 0.02):
+        places = (1, 2, 4, 8, 16)
+        samples = [Sample(p, 1, truth(p) * math.exp(noise * rng.normal())) for p in places]
+        found = of_times(samples)
+        for p in (32, 64):
+            there = found(p, 1, {})
+            held.append(there.low <= truth(p) <= there.high)
+    assert sum(held) >= 5
+
+
+def test_repeats_that_differ_widen_the_interval() -> None:
+    at = [
+        of_times([Sample(p, 1, (1 + off) / p) for p in (1, 2, 4, 8) for off in (-each, 0, each)])
+        for each in (0.003, 0.3)
+    ]
+    calm, busy = (found(16, 1, {}) for found in at)
+    assert busy.high / busy.low > 2 * calm.high / calm.low
 
 
 @pytest.mark.long
