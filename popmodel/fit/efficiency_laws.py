@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from itertools import combinations, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -166,11 +165,10 @@ _RUNTIMES: Mapping[str, tuple[Term, Array]] = {  # a part of the runtime that gr
     "x**2": (lambda x: x**2, _SMALL),
     "x**2*(1 + log2(x))": (lambda x: x**2 * (1 + np.log2(x)), _SMALL),
 }
-_PARTS = (0.02, 0.1, 0.4)  # of two losses at the reference: that of the one that grows faster
-_TWO_LOSSES = 0.05  # how likely they are, beside a single one
-_SATURATED = 1.0  # and a memory or another resource that is full from some x on
-_STEP = 0.1  # and a change between two sizes
-_LESS: Array = np.linspace(0.6, 0.96, 10)  # what data in a cache leave of the time
+_SATURATED = 2.0  # how likely a memory that is full is before any run, beside another form
+# how likely one fills beyond the measured runs only, or a node has no more cores
+_UNMET: Mapping[Axis, float] = {"processes": 0.1, "threads": 0.5}
+_MOST_UNMET = 8.0  # times the largest of these, at most
 _SHARP = (3, 12)  # exponents of its knee
 
 
@@ -212,64 +210,17 @@ def structural(kind: str, axis: Axis, mode: str) -> tuple[ProjectionForm, ...]:
     return tuple(forms)
 
 
-def _at_step(low: float, less: float) -> Term:
-    """A term that is 1 up to some x, and less from there on."""
-    return lambda x: np.where(x > low, less, 1.0)
-
-
 def _at_knee(full: float, filled: float, sharp: float) -> Term:
     """A term that is constant up to some x, and follows it from there to another."""
     return lambda x: (1 + (np.minimum(x, filled) / full) ** sharp) ** (1 / sharp)
 
 
-def _steps(places: Array, what: str) -> list[ProjectionForm]:
-    """Forms of an amount that changes once between two places: a cache holds the data from there.
-
-    More often the smallest run alone is different: it did not fill a node.
-    """
-    between = [
-        (low, f"constant from {what} = {following:g}, another up to {low:g}")
-        for low, following in pairwise(places.tolist())
-    ]
-    return [
-        *(
-            ProjectionForm(
-                "structural", text, np.ones_like, _above(low, np.ones_like), shares=_GRID[:-1],
-                prior=1.0 if low == places[0] else _STEP,
-            )
-            for low, text in between
-        ),
-        *(
-            ProjectionForm(
-                "structural", f"{text}, + {what}", _at_step(low, less), lambda x: x, shares=_SMALL,
-                prior=_STEP / len(_LESS),
-            )
-            for low, text in between
-            for less in _LESS.tolist()
-        ),
-    ]  # fmt: skip
-
-
-def _two_losses(home: float, what: str) -> list[ProjectionForm]:
-    """Forms of a runtime with two parts that grow, one faster than the other."""
-    at, twice = np.array([home]), np.array([2 * home])
-    growth = {
-        text.replace("x", what): (float((term(twice) / term(at))[0]), float(term(at)[0]), term)
-        for text, (term, _) in {**_AMOUNTS, **_RUNTIMES}.items()
-        if "1/x" not in text
-    }
-    return [
-        ProjectionForm(
-            "structural", f"1 + {slow} + {fast}", np.ones_like,
-            lambda x, a=growth[slow], b=growth[fast], part=part: (  # type: ignore[misc]
-                (1 - part) * a[2](x) / a[1] + part * b[2](x) / b[1]
-            ),
-            shares=_SMALL, prior=_TWO_LOSSES,
-        )
-        for slow, fast in combinations(sorted(growth, key=lambda text: growth[text][0]), 2)
-        for part in _PARTS
-        if growth[slow][1] and growth[fast][1]
-    ]  # fmt: skip
+def _settled(places: Array, what: str) -> ProjectionForm:
+    """The form of an amount that the smallest run alone has not: it did not fill a node."""
+    low, following = (f"{place:g}" for place in places[:2])
+    text = f"constant from {what} = {following}, another at {low}"
+    second = _above(float(places[0]), np.ones_like)
+    return ProjectionForm("structural", text, np.ones_like, second, shares=_GRID[:-1])
 
 
 def _saturating(places: Array, what: str) -> list[ProjectionForm]:
@@ -277,18 +228,22 @@ def _saturating(places: Array, what: str) -> list[ProjectionForm]:
 
     That of one node, such as its memory, is so until the node is filled: each node has its own.
     """
-    last, knees = float(places[-1]), np.geomspace(places[1], places[-1], 4 * len(places) - 7)
+    ends = [*places[2:].tolist(), 2 * float(places[-1])] if what == "P" else []
+    knees = [
+        (full, filled, sharp)
+        for full in np.geomspace(places[1], places[-1], 4 * len(places) - 7).tolist()
+        for filled in [*(end for end in ends if end > full), math.inf]
+        for sharp in _SHARP
+    ]
     return [
         ProjectionForm(
             "structural",
             f"constant, as {what} from {what} = {full:.3g}"
             + ("" if math.isinf(filled) else f" to {filled:g}"),
             np.ones_like, _at_knee(full, filled, sharp), shares=_GRID[1:],
-            prior=_SATURATED / (len(knees) * len(_SHARP)),
+            prior=_SATURATED / len(knees),
         )
-        for full in knees.tolist()
-        for filled in ((last, 2 * last, math.inf) if what == "P" else (math.inf,))
-        for sharp in _SHARP
+        for full, filled, sharp in knees
     ]  # fmt: skip
 
 
@@ -392,6 +347,8 @@ class FittedFactor:
         else:
             level = generator.standard_normal(DRAWS)[:, None] * scatter / math.sqrt(self._precision)
             logs = logs + _DRIFT * drift + level
+        if self.factor.id == "runtime":
+            logs = logs - self._unmet(x, generator)
         by_processes = self._axis == "processes"
         processes = np.broadcast_to(x if by_processes else np.ones_like(x), logs.shape)
         with np.errstate(invalid="ignore"):
@@ -399,6 +356,17 @@ class FittedFactor:
         logs = logs + self._repeated * errors * generator.standard_normal(logs.shape) * scatter
         values: Array = np.exp(np.minimum(logs, 0.0) if self.factor.is_limited else logs)
         return values
+
+    def _unmet(self, x: Array, generator: np.random.Generator) -> Array:
+        """Logarithms of what larger runs may lose to what fills in none of the measured.
+
+        That is a memory, for a share of the time, or of threads, the cores of a node: constant up
+        to some x beyond the measured ones, and in proportion to x from there on. Draws by x.
+        """
+        full = self._ends[1] * _MOST_UNMET ** generator.uniform(0, 1, (DRAWS, 1))
+        share = generator.uniform(self._axis == "threads", 1, (DRAWS, 1))
+        share = share * (generator.uniform(0, 1, (DRAWS, 1)) < _UNMET[self._axis])
+        return np.log1p(share * np.maximum(x / full - 1, 0.0))
 
 
 def fit_factor(
@@ -413,7 +381,8 @@ def fit_factor(
     measured = np.log(np.array(values, dtype=np.float64))
     places, where = np.unique(np.array(x, dtype=np.float64), return_inverse=True)
     count = np.bincount(where)
-    logs: Array = np.bincount(where, measured) / count
+    # of repeats, the median: one that was disturbed does not move it
+    logs: Array = np.array([np.median(measured[where == at]) for at in range(len(places))])
     errors = point_errors(factor, np.exp(logs), places, by_processes=axis == "processes")
     # what repeats differ corrects the errors that are assumed
     repeats = len(where) - len(places)
@@ -487,9 +456,9 @@ def _forms(
     """Forms by law: those that the points can determine."""
     own, what = structural(factor.kind, axis, mode), "P" if axis == "processes" else "T"
     if factor.kind in ("amount", "runtime") and len(places) >= TESTED:
-        own = (*own, *_steps(places, what))
+        own = (*own, _settled(places, what))
     if factor.kind == "runtime" and mode == "strong" and len(places) >= TESTED:
-        own = (*own, *_two_losses(_reference(places), what), *_saturating(places, what))
+        own = (*own, *_saturating(places, what))
     if _reference(places) == 1:  # what is 0 at 1 says nothing there
         at = np.ones(1)
         own = tuple(form for form in own if form.first(at)[0] > 0 and form.second(at)[0] > 0) or (

@@ -83,7 +83,7 @@ class Projection:
     rows: tuple[ProjectedRow, ...]  # Metrics of all targets
     # P, T and the runtimes of plain extrapolations of the measured runtimes, s.
     baselines: tuple[tuple[int, int, Mapping[str, float]], ...]
-    draws: Mapping[tuple[int, int], Array] = field(repr=False)  # Runtimes, where there are any
+    draws: Mapping[tuple[int, int], Array] = field(repr=False)  # Runtimes, beyond intervals, too
     _home: Mapping[str, float] = field(repr=False)
     _mode: Mode = field(repr=False)
 
@@ -269,7 +269,7 @@ def _at(
     given = {name: np.array([1.0 if lost is not None else own]) for name, own in values.items()}
     best = _with_parts(metrics_of(given, home, processes, threads, mode))
     spread: Mapping[tuple[str, str], Array] = {}
-    if not why:
+    if lost is None and not line.blind and able.mean() >= _ENOUGH:
         kept = {name: own[able] for name, own in sampled.items()}
         spread = _with_parts(metrics_of(kept, home, processes, threads, mode))
     named = {key: law for name, law in laws.items() for key in FACTORS[name].metrics}
@@ -277,7 +277,7 @@ def _at(
     for key, samples in best.items():
         value, law = float(samples[0]), named.get(key, DERIVED)
         low, high = None, None
-        if spread:
+        if not why:
             low, high = (float(end) for end in np.percentile(spread[key], _TAILS))
             low, high = min(low, value), max(high, value)
         shown = value if lost is None else None

@@ -8,7 +8,7 @@ of the same shape as one that is predicted from a signature.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -202,6 +202,14 @@ class ProjectedRun(ProjectedRuns):
         )
 
 
+class SplitChance(NamedTuple):
+    """What draws tell of a split beside the others of its cores."""
+
+    best: float  # Share in which it is the fastest
+    near: float  # and at most `WITHIN` slower
+    loss: float  # By how much it is slower than the fastest, on average
+
+
 @dataclass(frozen=True)
 class ProjectedSplits(ProjectedRuns):
     """Measured runs carried to all splits of some cores that laws reach."""
@@ -218,9 +226,13 @@ class ProjectedSplits(ProjectedRuns):
         for cores in self.cores:
             mine = [size for size in self.projection.sizes if size[0] * size[1] == cores]
             chances = self._chances(mine)
-            some = [self._candidate(size, chances) for size in mine]
+            # one without an interval may be the best
+            is_known = all(self.of(*size)["", "runtime"].low is not None for size in mine)
+            some = [self._candidate(size, chances if is_known else {}) for size in mine]
             candidates += some
-            best += _best(some, chances)
+            taken, unknown = _best(some, chances)
+            best += taken
+            doubts |= dict.fromkeys(unknown)
         for size in best:
             doubts |= dict.fromkeys(self.doubts(*size))
         return document(
@@ -237,7 +249,7 @@ class ProjectedSplits(ProjectedRuns):
         )
 
     def _candidate(
-        self, size: tuple[int, int], chances: Mapping[tuple[int, int], tuple[float, float]]
+        self, size: tuple[int, int], chances: Mapping[tuple[int, int], SplitChance]
     ) -> dict[str, Any]:
         processes, threads = size
         rows = self.of(*size)
@@ -251,17 +263,15 @@ class ProjectedSplits(ProjectedRuns):
             "cores": processes * threads,
             "runtime": _estimate(rows["", "runtime"]),
             "parallel_efficiency": missing if efficiency is None else _estimate(efficiency),
-            "probability_best": chances[size][0] if size in chances else None,
+            "probability_best": chances[size].best if size in chances else None,
             "launch": _launch(processes, threads),
         }
 
-    def _chances(
-        self, sizes: Sequence[tuple[int, int]]
-    ) -> dict[tuple[int, int], tuple[float, float]]:
-        """Probabilities of being the fastest, and as fast within `WITHIN`, where there are draws.
+    def _chances(self, sizes: Sequence[tuple[int, int]]) -> dict[tuple[int, int], SplitChance]:
+        """What the draws tell of splits of the same cores, of those that have any.
 
-        Splits of the same cores are on lines of their own, whose laws know nothing of each other:
-        draws are combined at random.
+        They are on lines of their own, whose laws know nothing of each other: draws are combined at
+        random.
         """
         sizes = [size for size in sizes if size in self.projection.draws]
         if not sizes:
@@ -270,22 +280,31 @@ class ProjectedSplits(ProjectedRuns):
         generator = np.random.default_rng(_SEED)
         number = min(map(len, drawn))
         times = np.array([generator.permutation(one)[:number] for one in drawn])
-        fastest = times.min(axis=0)
-        sure, near = (times <= fastest), (times <= (1 + WITHIN) * fastest)
-        return {
-            size: (float(sure[at].mean()), float(near[at].mean())) for at, size in enumerate(sizes)
-        }
+        longer = times / times.min(axis=0) - 1
+        columns = ((longer <= 0).mean(1), (longer <= WITHIN).mean(1), longer.mean(1))
+        rows = np.stack(columns, axis=1).tolist()
+        return {size: SplitChance(*row) for size, row in zip(sizes, rows, strict=True)}
 
 
 def _best(
-    candidates: Sequence[Mapping[str, Any]], chances: Mapping[tuple[int, int], tuple[float, float]]
-) -> list[tuple[int, int]]:
-    """The fastest split and those that are likely as good; without an interval only if none has."""
-    having = [one for one in candidates if one["runtime"]["value"] is not None]
-    having = [one for one in having if one["runtime"]["low"] is not None] or having
-    order = sorted(having, key=lambda one: one["runtime"]["value"])
-    sizes = [(one["processes"], one["threads"]) for one in order]
-    return sizes[:1] + [size for size in sizes[1:] if size in chances and chances[size][1] > LIKELY]
+    candidates: Sequence[Mapping[str, Any]], chances: Mapping[tuple[int, int], SplitChance]
+) -> tuple[list[tuple[int, int]], list[str]]:
+    """The split of the least expected loss and those that are likely as good; what is doubtful.
+
+    Without intervals, the fastest.
+    """
+    times = {
+        (one["processes"], one["threads"]): one["runtime"]["value"]
+        for one in candidates
+        if one["runtime"]["value"] is not None
+    }
+    if not chances:
+        return sorted(times, key=lambda size: times[size])[:1], []
+    first, *others = sorted(chances, key=lambda size: (chances[size].loss, times[size]))
+    unknown = [size for size in times if size not in chances and times[size] < times[first]]
+    names = ", ".join(f"{p} x {t}" for p, t in unknown)
+    doubts = [f"{names} may be faster: nothing tells how it scales"] if unknown else []
+    return [first, *(size for size in others if chances[size].near > LIKELY)], doubts
 
 
 def _estimate(row: ProjectedRow) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import popmodel
 from popmodel.model import replayed_run
 from popmodel.prediction import split_choice
 
@@ -227,3 +228,13 @@ def test_one_core_keeps(popmodel: Call, few_nodes: str, tmp_path: Path) -> None:
     words = (str(tmp_path / "wave.toml"), "--machine", few_nodes, "--efficiency", "0.99")
     out = told(popmodel, *words)
     assert " largest 1 core keeps a parallel efficiency of 99 %: 1 x 1, the fastest split" in out
+
+
+def test_a_split_beyond_all_intervals_is_compared_with_those_within(tmp_path: Path) -> None:
+    runs = tmp_path / "runs.csv"
+    rows = ("1,1,100.2", "2,1,51.3", "4,1,26.8", "8,1,19.1", "1,2,52", "2,2,27.5", "1,4,29")
+    runs.write_text("\n".join(("processes,threads,runtime", *rows)) + "\n")
+    document = popmodel.predict(runs, cores=64).to_dict()
+    assert document["best"][0] != [64, 1]
+    assert not document["trust"]["ok"]
+    assert all(one["probability_best"] is None for one in document["candidates"])

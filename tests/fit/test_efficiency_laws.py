@@ -161,5 +161,5 @@ def test_a_line_that_falls_to_zero_has_no_value_there() -> None:
 def test_computation_settles_once_nodes_are_full(values: list[float]) -> None:
     found = fit_factor(FACTORS["computation"], [2, 16, 32], values, "processes", "strong")
     assert found.law == "structural"
-    assert found.form.startswith("constant from P = 16, another up to 2")
+    assert found.form.startswith("constant from P = 16, another at 2")
     assert found.values(np.array([128.0]))[0] == pytest.approx(values[-1], rel=0.1)
