@@ -381,14 +381,15 @@ def fit_factor(
     measured = np.log(np.array(values, dtype=np.float64))
     places, where = np.unique(np.array(x, dtype=np.float64), return_inverse=True)
     count = np.bincount(where)
-    # of repeats, the median: one that was disturbed does not move it
-    logs: Array = np.array([np.median(measured[where == at]) for at in range(len(places))])
+    logs: Array = np.bincount(where, measured) / count
+    freedom, repeated = _FREEDOM, 1.0
+    if factor.id == "runtime":
+        # a repeat that was disturbed does not move the median; what they differ corrects the error
+        logs = np.array([np.median(measured[where == at]) for at in range(len(places))])
+        pulls = (measured - logs[where]) / factor.error
+        freedom += len(where) - len(places)
+        repeated = math.sqrt((_FREEDOM + float(pulls @ pulls)) / freedom)
     errors = point_errors(factor, np.exp(logs), places, by_processes=axis == "processes")
-    # what repeats differ corrects the errors that are assumed
-    repeats = len(where) - len(places)
-    freedom = _FREEDOM + repeats
-    pulls = (measured - logs[where]) / errors[where]
-    repeated = math.sqrt((_FREEDOM + float(pulls @ pulls)) / freedom)
     errors = repeated * errors / np.sqrt(count)
     forms = _forms(factor, places, axis, mode)
     if law is not None and law not in forms:
