@@ -116,6 +116,9 @@ class Study:
         asked.require_known()
         self.params, self.constants = asked.params, asked.constants
         self._paths = asked.paths
+        # factors act on spreads that items state as on those of [imbalance]
+        spreads = dict.fromkeys(sorted(_own_spreads(signature)), Quantity(0.0))
+        spreads |= signature.imbalance
         self.quantities: dict[str, Quantity] = {
             **profile.assumed,
             **disturbed(profile.quantities, profile.noisy),
@@ -123,7 +126,7 @@ class Study:
             UNBOUND_LAW: UNBOUND,
             **profile.plain,
             **{self._paths[name]: value for name, value in asked.inputs.items()},
-            **{f"imbalance.{name}": value for name, value in _spreads(signature).items()},
+            **{f"imbalance.{name}": value for name, value in spreads.items()},
         }
         self.factors = expand(factors or {}, self.quantities)
         self.calibration = _holding(signature.calibration, profile, self.quantities)
@@ -524,12 +527,9 @@ def _holding(
     if known.machine_digest == profile.digest:
         kept |= {name for name in known.names if name.startswith((RESIDUAL, *LAWS))}
     else:
-        kept = {name for name in kept if name.startswith(_OF_PROGRAM)}
+        kept = {name for name in kept if name.startswith(("params.", "constants.", "imbalance."))}
         known = replace(known, drifts={})  # from a place on that machine
     return known.only(kept) if kept else None
-
-
-_OF_PROGRAM = ("params.", "constants.", "imbalance.")
 
 
 def as_replayed(placement: Placement, run: ModelEvaluation, by: Correction) -> ModelEvaluation:
@@ -542,11 +542,6 @@ def as_replayed(placement: Placement, run: ModelEvaluation, by: Correction) -> M
 def _own_spreads(signature: Signature) -> set[str]:
     """The spreads that items of a program state instead of ``[imbalance]``."""
     return {name for item in items(signature.program) for name in item.stated_spreads}
-
-
-def _spreads(signature: Signature) -> dict[str, Quantity]:
-    """The quantities of ``[imbalance]``, those that items state among them: factors act on both."""
-    return {**dict.fromkeys(sorted(_own_spreads(signature)), Quantity(0.0)), **signature.imbalance}
 
 
 def expand(factors: Mapping[str, Factor], quantities: Mapping[str, Quantity]) -> dict[str, Factor]:

@@ -71,19 +71,17 @@ def _whole(document: Document) -> list[Section]:
     sections = _first(document, names, reasons)
     columns = heads(names if several else ["%"])
     if own := _own_families(runs):
-        table = TableBlock(
-            columns, _own_rows(runs, own, reasons, _DEEPEST), title="Efficiencies, %"
-        )
-        sections.append((replace(table, group=_IN_LINE), *notes([_OWN], Role.REMARK)))
+        sections.append(_own_table(runs, own, columns, reasons))
         if len(families) == len(own):  # others than these were not asked for
-            families, runs = [], [{**run, "family_notes": _own_notes(run)} for run in runs]
+            families, runs = [], [_of_own_family(run) for run in runs]
     for family in families:
         sections += [(tree,) for tree in _trees(family, runs, columns, reasons)]
         sections[-1] += (*_legend(family), *_moved(family, runs, names))
     if several or not families:
         rows = _scaling_rows(runs, reasons)
         scaling = TableBlock(columns, rows, first="Scaling, ratios", group=_IN_LINE)
-        sections.append((scaling, *notes(_scaling_words(document), Role.REMARK)))
+        compared = [document["scaling"]["why"], *document["scaling"]["notes"]]
+        sections.append((scaling, *notes(compared, Role.REMARK)))
     last = _last({**document, "runs": runs}, names)
     return [*sections, reasons.section(), *last, _other_families(runs)]
 
@@ -313,8 +311,10 @@ def _own_table(
     return (table, *notes([_OWN], Role.REMARK))
 
 
-def _own_notes(run: Run) -> dict[str, Any]:
-    return {id: told for id, told in run["family_notes"].items() if id == run["family"]}
+def _of_own_family(run: Run) -> Run:
+    """A run without the notes of other families than its own."""
+    notes_of = run["family_notes"]
+    return {**run, "family_notes": {id: notes_of[id] for id in notes_of if id == run["family"]}}
 
 
 def _own_rows(
@@ -495,11 +495,6 @@ def _moved(family: Family, runs: Sequence[Run], names: Sequence[str]) -> Section
     return notes(lines, Role.REMARK)
 
 
-def _scaling_words(document: Document) -> list[str]:
-    """How the runs were compared, and doubts about it."""
-    return [document["scaling"]["why"], *document["scaling"]["notes"]]
-
-
 def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> tuple[TableRow, ...]:
     family = load_families()[SCALING]
     shown = [line.metric for walk in family.tree() for line in walk.rows]
@@ -531,7 +526,6 @@ def _other_families(runs: Sequence[Run]) -> Section:
 SHOWN = 10
 """Rows of a table of regions or calls."""
 _LEAST = 1e-3  # share of the core time below which a call is not shown
-_SITE_HEADS = ("times", "time %", "wait %")
 _REGION_HEADS = ("times", "PE %", "LB %", "lost")
 _SITE_LEGEND = "time %: of core time; wait %: of that spent waiting, the rest is transfer"
 
@@ -544,27 +538,34 @@ def _places(runs: Sequence[Run], names: Sequence[str]) -> Iterator[Section]:
         yield _sites(f"MPI calls{of}", run["call_sites"])
 
 
-def _regions(title: str, regions: Sequence[Run]) -> Section:
-    if not regions:
-        return ()
-    listing = _region_table(title, regions)
-    return (listing, *_more(len(regions) - len(listing.rows)))
-
-
 def _sites(title: str, sites: Sequence[Run]) -> Section:
+    """The calls of MPI that take most time."""
     if not sites:
         return ()
     costly = [site for site in sites if site["share"] >= _LEAST]
     if not costly:
         least = f"{100 * _LEAST:g} % of the core time each (--format json lists all)"
         return (NoteBlock(f"{title}: less than {least}"),)
-    listing = _site_table(title, costly)
-    more = _more(len(sites) - len(listing.rows))
-    return (listing, *more, NoteBlock(_SITE_LEGEND, Role.REMARK))
+    rows = [
+        TableRow(
+            site_name(site["call"], site["function"], site["place"]),
+            (
+                TableCell(count(site["count"])),
+                TableCell(percent(site["share"]), 1 - site["share"]),
+                TableCell(_waiting(site)),
+            ),
+        )
+        for site in sorted(costly, key=lambda site: -site["time"])[:SHOWN]
+    ]
+    more = _more(len(sites) - len(rows))
+    table = Listing(title, ("times", "time %", "wait %"), tuple(rows))
+    return (table, *more, NoteBlock(_SITE_LEGEND, Role.REMARK))
 
 
-def _region_table(title: str, regions: Sequence[Run]) -> Listing:
+def _regions(title: str, regions: Sequence[Run]) -> Section:
     """The regions that lose most thread time."""
+    if not regions:
+        return ()
     # Waiting for locks is worth a column from 1 % of what any region loses.
     locks = any(region["locks"] >= 0.01 * region["cost"] > 0 for region in regions)
     rows = [
@@ -580,23 +581,8 @@ def _region_table(title: str, regions: Sequence[Run]) -> Listing:
         )
         for region in sorted(regions, key=lambda region: -region["cost"])[:SHOWN]
     ]
-    return Listing(title, (*_REGION_HEADS, *(["to locks"] if locks else [])), tuple(rows))
-
-
-def _site_table(title: str, sites: Sequence[Run]) -> Listing:
-    """The calls of MPI that take most time."""
-    rows = [
-        TableRow(
-            site_name(site["call"], site["function"], site["place"]),
-            (
-                TableCell(count(site["count"])),
-                TableCell(percent(site["share"]), 1 - site["share"]),
-                TableCell(_waiting(site)),
-            ),
-        )
-        for site in sorted(sites, key=lambda site: -site["time"])[:SHOWN]
-    ]
-    return Listing(title, _SITE_HEADS, tuple(rows))
+    columns = (*_REGION_HEADS, *(["to locks"] if locks else []))
+    return (Listing(title, columns, tuple(rows)), *_more(len(regions) - len(rows)))
 
 
 def _waiting(site: Run) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracle.programs import operations
 from oracle.script import Script
 
 from popmodel.base.errors import ReplayError
@@ -41,17 +40,6 @@ def test_bursts_take_32_bits_where_all_fit(tmp_path: Path, longest: int, kind: t
     slow = IDEAL.with_(cpu_factor=0.7)
     assert replay(program, slow).end.tolist() == replay(wide, slow).end.tolist()
     assert program.compute().tolist() == wide.compute().tolist() == [107 + longest]
-
-
-def test_time_with_tracing_disabled_is_left_out(tmp_path: Path) -> None:
-    script = Script(1)
-    script.compute(0, 100)
-    script.compute(0, 1000, state=14)
-    script.compute(0, 20)
-    script.collective(0, "Barrier")
-    script.compute(0, 7)
-    script.compute(0, 300, state=14)
-    assert ends(script, tmp_path) == [127]
 
 
 def test_disabled_time_inside_a_call_is_not_taken_off_twice(tmp_path: Path) -> None:
@@ -87,19 +75,6 @@ def test_members_of_different_amounts_bring_them(tmp_path: Path) -> None:
     assert uneven.received.tolist() == [16, 8, 16, 8]
 
 
-def test_a_successful_testall_completes_all_requests(tmp_path: Path) -> None:
-    script = Script(2)
-    sent = script.call(0, "Isend")
-    script.call(0, "Testall")
-    for p in range(2):
-        script.collective(p, "Iallreduce")
-        script.call(p, "Wait")
-    received = script.call(1, "Recv")
-    script.message(sent, received, received)
-    program = from_trace(script.read(tmp_path))
-    assert operations(program, 0) == ["ISEND", "WAIT_SEND", "ARRIVE", "WAIT_COLLECTIVE"]
-
-
 def test_calls_of_no_length_at_one_time_are_told_apart(tmp_path: Path) -> None:
     script = Script(2)
     script.compute(0, 500)
@@ -113,20 +88,6 @@ def test_calls_of_no_length_at_one_time_are_told_apart(tmp_path: Path) -> None:
     assert ends(script, tmp_path) == [500, 500]
 
 
-def test_collectives_match_by_communicator_and_turn(tmp_path: Path) -> None:
-    script = Script(3, communicators={2: [2, 0]})
-    script.compute(0, 100)
-    script.compute(2, 900)
-    for p in (0, 2):
-        script.collective(p, "Barrier", communicator=2)
-    for p in range(3):
-        script.collective(p, "Barrier")
-        script.compute(p, 10)
-    assert ends(script, tmp_path) == [910, 910, 910]
-    program = from_trace(script.read(tmp_path))
-    assert sorted(program.collectives.members.tolist()) == [2, 3]
-
-
 def test_a_communicator_that_is_not_listed_has_those_who_call_on_it(tmp_path: Path) -> None:
     script = Script(3)
     for turn in range(2):
@@ -137,17 +98,6 @@ def test_a_communicator_that_is_not_listed_has_those_who_call_on_it(tmp_path: Pa
     assert program.collectives.members.tolist() == [2, 2]
     with pytest.raises(ReplayError, match="barrier of 2 members on communicator 9"):
         replay(program, IDEAL)
-
-
-def test_attributes_of_a_collective_may_stand_before_its_event(tmp_path: Path) -> None:
-    script = Script(3, communicators={2: [2, 0]})
-    for p in (0, 2):
-        script.compute(p, 100)
-        script.collective(p, "Bcast", communicator=2, root=p == 2, attributes_first=True)
-    program = from_trace(script.read(tmp_path))
-    assert program.collectives.communicator.tolist() == [2]
-    assert program.collectives.root.tolist() == [2]
-    assert program.collectives.sent.tolist() == [8]
 
 
 def test_one_sided_calls_and_files_are_local_and_counted(tmp_path: Path) -> None:
