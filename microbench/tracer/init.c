@@ -88,7 +88,9 @@ static void tell_mpi(int rank, int size, int level)
     line_begin(&line, "mpi");
     line_number(&line, "rank", rank);
     line_number(&line, "size", size);
-    line_number(&line, "thread_level", level);
+    line_number(&line, "thread_level",
+                (level > MPI_THREAD_SINGLE) + (level > MPI_THREAD_FUNNELED) +
+                    (level > MPI_THREAD_SERIALIZED)); /* the standard's ABI has other numbers */
     line_text(&line, "library", library);
     line_text(&line, "job", job());
     line_number(&line, "spawned", parent != handles.no_comm);

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,10 +59,25 @@ static void find_handles(void *library)
     handles.byte = variable(library, "ompi_mpi_byte");
 }
 #else
+/* Whether the program uses the ABI of the standard: handles are other numbers there. */
+static bool is_standard(void)
+{
+    Dl_info of;
+    return dladdr((void *)(uintptr_t)pmpi.Comm_rank, &of) && of.dli_fname &&
+           strstr(of.dli_fname, "/libmpi_abi.");
+}
+
 static void find_handles(void *library)
 {
+#ifdef MPI_H_ABI
+    if (!is_standard())
+        give_up("this tracer was built for the ABI of the MPI standard, but the program is not");
+#else
     if (dlsym(library, "ompi_mpi_comm_world"))
         give_up("this tracer was not built for Open MPI, but the program uses Open MPI");
+    if (is_standard())
+        give_up("the program is built for the ABI of the MPI standard, but this tracer is not");
+#endif
     handles.world = MPI_COMM_WORLD;
     handles.self = MPI_COMM_SELF;
     handles.no_comm = MPI_COMM_NULL;

@@ -164,7 +164,7 @@ def _run(command: TracedCommand, output: int | None) -> tuple[int, dict[str, Any
     from popmodel.cli.trace import tracer
     from popmodel.tracer import raw_directory
     from popmodel.tracer.commands import Settings
-    from popmodel.tracer.run import not_traced, nothing_recorded
+    from popmodel.tracer.run import ending, not_traced, nothing_recorded
 
     library = tracer(command)
     with tempfile.TemporaryDirectory(prefix="popmodel-check-", dir=_shared()) as folder:
@@ -177,6 +177,8 @@ def _run(command: TracedCommand, output: int | None) -> tuple[int, dict[str, Any
         try:
             found, made = _checked(raw, command, seconds)
             has_openmp = bool(found["openmp"])
+            if status != 0:
+                found["notes"].insert(0, f"it ended with {ending(command, status)}")
             found["notes"] += not_traced(command, library, Settings(), has_openmp)
         except PopmodelError as error:
             if status != 0:

@@ -21,6 +21,7 @@ from popmodel.machines.host import hardware
 from popmodel.machines.host.hardware import cpu_list, parse_cpu_list
 from popmodel.studies.launch_line import Line, is_by_hardware_thread, line_with
 from popmodel.tracer.commands import TracedCommand
+from popmodel.tracer.library import launcher_of_program
 from popmodel.tracer.meta import Cpu, Meta
 from popmodel.tracer.summaries import ProcessSums, topologies
 
@@ -158,6 +159,10 @@ def check_launch(processes: Sequence[ProcessSums], command: TracedCommand | None
     findings += [*_foreign(nodes, findings), *_of_processes(nodes)]
     merged = _merged(findings, nodes)
     better, why = _better(nodes, command, {finding.id for finding in merged} & _PLACING)
+    if command is not None and (apart := _without_world(processes, command)):
+        merged.insert(0, apart)
+        own = launcher_of_program(command)
+        better, why = None, f"use the launcher of the program's MPI{f': {own}' if own else ''}"
     return LaunchCheck(tuple(processes), tuple(nodes), tuple(merged), better, why)
 
 
@@ -349,6 +354,22 @@ def _of_processes(nodes: Sequence[PlacedNode]) -> Iterator[Finding]:
             yield Finding(name, f"{_ranks([*told])}: {next(iter(told.values()))}")
 
 
+def _without_world(processes: Sequence[ProcessSums], command: TracedCommand) -> Finding | None:
+    """Processes that the launcher of another MPI has started: each is alone, or MPI_Init fails."""
+    size = len(processes)
+    failed = [
+        process.meta.rank is None and bool(process.rows["mpi"].any()) for process in processes
+    ]
+    if command.is_launcher and all(failed):
+        return Finding("launcher", "MPI_Init did not return")
+    if not command.is_launcher or size == 1 or any(one.meta.size != 1 for one in processes):
+        return None
+    library = " ".join(processes[0].meta.library.partition(",")[0].split()[:4])
+    text = f"the {size} processes are separate runs, each rank 0 of 1, of the program ({library})"
+    lost = (1 - 1 / size) * _thread_seconds(processes) / 3600
+    return Finding("launcher", text, lost, 1 - 1 / size)
+
+
 def _domains(process: ProcessSums, node: PlacedNode) -> str | None:
     """A team over several memory domains whose master touched the memory first."""
     seen = [
@@ -432,6 +453,12 @@ def _better(
     cores = max(cores, 1) if openmp else 1
     if not command.is_launcher and processes > 1:
         return None, "a script starts the processes: change the launcher's options in it"
+    teams = [int(np.count_nonzero(one.rows["regions"])) for node in nodes for one in node.processes]
+    if max(teams) > 1 and ids & {"share", "oversubscribed"}:
+        return None, (
+            "several threads start teams (nested regions, or threads of the program's own): set "
+            "OMP_NUM_THREADS so that all teams together have a core for each thread"
+        )
     if any(_unrecorded(process) for node in nodes for process in node.processes):
         return None, "threads that are not recorded need cores as well, of a number not known"
     if ids == {"idle"} and not openmp:

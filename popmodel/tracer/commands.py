@@ -42,7 +42,7 @@ _BY_NAME: Mapping[str, Family] = {
 }
 _ASKED = re.compile(r"(mpirun|mpiexec)([-._].*)?")
 """Names that launchers of several makes have."""
-_OF_OTHERS = {"aprun", "ibrun", "jsrun", "mpirun_rsh", "poe"}
+_OF_OTHERS = {"aprun", "flux", "ibrun", "jsrun", "mpirun_rsh", "poe"}
 """Launchers that hand on their own environment, as far as is known."""
 _BEFORE = {
     *("env", "time", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf"),

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,8 +101,12 @@ class Conversion:
         if locate is not None:
             self.functions.locate(locate)
         self.sites = Sites.of([p.meta for p in raw.processes], locate)
+        self.at_a_time = _at_a_time(self.times)
         self.sharing = _sharing(
-            (p.meta.boot, p.meta.cpus.get(row[-1].thread.number, frozenset()))
+            (
+                (p.meta.boot, self.at_a_time[p.rank]),
+                p.meta.cpus.get(row[-1].thread.number, frozenset()),
+            )
             for p in raw.processes
             for row in self.rows[p.rank].members
             if row
@@ -172,7 +176,7 @@ class Conversion:
                 self._events(location, row.application(times.begin, 1))
                 self._states(location, row.begin(times.begin, states.RUNNING))
             for place, member in enumerate(members, start=1):
-                self._processors(row, member, meta, times)
+                self._processors(row, member, process, times)
                 loss = process.lost.get(member.thread.number)
                 ended = self._thread(member, row, times, loss, followed=place < len(members))
                 self._used(row, ended, meta.usage.get(member.thread.number))
@@ -233,13 +237,14 @@ class Conversion:
         return close
 
     def _processors(
-        self, row: Converter, member: Member, meta: Meta, times: _ConversionTimes
+        self, row: Converter, member: Member, process: Process, times: _ConversionTimes
     ) -> None:
         """Say which part of the machine a thread has."""
-        cpus = meta.cpus.get(member.thread.number)
+        cpus = process.meta.cpus.get(member.thread.number)
         if cpus:
             time = times.clock.one(member.begin) - times.zero
-            shared = self.sharing.get((meta.boot, cpus), 1)
+            host = process.meta.boot, self.at_a_time[process.rank]
+            shared = self.sharing.get((host, cpus), 1)
             if not self.cpus[0, row.row]:
                 self.cpus[:2, row.row] = len(cpus), shared
             pairs = [(time, len(cpus), Event.CPUS, 0), (time, shared, Event.SHARING, 1)]
@@ -274,7 +279,21 @@ class Conversion:
             self.progress(part)
 
 
-def _sharing(threads: Iterable[tuple[str, Cpus]]) -> dict[tuple[str, Cpus], int]:
+def _at_a_time(times: Mapping[int, _ConversionTimes]) -> dict[int, int]:
+    """Numbers of processes, the same for those that were there at a time."""
+    numbers: dict[int, int] = {}
+    number = end = 0
+    for rank, of_process in sorted(times.items(), key=lambda item: item[1].begin):
+        number += bool(numbers) and of_process.begin >= end
+        end = max(end, of_process.end)
+        numbers[rank] = number
+    return numbers
+
+
+_Host: TypeAlias = tuple[str, int]
+
+
+def _sharing(threads: Iterable[tuple[_Host, Cpus]]) -> dict[tuple[_Host, Cpus], int]:
     """How many threads may use no other processors than these, by host and processors."""
     numbers = Counter(threads)
     return {
@@ -483,6 +502,10 @@ def _written(done: Conversion, messages: list[tuple[str, int]], target: Path) ->
 
 def _merged(done: Conversion, target: Path, size: int) -> Merged:
     metas = [p.meta for p in done.raw.processes]
+    for process in done.raw.processes:
+        masks = process.meta.cpus
+        last = (row[-1].thread.number for row in done.rows[process.rank].members if row)
+        process.meta.cpus = {number: masks[number] for number in last if number in masks}
     cpus, sharing, used, waited = done.cpus
     named = Counter(
         {

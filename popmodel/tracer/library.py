@@ -24,6 +24,7 @@ from popmodel.base import files
 from popmodel.machines.host.build import PROGRAMS, TRACER, build_tracer, is_as_built, tracer_sources
 from popmodel.machines.host.processes import output_of
 from popmodel.machines.host.toolchain import (
+    LAUNCHERS,
     MPI_COMPILERS,
     Compiler,
     Mpi,
@@ -35,6 +36,7 @@ from popmodel.tracer.commands import TracedCommand, is_dynamic, refuse_unloadabl
 
 _PATIENCE = 60.0  # seconds for the loader to look at all libraries, over a slow network
 _MADE_FOR = "made-for.json"  # beside a library: what it is for
+_STANDARD = "libmpi_abi."  # the library of programs that are built for the ABI of the standard
 _LEVELS = 4  # folders above a library, of which one has a bin: lib, lib64, lib/x86_64-linux-gnu
 _SUFFIXES: Mapping[str, str] = {"Open MPI": "openmpi", "Hydra": "mpich"}
 """Ends of names by which Debian tells several makes of MPI in one folder: mpicc.mpich."""
@@ -80,6 +82,15 @@ def find_or_build(
         return there
 
 
+def launcher_of_program(
+    command: TracedCommand, environment: Mapping[str, str] = os.environ
+) -> str | None:
+    """The launcher that lies beside the MPI that the program of a command is linked with."""
+    wrapper = _wrapper_of(_linked_with(command, environment))
+    beside = [] if wrapper is None else [Path(wrapper).with_name(name) for name in LAUNCHERS]
+    return next((str(path) for path in beside if os.access(path, os.X_OK)), None)
+
+
 def _built(
     command: TracedCommand | None,
     linked: Path | None,
@@ -88,7 +99,7 @@ def _built(
 ) -> Library:
     own = dict(environment)
     if command is not None and not own.get("MPICC"):
-        found = _wrapper_of(linked) or _wrapper_of_launcher(command, environment)
+        found = _wrapper_of(linked) or _wrapper_beside(command, environment)
         if found is not None:
             own["MPICC"] = shlex.quote(found)
     mpi, why = None, None
@@ -168,17 +179,29 @@ def _all_prebuilt() -> Iterator[tuple[float, Library]]:
 
 
 def _linked_with(command: TracedCommand, environment: Mapping[str, str]) -> Path | None:
-    """The MPI library that the program of a command is linked with; None for none, or a script."""
-    program = command.program
-    if program is None or not is_dynamic(program):
-        return None
+    """The MPI library that the program of a command is linked with; None for none, or a script.
+
+    Of a command that is no launcher it may be any word: ``perf stat ./app``, ``flux run ./app``.
+    """
+    programs = [] if command.program is None else [command.program]
+    if not command.is_launcher:
+        words = (word for word in command.words[1:] if "/" in word)
+        programs += [Path(word) for word in words if os.access(word, os.X_OK)]
+    for program in programs:
+        if program.is_file() and is_dynamic(program) and (linked := _loaded(program, environment)):
+            return linked
+    return None
+
+
+def _loaded(program: Path, environment: Mapping[str, str]) -> Path | None:
+    """The MPI library that the loader finds for a program."""
     # What ldd does: the loader says what it would load, and starts nothing.
     said = output_of(
         [str(program.absolute())],
         timeout=_PATIENCE,
         environment={**environment, "LD_TRACE_LOADED_OBJECTS": "1"},
     )
-    found = re.search(r"^\s*libmpi(?:ch)?\.so[.\d]* => (/.+) \(0x", said.text, re.MULTILINE)
+    found = re.search(r"^\s*libmpi(?:ch|_abi)?\.so[.\d]* => (/.+) \(0x", said.text, re.MULTILINE)
     return Path(found[1]) if found else None
 
 
@@ -189,15 +212,21 @@ def _wrapper_of(library: Path | None) -> str | None:
     is_open_mpi = _is_open_mpi(library)
     suffix = None if is_open_mpi is None else _SUFFIXES["Open MPI" if is_open_mpi else "Hydra"]
     for place in list(library.absolute().parents)[:_LEVELS]:
-        if found := _wrapper_in(place / "bin", suffix):
+        if library.name.startswith(_STANDARD):
+            path = place / "bin" / "mpicc_abi"
+            if os.access(path, os.X_OK):
+                return str(path)
+        elif (found := _wrapper_in(place / "bin", suffix)) is not None:
             return found
     return None
 
 
-def _wrapper_of_launcher(command: TracedCommand, environment: Mapping[str, str]) -> str | None:
-    if not command.is_launcher:
+def _wrapper_beside(command: TracedCommand, environment: Mapping[str, str]) -> str | None:
+    """The compiler wrapper beside a launcher, or beside the Python that runs a script."""
+    word = command.words[command.start]
+    if not command.is_launcher and not Path(word).name.startswith("python"):
         return None
-    found = shutil.which(command.words[command.start], path=environment.get("PATH", os.defpath))
+    found = shutil.which(word, path=environment.get("PATH", os.defpath))
     suffix = _SUFFIXES.get(command.family or "")
     return None if found is None else _wrapper_in(Path(found).parent, suffix)
 

@@ -296,11 +296,9 @@ def nothing_recorded(command: TracedCommand, status: int, settings: Settings) ->
             "link shared libraries: no -static, no -static-libgomp, no MPI archives (.a)",
         )
     if status != 0:
-        # launchers have statuses of their own above 128
-        ending = f"status {status}" if command.is_launcher else _ending(status)
         return PopmodelError(
-            f"{name}: nothing was recorded: it ended with {ending} before a process called "
-            "MPI_Init or entered a parallel region with the tracer loaded",
+            f"{name}: nothing was recorded: it ended with {ending(command, status)} before a "
+            "process called MPI_Init or entered a parallel region with the tracer loaded",
             "run it without popmodel: if it fails as well, the tracer is not the cause",
         )
     if settings.openmp in _NO_OPENMP:
@@ -321,9 +319,11 @@ def _built_in(command: TracedCommand) -> list[str]:
     return [] if command.program is None else built_in(str(command.program))
 
 
-def _ending(status: int) -> str:
-    """An exit status in words: shells make 128 + number of signals."""
+def ending(command: TracedCommand, status: int) -> str:
+    """An exit status in words: shells make 128 + number of signals, launchers have their own."""
+    if command.is_launcher or status <= 128:
+        return f"status {status}"
     try:
-        return f"signal {signal.Signals(status - 128).name}" if status > 128 else f"status {status}"
+        return f"signal {signal.Signals(status - 128).name}"
     except ValueError:
         return f"status {status}"

@@ -37,7 +37,7 @@ def test_the_programs_output_stays_and_its_status_is_passed_on(
     assert "popmodel" not in found.out
     assert "2 threads" in found.err
     assert found.found["library"] == ""
-    assert found.found["notes"] == []
+    assert found.found["notes"] == ["it ended with status 7"]
 
 
 def test_json_has_standard_output_to_itself(program: Path, tmp_path: Path) -> None:
@@ -57,13 +57,23 @@ def test_json_has_standard_output_to_itself(program: Path, tmp_path: Path) -> No
     assert all({"id", "cost", "text"} <= set(finding) for finding in found["findings"])
 
 
+def test_programs_that_follow_each_other_are_runs_of_their_own(
+    check: Checked, program: Path
+) -> None:
+    found = check("sh", "-c", '"$0" 5; "$0" 40 fail; "$0" 5', program, OMP_NUM_THREADS="2")
+    assert found.found["processes"] == 1
+    assert "oversubscribed" not in found.ids()
+    assert found.found["notes"] == ["2 shorter runs of the same command (not shown)"]
+
+
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("end", ["crash", "quit"])
 def test_what_was_summed_up_to_a_crash_is_there(check: Checked, program: Path, end: str) -> None:
     found = check(program, "50", end, OMP_NUM_THREADS="2")
     assert found.status == (0 if end == "quit" else 134)
     assert found.placed() == found.told()
-    (note,) = found.found["notes"]
+    *ending, note = found.found["notes"]
+    assert ending == ([] if end == "quit" else ["it ended with signal SIGABRT"])
     assert note == "1 process did not come to an end: sums up to the last MPI call or region"
     assert found.found["runtime"] > 0
 

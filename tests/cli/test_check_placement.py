@@ -127,6 +127,19 @@ def test_of_mpich(
     assert found.ids() == expected(list(found.told().values()))
 
 
+def test_of_the_abi_of_the_standard(
+    hydra: Path, check: Checked, placed: Callable[..., Path], openmp_flag: str
+) -> None:
+    compiler = hydra.parent / "mpicc_abi"
+    if not compiler.exists():
+        pytest.skip("needs an MPI with mpicc_abi, as MPICH 5")
+    program = placed("-DWITH_MPI", openmp_flag, mpicc=[str(compiler)])
+    found = check(hydra, "-n", "2", program, OMP_NUM_THREADS="1")
+    assert found.status == 0, found.err
+    assert found.placed() == found.told()
+    assert found.found["calls"]["collective"]["calls"] == 40
+
+
 @pytest.mark.parametrize(("options", "threads", "masks", "wrong"), OF_SLURM)
 @pytest.mark.long(after=1)
 def test_of_srun(

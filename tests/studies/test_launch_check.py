@@ -289,6 +289,41 @@ def test_a_launcher_that_is_not_known_has_no_better_line() -> None:
     assert checked.why_none == "the options of this launcher that place ranks are not known"
 
 
+def test_ranks_that_are_each_alone_are_told() -> None:
+    """The launcher of one MPI starts programs of another: each is rank 0 of 1."""
+    alone = [process(0, [[core]], size=1, library="MPICH Version: 5.0") for core in range(4)]
+    checked = check_launch(alone, command())
+    first = checked.findings[0]
+    assert first.text == (
+        "the 4 processes are separate runs, each rank 0 of 1, of the program (MPICH Version: 5.0)"
+    )
+    assert (first.cost, checked.better) == (0.75, None)
+    assert checked.why_none == "use the launcher of the program's MPI"
+    assert "launcher" not in ids(check_launch(alone[:1], command()))
+    script = TracedCommand(("./run.sh",), "./run.sh", 0, False, None, None)
+    assert "launcher" not in ids(check_launch(alone, script))
+
+
+def test_a_start_of_mpi_that_did_not_return_is_told() -> None:
+    stuck = [process(rank, [[rank]]) for rank in range(2)]
+    for one in stuck:
+        one.meta.rank = None
+        one.rows["mpi"] = S
+    assert check_launch(stuck, command()).findings[0].text == "MPI_Init did not return"
+    stuck[0].meta.rank = 0
+    assert "launcher" not in ids(check_launch(stuck, command()))
+
+
+def test_there_is_no_line_where_several_threads_start_teams() -> None:
+    one = process(0, [CPUS] * 64)
+    assert check_launch([one], command()).better is not None
+    one.rows["regions"][:16] = 3
+    checked = check_launch([one], command())
+    assert (ids(checked), checked.better) == (["oversubscribed"], None)
+    assert checked.why_none is not None
+    assert checked.why_none.startswith("several threads start teams")
+
+
 @given(st.lists(st.sets(st.integers(0, 5), min_size=1), min_size=1, max_size=6))
 def test_threads_that_run_at_once_are_those_of_halls_theorem(choices: list[set[int]]) -> None:
     some = chain.from_iterable(combinations(choices, n) for n in range(len(choices) + 1))
