@@ -372,7 +372,8 @@ static void line_environment(void)
     static const char *const names[] = {
         "OMP_NUM_THREADS", "OMP_PROC_BIND",      "OMP_PLACES",     "OMP_DYNAMIC",
         "OMP_WAIT_POLICY", "GOMP_CPU_AFFINITY",  "KMP_AFFINITY",   "SLURM_CPUS_PER_TASK",
-        "SLURM_CPU_BIND",  "SLURM_CPUS_ON_NODE", "OMP_THREAD_LIMIT"};
+        "SLURM_CPU_BIND",  "SLURM_CPUS_ON_NODE", "OMP_THREAD_LIMIT", "PMIX_RANK",
+        "PMI_RANK",        "SLURM_PROCID"};
     struct line line;
     line_begin(&line, "environment");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)

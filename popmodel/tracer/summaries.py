@@ -60,6 +60,11 @@ class ProcessSums:
         return max(0.0, (int(self.rows["end"].max()) - begin) * _NS)
 
     @property
+    def last(self) -> int:
+        """The last that is known of it, ns since 1970."""
+        return self.meta.realtime + int(self.rows["end"].max()) - self.meta.begin
+
+    @property
     def is_complete(self) -> bool:
         """Whether the process came to its end."""
         return self.meta.end is not None
@@ -79,7 +84,7 @@ def read_sums(folder: Path) -> RunSums:
     """
     notes: list[str] = []
     blank = 0  # threads that were killed before their first sum, or for which there was no room
-    jobs: dict[str, list[ProcessSums]] = {}
+    found: list[ProcessSums] = []
     for path in sorted(folder.glob("*.meta")):
         meta, warnings = read_meta(path)
         notes += [warning.text for warning in warnings]
@@ -89,12 +94,12 @@ def read_sums(folder: Path) -> RunSums:
         blank += len(rows) - len(named)
         if meta is None or not named:
             continue
-        jobs.setdefault(meta.job, []).append(_process(meta, dict(sorted(named.items()))))
-    if not jobs:
+        found.append(_process(meta, dict(sorted(named.items()))))
+    if not found:
         problem = "contains no sums of a run" if folder.is_dir() else "directory not found"
         raise TraceError(folder, problem, hint="run popmodel check again")
     runs = sorted(
-        jobs.values(), key=lambda run: sum(process.seconds * len(process.rows) for process in run)
+        _runs(found), key=lambda run: sum(process.seconds * len(process.rows) for process in run)
     )
     if len(runs) > 1:
         notes.append(f"{plural(len(runs) - 1, 'shorter run')} of the same command (not shown)")
@@ -113,6 +118,36 @@ def read_sums(folder: Path) -> RunSums:
     if whole and not any(process.rows["used"].any() for process in processes):
         notes.append("/proc is hidden: how long threads waited for CPUs is not known")
     return RunSums(tuple(processes), tuple(dict.fromkeys(notes)))
+
+
+def _runs(processes: Sequence[ProcessSums]) -> list[list[ProcessSums]]:
+    """Processes of each run: each rank once, and without ranks all that were there at a time."""
+    runs: list[list[ProcessSums]] = []
+    for process in sorted(processes, key=lambda process: process.meta.realtime):
+        world = _world(process.meta)
+        for run in runs:
+            alike = [of_run for of_run in run if _rank(of_run.meta) == _rank(process.meta)]
+            together = (process.meta.realtime < of_run.last for of_run in alike)
+            if _world(run[0].meta) == world and (not alike or any(together)):
+                run.append(process)
+                break
+        else:
+            runs.append([process])
+    return runs
+
+
+def _world(meta: Meta) -> tuple[str, int | None, bool]:
+    return meta.job, meta.size, meta.spawned
+
+
+_OF_LAUNCHERS = ("PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+
+
+def _rank(meta: Meta) -> str | None:
+    """Its rank in MPI_COMM_WORLD, or if it is alone there that of its launcher."""
+    if (meta.size or 1) > 1:
+        return str(meta.rank)
+    return next((meta.variables[name] for name in _OF_LAUNCHERS if name in meta.variables), None)
 
 
 def _row(path: Path) -> NDArray[np.void]:
@@ -140,6 +175,7 @@ def _process(meta: Meta, named: Mapping[int, NDArray[np.void]]) -> ProcessSums:
         else:
             rows[before] = _joined(rows[before], row)
             numbers[before] = number
+    meta.cpus = {number: meta.cpus[number] for number in numbers if number in meta.cpus}
     return ProcessSums(meta, np.concatenate(rows), tuple(numbers))
 
 
@@ -171,6 +207,11 @@ def observables_of(processes: Sequence[ProcessSums]) -> Observables:
     first = rows[np.cumsum(counts) - counts]
     boots = {name: number for number, name in enumerate(dict.fromkeys(_nodes(processes)))}
     seconds = np.array([process.seconds for process in processes])
+    in_openmp = first["in_regions"] * _NS
+    serial = first["useful"][:, 0] * _NS
+    # Where there is no MPI, nothing is lost between processes; the first thread may end early.
+    alone = np.array([process.meta.rank is None for process in processes])
+    in_openmp = np.where(alone, np.maximum(in_openmp, seconds - serial), in_openmp)
     return Observables(
         runtime=float(seconds.max()),
         threads=counts,
@@ -178,8 +219,8 @@ def observables_of(processes: Sequence[ProcessSums]) -> Observables:
         useful=rows["useful"].sum(axis=1) * _NS,
         omp_useful=rows["useful"][:, 1] * _NS,
         in_mpi=rows["mpi"].sum(axis=1) * _NS,
-        serial_useful=first["useful"][:, 0] * _NS,
-        in_openmp=first["in_regions"] * _NS,
+        serial_useful=serial,
+        in_openmp=in_openmp,
         serial_mpi=first["mpi"][:, 0] * _NS,
         has_mpi=any(process.meta.rank is not None for process in processes),
         has_openmp=bool(rows["regions"].any()),

@@ -53,8 +53,12 @@ int main(int count, char **words)
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0)
+    if (rank == 1) /* is out of the barrier */
+        MPI_Send(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        MPI_Recv(&rank, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         puts("asleep");
+    }
     fflush(stdout);
     sleep(600);
     MPI_Finalize();

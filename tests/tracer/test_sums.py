@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import popmodel
 from popmodel.machines.host.hardware import parse_cpu_list
 from popmodel.tracer.conversion import merge
 from popmodel.tracer.raw_records import RECORD, RecordKind, known_calls
-from popmodel.tracer.summaries import NEEDS_TRACE, SUMS, observables_of, read_sums
+from popmodel.tracer.summaries import NEEDS_TRACE, SUMS, ProcessSums, observables_of, read_sums
 
 from .traced import MICROBENCH, Run, library, program
 
@@ -160,6 +161,67 @@ def test_a_process_tells_the_cpus_of_its_control_group(
         pytest.skip("needs a control group of CPUs")
     held = set(parse_cpu_list(process.meta.variables["cpuset"]))
     assert held >= os.sched_getaffinity(0) >= process.meta.cpus[0]
+
+
+S = 10**9
+A, B, C = ({"PMIX_RANK": str(rank)} for rank in range(3))
+
+
+@pytest.mark.parametrize(
+    ("size", "begins", "variables", "runs"),
+    [
+        (1, [0, 1, 2], [{}, {}, {}], [3]),  # each is there for 3 s or 4 s
+        (1, [0, 5, 10], [{}, {}, {}], [1, 1, 1]),
+        (1, [0, 5, 10], [A, B, C], [3]),  # a launcher that is slow to start them
+        (None, [0, 5, 10], [A, B, A], [2, 1]),
+        (1, [0, 0, 5], [A, B, A], [2, 1]),
+        (1, [0, 1, 1], [A, A, A], [3]),  # in the background of a script that a launcher started
+        (2, [0, 0, 5], [A, B, A], [2, 1]),
+    ],
+)
+def test_processes_of_a_run_have_a_rank_each_or_are_there_at_a_time(
+    size: int | None,
+    begins: list[int],
+    variables: list[dict[str, str]],
+    runs: list[int],
+    tmp_path: Path,
+) -> None:
+    sums = next((ROOT / "tests/data/sums/right").glob("*.sums")).read_bytes()
+    (of_clock,) = {int(word) for word in np.frombuffer(sums, SUMS, 1, 64)["begin"]}
+    for number, (begin, own) in enumerate(zip(begins, variables, strict=True)):
+        events: list[dict[str, object]] = [
+            {"event": "start", "version": 2, "host": "a", "boot": "a", "pid": number,
+             "monotonic": of_clock, "realtime": (1000 + begin) * S},
+            {"event": "environment", **own},
+        ]  # fmt: skip
+        if size is not None:
+            rank = int(own["PMIX_RANK"]) if size > 1 else 0
+            events.append(
+                {"event": "mpi", "rank": rank, "size": size, "thread_level": 1, "library": "MPI",
+                 "job": "", "spawned": 0, "time": of_clock}
+            )  # fmt: skip
+        (tmp_path / f"a.{number}.meta").write_text("\n".join([*map(json.dumps, events), ""]))
+        (tmp_path / f"a.{number}.t0.sums").write_bytes(sums)
+    found = read_sums(tmp_path)
+    assert len(found.processes) == max(runs)
+    told = [note for note in found.notes if "of the same command" in note]
+    others = len(runs) - 1
+    assert told == [f"{others} shorter run{'s' * (others > 1)} of the same command (not shown)"] * (
+        others > 0
+    )
+
+
+def test_of_a_process_whose_first_thread_ends_early_the_rest_is_time_in_regions() -> None:
+    """Without MPI: the threads that are still there are what the process does."""
+    (process, _) = read_sums(ROOT / "tests/data/sums/right").processes
+    process.meta.rank = None
+    two = np.zeros(2, SUMS)
+    two["end"] = 4 * S, 10 * S
+    two["useful"] = [(S, 3 * S), (0, 9 * S)]
+    two["in_regions"][0] = 3 * S
+    two["regions"] = 1
+    alone = observables_of([ProcessSums(process.meta, two, (0, 1))])
+    assert (alone.runtime, alone.serial_useful[0], alone.in_openmp[0]) == (10, 1, 9)
 
 
 @pytest.mark.parametrize(
