@@ -30,6 +30,7 @@ from popmodel.source.item_folding import (
     notes_once,
     several,
     small_together,
+    texts_of,
     without_cheaper,
 )
 from popmodel.source.loop_costs import (
@@ -508,7 +509,7 @@ class Draft:
 
     def _drop_unused(self, program: Sequence[TomlItem]) -> None:
         """Forget working sets and numbers of items that were folded away."""
-        words = set(_WORD.findall(repr([(item.entries, item.body) for item in program])))
+        words = {word for text in texts_of(program) for word in _WORD.findall(text)}
         for name in [name for name in self.sets if name not in words]:
             del self.sets[name]
         words.update(*(_WORD.findall(str(value)) for value in self.sets.values()))

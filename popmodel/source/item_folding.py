@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -189,6 +189,20 @@ def joined_item(draft: Draft, members: Sequence[WorkAmounts]) -> TomlItem:
     if is_long:
         note += "; all as multiples of the dearest one, for the formulas are long"
     return TomlItem("parallel" if is_parallel else "serial", entries, (), (note,))
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """All that items say, in full."""
+    if isinstance(value, Noted):
+        yield str(value.value)
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from texts_of(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from texts_of(part)
+    else:
+        yield str(value)
 
 
 _AT_PLACE = re.compile(r"(\S+:\d+): (.*)")

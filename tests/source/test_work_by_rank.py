@@ -139,3 +139,11 @@ def test_functions_that_compute_are_followed_longer_than_others(tmp_path: Path) 
     made.run()
     works = [event for event in all_events(made.events) if isinstance(event, Work)]
     assert len(works) == 3000
+
+
+def test_a_number_that_only_a_long_formula_names_is_asked_for(tmp_path: Path) -> None:
+    names = [f"extent_of_the_{number}th_axis" for number in range(6)]
+    text = "".join(f"int {name}(void); int v{name} = {name}();\n" for name in names)
+    product = " + ".join(f"{3 + i} * v{name} * v{name}" for i, name in enumerate(names))
+    found = document(tmp_path, f"{text} for (int i = 0; i < {product}; i++) a[i] += 1.0;")
+    assert set(found["constants"]) == set(names)
