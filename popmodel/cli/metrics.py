@@ -427,7 +427,7 @@ def _measure(
         part = part_of_run(asked, trace)
         run = analyse(trace, part=part)
         breakdown = _broken_down(by, trace, run, part, outside_mpi)
-    problems = as_data((*trace.warnings, *trace.call_warnings()))
+    problems = as_data((*trace.call_warnings(), *trace.warnings))
     return run, breakdown, problems, marked_regions(trace) if marks else {}
 
 

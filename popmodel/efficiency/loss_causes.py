@@ -144,7 +144,7 @@ def region_doubt(run: MeasuredRun) -> list[str]:
     for region in run.observables.regions[:1]:
         lost, instances = overhead(region), max(region.count, 1)
         threads = _thread_time(region) / region.wall if region.wall else 1.0
-        each = lost / instances / max(threads, 1.0)
+        each = lost / instances / threads
         if instances >= _INSTANCES and each > _FORK and lost > 0.5 * region.cost:
             return [
                 f"Doubtful: in each instance of {region.name} even the busiest thread does nothing "

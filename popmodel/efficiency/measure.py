@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from popmodel.base.errors import PartError, PopmodelError, ReplayError, TraceError
-from popmodel.base.units import plural
+from popmodel.base.units import format_time, plural
 from popmodel.base.values import cut, dataclass
 from popmodel.efficiency import region_efficiencies as workers
 from popmodel.efficiency.device_times import measure_devices
@@ -39,7 +40,7 @@ from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.traces.calls import call_times
 from popmodel.traces.caveats import caveats, untraced
-from popmodel.traces.codes import Event
+from popmodel.traces.codes import RUNNING, Event
 from popmodel.traces.info import marked_regions
 from popmodel.traces.intervals import Intervals, alone
 from popmodel.traces.regions import ParallelRegions, WithoutWaits, parallel_regions, running_time
@@ -97,6 +98,7 @@ def useful_times(trace: Trace) -> UsefulTimes:
 
 
 _NS = 1e9
+_time = partial(format_time, digits=3, trim=True)
 _ROWS = 1 << 15  # useful times of the threads whose counters are read together
 _LARGEST = 2**63
 _COUNTERS: Mapping[Event | str, str] = {
@@ -290,7 +292,8 @@ def _why_longer(program: Program, network: Network, ideal: float, measured: floa
     """Name the assumption of the replay without which the ideal runtime is not the longer one."""
     rooted = {"collectives": "rooted"}
     never = {"eager_threshold": math.inf}
-    exceeds = f"the ideal runtime exceeds the measured one by {ideal - measured:.3g} s: "
+    beyond = _time(ideal - measured)
+    exceeds = f"the ideal runtime exceeds the measured one by {beyond}: "
     for changes, reason in (
         (rooted, "roots left collectives early (--collectives rooted)"),
         (never, "blocking sends at or above the eager threshold did not wait for their receives"),
@@ -378,22 +381,43 @@ def _doubts(trace: Trace, run: Observables) -> list[str]:
     doubts = []
     if lacking.max() > least:
         doubts.append(
-            f"the states of rank {lacking.argmax()} leave {lacking.max():.9f} s uncovered, which "
+            f"the states of rank {lacking.argmax()} leave {_time(lacking.max())} uncovered, which "
             "count in regions and calls but not in the runtime: efficiencies may be wrong"
         )
     if -gap.min() > least:
         doubts.append(
-            f"the states of rank {gap.argmin()} overlap by {-gap.min():.9f} s, which count twice"
+            f"the states of rank {gap.argmin()} overlap by {_time(-gap.min())}, which count twice"
         )
-    return doubts
+    return [*doubts, *_useful_in_mpi(trace, run, least)]
+
+
+def _useful_in_mpi(trace: Trace, run: Observables, least: float) -> list[str]:
+    """Say that threads are in the running state during MPI calls, as no tracer should have them."""
+    covered = state_times(trace)[0] / _NS
+    if trace.call_warnings() or not (run.useful + run.in_mpi > covered + least).any():
+        return []
+    both = trace.records.in_state(RUNNING).within(trace.calls().intervals()) / _NS
+    if both.max() <= least:
+        return []
+    return [
+        f"threads are running in MPI calls by their states, up to {_time(both.max())} each: it "
+        "counts as useful, and efficiencies are too high"
+    ]
 
 
 def _without_calls(trace: Trace, run: Observables) -> list[str]:
-    """Say that messages were recorded without the calls that move them."""
-    if run.has_mpi or not (messages := len(trace.messages.size)):
+    """Say that messages were recorded without the calls that move them, or calls in parts."""
+    if not run.has_mpi:
+        if not (messages := len(trace.messages.size)):
+            return []
+        told = plural(messages, "message is", "messages are")
+        return [f"{told} recorded, but no MPI calls: their time is not known as such"]
+    wrong = trace.call_warnings()
+    if sum(each.count for each in wrong) <= _NOTEWORTHY * len((trace.whole or trace).calls()):
         return []
-    told = plural(messages, "message is", "messages are")
-    return [f"{told} recorded, but no MPI calls: their time is not known as such"]
+    return [
+        f"{each.text}, {plural(each.count, 'time')}: times in MPI are uncertain" for each in wrong
+    ]
 
 
 def _unaccounted(run: Observables) -> list[str]:
@@ -403,9 +427,9 @@ def _unaccounted(run: Observables) -> list[str]:
     if abs(costs - lost) <= _SHOWN * float(run.threads.sum()) * run.runtime:
         return []
     return [
-        f"parallel regions lose {costs:.9f} s one by one, {lost:.9f} s by their efficiency: "
-        f"worker threads run outlined functions for {costs - lost:.9f} s outside their masters' "
-        "parallel regions, so the efficiency may exceed 1"
+        f"parallel regions lose {_time(costs)} one by one, {_time(lost)} by their efficiency: "
+        f"worker threads run outlined functions for {_time(costs - lost)} outside their "
+        "masters' parallel regions, so the efficiency may exceed 1"
     ]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.base.units import plural
+from popmodel.base.units import format_time, plural
 from popmodel.efficiency.observables import RegionObservables
 from popmodel.traces.codes import SYNCHRONISING
 from popmodel.traces.intervals import Intervals, alone
@@ -236,9 +236,13 @@ def remarks(run: Observables) -> list[str]:
         if not of.any():
             continue
         useful, in_mpi = _useful(run)[of].sum(), run.in_mpi[of].sum()
-        times = [f"{useful:.3g} s of useful time, counted outside regions"] if useful else []
+        times = (
+            [f"{format_time(useful, digits=3, trim=True)} of useful time, counted outside regions"]
+            if useful
+            else []
+        )
         if in_mpi and what == _CALL:
-            times.append(f"{in_mpi:.3g} s in MPI")
+            times.append(f"{format_time(in_mpi, digits=3, trim=True)} in MPI")
         sentences.append(f"{_who(run, of)} {what[int(of.sum() > 1)]} ({', '.join(times)})")
     if sentences and run.has_mpi:
         sentences[-1] += (

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from popmodel.base.units import count
+from popmodel.base.units import TIME_UNITS, count
 from popmodel.reports.blocks import NoteBlock, Role, Section, notes, titled
 
 if TYPE_CHECKING:
@@ -21,14 +21,16 @@ Run = Mapping[str, Any]
 Remark = TypeVar("Remark")
 
 # Digits may stand in groups of three, as `popmodel.base.units.count` writes them. What is part of a
-# word, a path or a version (run-5.prv, a/5/b, 1.2.3) is no number.
+# word, a path or a version (run-5.prv, a/5/b, 1.2.3) is no number. Units of time belong to
+# it: those of two runs may differ.
 _NUMBER = re.compile(
     r"(?<![\w./])(?<!\d,)(?<![^\W\d]-)(?:(?<!\w)-)?"
-    r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w|/\w|\.\w|-[^\W\d])"
+    r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][+-]?\d+)?"
+    r"(?!\w|/\w|\.\w|-[^\W\d])(?: [mun]?s(?!\w))?"
 )
 _NAMED = 4
 """Up to so many runs are named with their numbers; more have a range."""
-_UNIT = re.compile(r" (?:%|[mun]?s|[KMGT]?i?B(?:/s)?|[kMG]?Hz|times)(?!\w)")
+_UNIT = re.compile(r" (?:%|[KMGT]?i?B(?:/s)?|[kMG]?Hz|times)(?!\w)")
 _LABEL = re.compile(
     r"(?:rank|thread|process|node|line|application|communicator)(?:s|es)?\s[\d\s,-]*$|\S:$"
 )
@@ -81,6 +83,8 @@ def join(texts: Sequence[str], names: Sequence[str]) -> str | None:
     '7 (a), 8 (b) of 9 calls'
     >>> join(["1 s of 9 s", "3 s of 8 s"], ["a", "b"])
     '1 to 3 s of 8 to 9 s'
+    >>> join(["9 ms of 9 s", "1 s of 8 s"], ["a", "b"])
+    '9 ms to 1 s of 8 to 9 s'
     """
     columns = list(zip(*(_NUMBER.findall(text) for text in texts), strict=True))
     differ = [len(set(column)) > 1 for column in columns]
@@ -115,8 +119,14 @@ def _with_names(
 
 def _range(numbers: Sequence[str]) -> str:
     """The least and the greatest, as they are written."""
-    in_order = sorted(numbers, key=lambda number: float(number.replace(",", "")))
-    return f"{in_order[0]} to {in_order[-1]}"
+
+    def amount(number: str) -> float:
+        value, _, unit = number.partition(" ")
+        return float(value.replace(",", "")) * TIME_UNITS.get(unit, 1.0)
+
+    least, greatest = min(numbers, key=amount), max(numbers, key=amount)
+    value, _, unit = least.partition(" ")
+    return f"{value if greatest.endswith(f' {unit}') else least} to {greatest}"
 
 
 def _joint_warning(

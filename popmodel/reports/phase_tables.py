@@ -279,6 +279,8 @@ def _calls(document: Document) -> Section:
 def phase_verdict(document: Document) -> str:
     """Why the load balance is what it is, in a sentence."""
     whole, found = document["load_balance"], longest_first(document)
+    if whole is None and document["computing"]:
+        return "how even computing is, is not known: no thread is running by its states"
     if whole is None:
         return "nothing is computed in the analysed part"
     longest = found[0]

@@ -69,9 +69,8 @@ def describe_losses(found: list[RecordLoss]) -> str:
         who = f"rank {each.process}"
         if each.reason in (FULL, CUT, LIMITED):
             who = f"{plural(each.threads, 'thread')} of {who}"
-        parts.append(
-            f"{who} from {each.time / _NS:.3g} s on ({REASONS.get(each.reason, 'reason unknown')})"
-        )
+        begin, why = format_time(each.time / _NS, digits=3, trim=True), REASONS.get(each.reason)
+        parts.append(f"{who} from {begin} on ({why or 'reason unknown'})")
     if len(found) > _LOSSES_SHOWN:
         parts.append(f"{len(found) - _LOSSES_SHOWN} more")
     return f"records lost: {', '.join(parts)}"
@@ -112,7 +111,11 @@ def left_out(trace: Trace) -> list[str]:
     for value, time in sorted(first.items()):
         by_rate, kind = divmod(value, BY_RATE)
         name = KINDS.get(kind, f"calls of kind {kind}")
-        since = f" from {time / _NS:.3g} s on (--max-rate)" if by_rate else ""
+        since = (
+            f" from {format_time(time / _NS, digits=3, trim=True)} on (--max-rate)"
+            if by_rate
+            else ""
+        )
         who = plural(len(where[value]), "process", "processes")
         said.append(f"{name} are not recorded in {who}{since}: their time counts as useful")
     return said
@@ -233,7 +236,9 @@ _NOTEWORTHY_WRITING = 0.001  # of the runtime
 
 def caveats(trace: Trace, window: TraceFocus) -> tuple[str, ...]:
     """What every command says first of a run that it analyses, the most important first."""
+    which = f"application {trace.application} of {trace.applications} in the trace is analysed"
     return (
+        *([f"{which} (--application)"] if trace.applications > 1 else []),
         *devices(trace),
         *crowding(trace),
         *window.caveats,

@@ -70,7 +70,7 @@ def info(trace: Trace, part: TracePart = PROGRAM) -> dict[str, Any]:
         "user_regions": marked_regions(trace),
         "counters": trace.records.counter_names(),
         **({"devices": trace.devices.contents()} if trace.devices.names else {}),
-        "warnings": as_data((*trace.warnings, *warnings)),
+        "warnings": as_data((*warnings, *trace.warnings)),
     }
 
 

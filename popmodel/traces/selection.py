@@ -50,8 +50,6 @@ _BEGINS = ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")
 _ENDS = ("MPI_Finalize", "MPI_Session_finalize")
 _APART = 0.05
 """Part of the window by which ranks may begin or end apart before it is worth a word."""
-_TINY = 1e-4
-"""Seconds below which a time is not written in seconds."""
 _INSIDE = 0.95
 """Share of the windows that processes spend in the region, below which it is worth a word."""
 _NAMES_SHOWN = 12
@@ -227,7 +225,7 @@ def focused(trace: Trace, part: TracePart = PROGRAM) -> tuple[Trace, TraceFocus]
         return trace, program
     if part.from_start:
         left_out = [
-            f"{_seconds(length)} {where}"
+            f"{_written(length)} {where}"
             for length, where in (
                 (program.before, "up to the end of MPI_Init"),
                 (program.after, "from MPI_Finalize on"),
@@ -264,25 +262,21 @@ def _lost(trace: Trace) -> list[str]:
 def _left_out(trace: Trace, left_out: tuple[int, int, int], why: str, hint: str = "") -> list[str]:
     """What is analysed and what is not, before, between and after, where anything is left out."""
     parts = [
-        f"{_seconds(length)} {where}"
+        f"{_written(length)} {where}"
         for length, where in zip(left_out, ("before", "between", "after"), strict=True)
         if length
     ]
     if not parts:
         return []
-    analysed = _seconds(trace.duration - sum(left_out))
+    analysed = _written(trace.duration - sum(left_out))
     return [
-        f"analysed {analysed} of {_seconds(trace.duration)}: {why} "
+        f"analysed {analysed} of {_written(trace.duration)}: {why} "
         f"(left out: {', '.join(parts)}{hint})"
     ]
 
 
-def _seconds(nanoseconds: int) -> str:
-    # One unit for almost all, so that several runs can be told together.
-    seconds = nanoseconds / _NS
-    if _TINY <= seconds < 1:
-        return f"{seconds:.3g} s"
-    return format_time(seconds, digits=3, trim=True)
+def _written(nanoseconds: int) -> str:
+    return format_time(nanoseconds / _NS, digits=3, trim=True)
 
 
 # The program.
@@ -314,8 +308,8 @@ def program_of(trace: Trace) -> TraceFocus:
         nothing = f"{_WHOLE}: nothing lies between MPI_Init and MPI_Finalize"
         if begins and ends:
             nothing = (
-                f"{_WHOLE}: MPI_Init ends at {_seconds(begin)} (rank {_extreme(begins, max)}), "
-                f"MPI_Finalize begins at {_seconds(end)} (rank {_extreme(ends, min)})"
+                f"{_WHOLE}: MPI_Init ends at {_written(begin)} (rank {_extreme(begins, max)}), "
+                f"MPI_Finalize begins at {_written(end)} (rank {_extreme(ends, min)})"
             )
         return _all_of(trace, "the whole run", *said, nothing)
     why = _bounded_by(bool(begins), bool(ends), ends_lost)
@@ -377,7 +371,7 @@ def _apart(begins: dict[int, int], ends: dict[int, int], length: int) -> list[st
         apart = max(times.values(), default=0) - min(times.values(), default=0)
         if apart > _APART * length:
             said.append(
-                f"ranks {what} up to {_seconds(apart)} apart (rank {_extreme(times, min)} first, "
+                f"ranks {what} up to {_written(apart)} apart (rank {_extreme(times, min)} first, "
                 f"rank {_extreme(times, max)} last): {consequence}"
             )
     return said

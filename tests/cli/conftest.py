@@ -28,7 +28,7 @@ PRESETS = Path(__file__).resolve().parents[2] / "popmodel" / "machines" / "prese
 NOT_MODELLED = "not modelled, assumed to take no time: 50 % of the time in 1 MPI_Comm_split"
 """What is said of it first."""
 LEFT_OUT = (
-    "analysed 0.05 s of 0.1 s: MPI_Init to MPI_Finalize (left out: 0.04 s before, 0.01 s after; "
+    "analysed 50 ms of 100 ms: MPI_Init to MPI_Finalize (left out: 40 ms before, 10 ms after; "
     "--from-start includes them)"
 )
 """What is said of the trace ``started.prv``."""

@@ -129,7 +129,7 @@ def test_a_part_is_compared_with_a_prediction(steps: str, popmodel: Call) -> Non
 def test_a_part_is_summarised(steps: str, popmodel: Call) -> None:
     words = ("inspect", steps, "--show", "info", "--window", "0:0.05", "--format", "json")
     document = json.loads(popmodel(*words)[1])["info"]
-    assert document["caveats"][0].startswith("analysed 0.05 s of 0.22 s: 0 s to 50 ms (left out:")
+    assert document["caveats"][0].startswith("analysed 50 ms of 220 ms: 0 s to 50 ms (left out:")
     assert document["calls"] == {"MPI_Barrier": 5}
     assert document["user_regions"] == {
         "step": {

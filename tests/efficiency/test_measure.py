@@ -412,7 +412,7 @@ def test_states_that_do_not_cover_the_regions_are_said(tmp_path: Path) -> None:
         writer.event(0, thread, 1000, [(FUNCTION, 0)] + [(PARALLEL, 0)] * (thread == 0))
     writer.write(tmp_path / "x.prv")
     run = analyse(read(tmp_path / "x.prv"))
-    assert run.caveats[0].startswith("the states of rank 0 leave 0.000000800 s uncovered")
+    assert run.caveats[0].startswith("the states of rank 0 leave 800 ns uncovered")
     assert run.observables.idle_serial is None
     assert run.observables.absent["idle_serial"] == (
         "useful, MPI and region times exceed the time covered by states"
@@ -430,7 +430,7 @@ def test_states_that_overlap_are_said(tmp_path: Path) -> None:
     writer.write(tmp_path / "x.prv")
     run = analyse(read(tmp_path / "x.prv"))
     assert run.observables.useful == pytest.approx(seconds(150))
-    assert run.caveats[0] == "the states of rank 0 overlap by 0.000000050 s, which count twice"
+    assert run.caveats[0] == "the states of rank 0 overlap by 50 ns, which count twice"
 
 
 def test_a_state_inside_another_overlaps_by_its_length(tmp_path: Path) -> None:
@@ -439,7 +439,7 @@ def test_a_state_inside_another_overlaps_by_its_length(tmp_path: Path) -> None:
     writer.state(0, 0, 20, 50, 7)
     writer.write(tmp_path / "x.prv")
     said = analyse(read(tmp_path / "x.prv")).caveats[0]
-    assert said == "the states of rank 0 overlap by 0.000000030 s, which count twice"
+    assert said == "the states of rank 0 overlap by 30 ns, which count twice"
 
 
 def test_calls_that_go_on_behind_the_last_state_are_said(tmp_path: Path) -> None:
@@ -451,7 +451,35 @@ def test_calls_that_go_on_behind_the_last_state_are_said(tmp_path: Path) -> None
     writer.event(1, 0, 1000, [(50000002, 0)])
     writer.write(tmp_path / "x.prv")
     said = analyse(read(tmp_path / "x.prv")).caveats[0]
-    assert said.startswith("the states of rank 1 leave 0.000000800 s uncovered")
+    assert said.startswith("the states of rank 1 leave 800 ns uncovered")
+
+
+def test_running_states_inside_calls_are_said(tmp_path: Path) -> None:
+    writer = TraceWriter([1])
+    writer.event(0, 0, 40, [(50000002, 8)])
+    writer.event(0, 0, 90, [(50000002, 0)])
+    writer.state(0, 0, 0, 100, 1)
+    writer.write(tmp_path / "x.prv")
+    said = analyse(read(tmp_path / "x.prv")).caveats
+    assert said[0].startswith("threads are running in MPI calls by their states, up to 50 ns each")
+
+
+def test_calls_without_a_recorded_end_are_said(tmp_path: Path) -> None:
+    writer = TraceWriter([1])
+    writer.event(0, 0, 40, [(50000002, 8)])
+    writer.state(0, 0, 0, 100, 1)
+    writer.write(tmp_path / "x.prv")
+    said = analyse(read(tmp_path / "x.prv")).caveats
+    assert said[0].startswith("MPI calls without an exit event")
+    assert said[0].endswith("1 time: times in MPI are uncertain")
+
+
+def test_which_of_several_applications_is_analysed_is_said(tmp_path: Path) -> None:
+    header = "#Paraver (x):10_ns:1(2):2:1(1:1),0:1(1:1),0\n"
+    (tmp_path / "x.prv").write_text(header + "1:1:1:1:1:0:9:1\n1:2:2:1:1:0:7:1\n")
+    for number in (1, 2):
+        said = analyse(read(tmp_path / "x.prv", number)).caveats
+        assert f"application {number} of 2 in the trace is analysed (--application)" in said
 
 
 def test_workers_outside_their_masters_regions_are_said(tmp_path: Path) -> None:
@@ -465,8 +493,8 @@ def test_workers_outside_their_masters_regions_are_said(tmp_path: Path) -> None:
     writer.write(tmp_path / "x.prv")
     (note,) = analyse(read(tmp_path / "x.prv")).notes
     assert note == (
-        "parallel regions lose 0.000000000 s one by one, -0.000000050 s by their efficiency: "
-        "worker threads run outlined functions for 0.000000050 s outside their masters' parallel "
+        "parallel regions lose 0 s one by one, -50 ns by their efficiency: "
+        "worker threads run outlined functions for 50 ns outside their masters' parallel "
         "regions, so the efficiency may exceed 1"
     )
 
@@ -497,7 +525,7 @@ def test_a_worker_without_outlined_functions_is_useful_outside_of_regions(tmp_pa
         assert evaluation.values["parallel_efficiency"] == pytest.approx(1)
         assert not [note for note in evaluation.notes if "contradict" in note]
     assert run.caveats[1:] == (
-        "rank 0: thread 1 runs but belongs to no parallel region (1e-07 s of useful time, counted "
+        "rank 0: thread 1 runs but belongs to no parallel region (100 ns of useful time, counted "
         "outside regions)",
     )
 
@@ -518,7 +546,7 @@ def test_a_thread_that_runs_beside_its_regions_is_counted(tmp_path: Path) -> Non
     run = two_threads(tmp_path, functions=2)
     assert run.observables.omp_useful == pytest.approx(seconds(60, 60))
     assert run.caveats[1:] == (
-        "rank 0: thread 1 also runs outside its parallel regions (4e-08 s of useful time, "
+        "rank 0: thread 1 also runs outside its parallel regions (40 ns of useful time, "
         "counted outside regions)",
     )
 
@@ -552,7 +580,7 @@ def test_a_root_that_left_early_is_named(tmp_path: Path) -> None:
     script.collective(1, "Bcast")
     script.end()
     assert why_longer(script, tmp_path) == (
-        "the ideal runtime exceeds the measured one by 5.9e-07 s: roots left collectives early "
+        "the ideal runtime exceeds the measured one by 590 ns: roots left collectives early "
         "(--collectives rooted)"
     )
 

@@ -89,7 +89,7 @@ def test_what_is_analysed_is_said_before(tmp_path: Path) -> None:
     writer.write(tmp_path / "x.prv")
     trace = read(tmp_path / "x.prv")
     assert caveats(*focused(trace, TracePart(1 * MS, 3 * MS))) == (
-        "analysed 0.002 s of 0.1 s: 1 ms to 3 ms (left out: 0.001 s before, 0.097 s after)",
+        "analysed 2 ms of 100 ms: 1 ms to 3 ms (left out: 1 ms before, 97 ms after)",
         "the analysed part lasts only 2.00 ms: too little for reliable numbers",
     )
 

@@ -64,12 +64,12 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
         "user_regions": {},
         "counters": ["PAPI_TOT_INS", "event 42000999"],
         "warnings": [
+            {"text": "MPI exit events without an entry (ignored)", "count": 1, "line": None},
             {
                 "text": "no .pcf file next to the trace: using built-in names",
                 "count": 1,
                 "line": None,
             },
-            {"text": "MPI exit events without an entry (ignored)", "count": 1, "line": None},
         ],
     }
 
