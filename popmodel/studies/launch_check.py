@@ -463,6 +463,8 @@ def _better(
         return None, "threads that are not recorded need cores as well, of a number not known"
     if ids == {"idle"} and not openmp:
         return None, "use more ranks where the program can: it has no OpenMP"
+    if command.is_launcher and ":" in command.words:
+        return None, "the line starts several programs: place the ranks of each in its own part"
     line = line_with(command, cores, ranks=ranks, openmp=openmp, several_nodes=len(nodes) > 1)
     return line, None if line else "the options of this launcher that place ranks are not known"
 

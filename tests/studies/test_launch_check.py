@@ -289,6 +289,14 @@ def test_a_launcher_that_is_not_known_has_no_better_line() -> None:
     assert checked.why_none == "the options of this launcher that place ranks are not known"
 
 
+def test_a_line_of_several_programs_has_no_better_line() -> None:
+    several = command("/bin/true", ":", "-n", "2")
+    checked = check_launch(launch(2, lambda rank, _: [0]), several)
+    assert checked.better is None
+    assert checked.why_none is not None
+    assert checked.why_none.startswith("the line starts several programs")
+
+
 def test_ranks_that_are_each_alone_are_told() -> None:
     """The launcher of one MPI starts programs of another: each is rank 0 of 1."""
     alone = [process(0, [[core]], size=1, library="MPICH Version: 5.0") for core in range(4)]
