@@ -45,7 +45,7 @@ def test_the_whole_run_is_taken_where_it_is_asked_for(started: str, popmodel: Ca
     assert run["window"]["left_out"] == {"before": 0.0, "between": 0.0, "after": 0.0}
     assert run["caveats"] == [
         NOT_MODELLED.replace("50 %", "25 %"),
-        "the whole run is analysed, including 0.04 s up to the end of MPI_Init and 0.01 s from "
+        "the whole run is analysed, including 40 ms up to the end of MPI_Init and 10 ms from "
         "MPI_Finalize on",
         FEW_CALLS,
     ]
