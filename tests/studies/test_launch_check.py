@@ -291,7 +291,7 @@ def test_a_launcher_that_is_not_known_has_no_better_line() -> None:
 
 def test_a_line_of_several_programs_has_no_better_line() -> None:
     several = command("/bin/true", ":", "-n", "2")
-    checked = check_launch(launch(2, lambda rank, _: [0]), several)
+    checked = check_launch(launch(2, lambda *_: [0]), several)
     assert checked.better is None
     assert checked.why_none is not None
     assert checked.why_none.startswith("the line starts several programs")
