@@ -47,7 +47,7 @@ from popmodel.source.source_events import (
     Tally,
     Work,
 )
-from popmodel.source.symbolic_evaluation import MOST_STEPS, Ended, SymbolicEvaluation
+from popmodel.source.symbolic_evaluation import Ended, SymbolicEvaluation
 from popmodel.source.symbolic_memory import (
     ARGUMENTS,
     THREADS,
@@ -278,7 +278,7 @@ class Interpreter(SymbolicEvaluation):
     @property
     def _unrolls(self) -> bool:
         """Whether loops are carried out turn by turn: work would grow with the power of a depth."""
-        return self.unrolled < _DEEP and self.steps <= MOST_STEPS
+        return self.unrolled < _DEEP and not self.is_too_large
 
     def _unrolled_turn(self, body: Body, place: SourcePlace) -> tuple[str | None, Any]:
         self.unrolled += 1
@@ -381,7 +381,7 @@ class Interpreter(SymbolicEvaluation):
         plain = self._is_plain(body)
         is_cheap = self.depth <= _DEEP and self.steps - done <= _COSTLY
         corrections = _CORRECTIONS if is_cheap else 1
-        if self.steps > MOST_STEPS:  # nested loops would take a multiple of it at each depth
+        if self.is_too_large:  # nested loops would take a multiple of it at each depth
             corrections, steps = 0, dict.fromkeys(steps)
         for attempts in range(corrections, -1, -1):
             turn, after = self._in_turns(changed, steps, variable, turns, place)

@@ -45,7 +45,7 @@ from popmodel.source.symbolic_memory import (
     named,
 )
 
-MOST_STEPS = 100_000
+MOST_STEPS = 150_000
 """Statements, beyond which calls are not followed any more."""
 MOST_WITHOUT_MESSAGES = 2_000
 """Statements of a function that sends nothing, such as one that reads texts, all calls together."""
@@ -189,9 +189,14 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             return
         self.store(memory, path, self.value(value), type_, place)
 
+    @property
+    def is_too_large(self) -> bool:
+        """Whether a program was too large to be followed to its end."""
+        return self.steps > MOST_STEPS
+
     def call(self, function: SourceFunction, arguments: Sequence[Any]) -> Any:
         """Carry out a function."""
-        if self.steps > MOST_STEPS:
+        if self.is_too_large:
             self.note(f"the program is too large: calls of {function.name} are not followed")
             return self._anything(function.type, function.name, function.place)
         if (

@@ -204,7 +204,8 @@ def join(
         is_last = with_shares and not is_new
         with_shares = not is_new  # conditions only where nothing else is left to solve
     for line in lines:
-        line.state = _state(line, (line.place, line.what) in giving)
+        is_part = draft.interpreter.is_too_large
+        line.state = _state(line, (line.place, line.what) in giving, is_part)
     return measured, lines
 
 
@@ -365,16 +366,19 @@ def _solution(
     return [(symbol, value)] if is_possible else []
 
 
-def _state(line: JoinedLine, is_giving: bool) -> str:
-    """Whether both say the same, as far as that can be known."""
+def _state(line: JoinedLine, is_giving: bool, is_part: bool) -> str:
+    """Whether both say the same, as far as that can be known; of a part of a source it is less."""
     is_open = False
     for said, number in zip(line.source, line.trace, strict=True):
         most = _most(said)
         has_shares = bool(said.free_symbols)
         if _IS_RECEIVE.search(line.place) and line.what != _CALLS and most is not None:
             most = number if most > number else most  # there is room for more than comes
-        if most is not None and not _equal(most, number) and (most < number or not has_shares):
-            return "differs"
+        is_less = most is not None and most < number
+        if most is not None and not _equal(most, number) and (is_less or not has_shares):
+            if not (is_less and is_part):
+                return "differs"
+            is_open = True
         is_open |= has_shares
     return "undecided" if is_open else "given" if is_giving else "agrees"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas
 import pytest
 
-from popmodel.source import signature_of_source, trace_join
+from popmodel.source import signature_of_source, symbolic_evaluation, trace_join
 
 PROGRAM = """#include <mpi.h>
 int size_of_part(void); int is_done(void);
@@ -84,6 +84,22 @@ def test_what_the_trace_contradicts_comes_first(
         "app.c:12: MPI_Bcast: the source says 1 calls by a process, the trace 3, 3 times that",
         "app.c:11: MPI_Reduce: made 4 times, of which the draft says nothing",
     ]
+
+
+def test_calls_of_a_program_too_large_to_be_followed_are_not_too_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = (
+        "#include <mpi.h>\n"
+        "void meet(void) { MPI_Barrier(MPI_COMM_WORLD); }\n"
+        "int main(int argc, char **argv) { meet(); meet(); return 0; }\n"
+    )
+    rows = [("MPI_Barrier", 2, 3, None)]
+    _, whole = joined(rows, tmp_path, monkeypatch, program=program)
+    assert "the source says 2 calls by a process, the trace 3" in whole[0]
+    monkeypatch.setattr(symbolic_evaluation, "MOST_STEPS", 3)
+    _, part = joined(rows, tmp_path, monkeypatch, program=program)
+    assert "of 1 counts and sizes of calls in the trace 0 agree" in part[0]
 
 
 def test_a_trace_without_lines_of_the_files_says_how_to_get_them(
