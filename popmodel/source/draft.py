@@ -21,6 +21,7 @@ from popmodel.source.formula_text import (
     guess,
     is_block,
     sum_over_turns,
+    without_undefined,
 )
 from popmodel.source.intermediate_form import SourcePlace
 from popmodel.source.interpreter import Interpreter
@@ -170,7 +171,11 @@ class Draft:
         if not isinstance(value, sympy.Basic):
             return value
         if value not in self._plain:
-            self._plain[value] = self._find_plain(value)
+            plain = self._find_plain(value)
+            if plain.has(sympy.zoo, sympy.nan):
+                unknown = self.interpreter.symbol("division by zero", self.interpreter.place)
+                plain = self.plain(without_undefined(plain, unknown))
+            self._plain[value] = plain
         return self._plain[value]
 
     def _find_plain(self, value: Any) -> Any:

@@ -256,6 +256,20 @@ def guess(value: sympy.Expr) -> float:
     return size if 0 <= size < inf else 0.0  # which is also no number at all
 
 
+def without_undefined(value: sympy.Basic, unknown: sympy.Symbol) -> sympy.Basic:
+    """A formula without the cases that divide by zero: a program that runs does not meet them."""
+
+    def defined(cases: sympy.Piecewise) -> sympy.Basic:
+        left = [case for case in cases.args if not case[0].has(*_UNDEFINED)]
+        return sympy.Piecewise(*left[:-1], (left[-1][0], True)) if left else unknown
+
+    value = value.replace(lambda part: isinstance(part, sympy.Piecewise), defined)
+    return value.xreplace(dict.fromkeys(_UNDEFINED, unknown))
+
+
+_UNDEFINED = (sympy.zoo, sympy.nan)
+
+
 def formula(value: sympy.Basic) -> str | int | float:
     """A formula as a signature has it; a number where it is one."""
     if value.is_Integer:

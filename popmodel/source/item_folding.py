@@ -161,6 +161,8 @@ def joined_item(draft: Draft, members: Sequence[WorkAmounts]) -> TomlItem:
     else:
         totals = [expanded(total) / trip for total in totals]
     flops, loads, stores, moved, written, iterations = totals
+    if is_long:
+        moved = max(moved, written)  # of which there may be no guess
     several = f" and {len(functions) - 1} more functions" if len(functions) > 1 else ""
     name = draft.unique(f"small loops of {functions[0]}{several}")
     entries: dict[str, Any] = {"name": name, "trip": draft.quantity(trip)}

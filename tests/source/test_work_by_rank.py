@@ -118,6 +118,14 @@ def test_what_processes_and_parameters_decide_is_done_where_they_say_so(tmp_path
     assert work["serial"]["trip"] == "n*(1 if n > 100 else 0)"
 
 
+def test_a_case_that_divides_by_zero_is_none(tmp_path: Path) -> None:
+    serial = only(
+        tmp_path,
+        "int block = size > 3 ? n / 8 : 0;\nfor (int i = 0; i < n / block; i++) a[i] += 1.0;",
+    )
+    assert serial["trip"] == "floor(n/floor(n/8))"
+
+
 def test_equal_loops_stand_once_with_their_count(tmp_path: Path) -> None:
     turn = "for (int i = 0; i < n; i++) { MPI_Barrier(MPI_COMM_WORLD); a[i] += 1.0; }\n"
     (item,) = document(tmp_path, turn * 3)["program"]
