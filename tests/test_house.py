@@ -26,7 +26,7 @@ STATEMENTS = {
     "simulator": 2572,
     "cli": 4042,
     "efficiency": 2405,
-    "source": 5982,
+    "source": 5984,
     "structure": 3923,
     "fit": 3357,
     "(top)": 44,

@@ -590,7 +590,10 @@ class Draft:
             grid = interpreter.mpi.grids[0]
             if all(extent.free_symbols <= known for extent in grid.extents):
                 decomp["grid"] = [self.formula(extent) for extent in grid.extents]
-                decomp["periodic"] = list(grid.periodic)
+            else:  # as MPI_Dims_create does it: as many along each dimension as can be
+                cells = ["P"] * len(grid.extents)
+                decomp["global"] = Noted(cells, "sizes of the grid are not known: a cube of cells")
+            decomp["periodic"] = list(grid.periodic)
         elif self.implicit:
             decomp = {"grid": ["P"], "periodic": [self.is_periodic]}
         return [

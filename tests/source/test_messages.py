@@ -13,6 +13,7 @@ import pytest
 
 import popmodel
 from popmodel.base.errors import FileError, UsageError
+from popmodel.source import signature_of_source
 
 START = """
 #include <mpi.h>
@@ -368,3 +369,22 @@ def test_what_is_gathered_in_place_has_the_size_that_is_received(call: str, tmp_
         tmp_path, f"{call}(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, a, n, MPI_DOUBLE, MPI_COMM_WORLD);"
     )
     assert item["collective"]["bytes"] == "8*n"
+
+
+@pytest.mark.parametrize(
+    "search", ["MPI_Dims_create(size, 2, d);", "while (d[0] * d[1] != size) d[0]++;"]
+)
+def test_a_grid_whose_sizes_nobody_knows_is_a_square(search: str, tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(
+        "#include <mpi.h>\nint main(int argc, char **argv) {\n"
+        "int size, l, r, d[2] = {0, 0}, per[2] = {1, 0}; MPI_Comm c; double a;\n"
+        f"MPI_Comm_size(MPI_COMM_WORLD, &size);\n{search}\n"
+        "MPI_Cart_create(MPI_COMM_WORLD, 2, d, per, 0, &c);\nMPI_Cart_shift(c, 0, 1, &l, &r);\n"
+        "MPI_Sendrecv(&a, 1, MPI_DOUBLE, r, 0, &a, 1, MPI_DOUBLE, l, 0, c, MPI_STATUS_IGNORE);\n"
+        "return 0; }\n"
+    )
+    text, _ = signature_of_source([path], "app")
+    found = tomllib.loads(text)
+    assert found["decomp"] == {"global": ["P", "P"], "periodic": [True, False]}
+    assert found["program"][0]["shift"]["dim"] == 0
