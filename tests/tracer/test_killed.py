@@ -65,20 +65,16 @@ def killed(library: Path, program: Callable[..., Path], tmp_path: Path) -> Kille
     return run
 
 
-PROGRAMS = [("placed", ("-fopenmp",)), ("placed", ("-fopenmp", "-DWITH_MPI"))]
-programs = pytest.mark.parametrize(("name", "flags"), PROGRAMS)
+@pytest.fixture(params=[(), ("-DWITH_MPI",)], ids=["openmp", "mpi"])
+def built(request: pytest.FixtureRequest, program: Callable[..., Path]) -> Path:
+    """A program with OpenMP, without and with MPI."""
+    return program("placed", "-fopenmp", *request.param)
 
 
 @pytest.mark.long
-@programs
-def test_sums_of_a_killed_process_are_read_or_there_are_none(
-    killed: Killed,
-    program: Callable[..., Path],
-    name: str,
-    flags: tuple[str, ...],
-) -> None:
+def test_sums_of_a_killed_process_are_read_or_there_are_none(killed: Killed, built: Path) -> None:
     told = set()
-    found = killed(program(name, *flags), "5", POPMODEL_TRACE_SUMMARY="1")
+    found = killed(built, "5", POPMODEL_TRACE_SUMMARY="1")
     for folder, seconds in found.items():
         try:
             assert 0 < popmodel.check(sums=folder)["runtime"] < seconds
@@ -91,15 +87,11 @@ def test_sums_of_a_killed_process_are_read_or_there_are_none(
 
 
 @pytest.mark.long
-@programs
 def test_records_of_a_killed_process_are_merged_or_there_are_none(
-    killed: Killed,
-    program: Callable[..., Path],
-    name: str,
-    flags: tuple[str, ...],
+    killed: Killed, built: Path
 ) -> None:
     told = set()
-    for folder in killed(program(name, *flags), "5"):
+    for folder in killed(built, "5"):
         try:
             assert merge(folder, folder.with_suffix(".prv")).path.exists()
         except PopmodelError as error:
