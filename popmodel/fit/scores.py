@@ -167,6 +167,7 @@ def solved(
 
         root = np.linalg.cholesky(precision)  # exact by active sets
         scores = lsq_linear(root.T, np.linalg.solve(root, aim), bounds, "bvls", 1e-14).x
+        scores = np.clip(scores, low, high)  # its last step rounds below a bound
     return scores, covariance
 
 
