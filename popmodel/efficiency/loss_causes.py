@@ -11,6 +11,7 @@ from popmodel.base.units import count, format_bandwidth, format_time, plural
 from popmodel.base.values import NamedTuple, dataclass
 from popmodel.efficiency.evidence import SLOW, USUAL
 from popmodel.simulator.mpi_calls import collective_of
+from popmodel.traces.caveats import is_contradiction
 
 if TYPE_CHECKING:
     from popmodel.efficiency.evaluation import AdviceCost
@@ -87,8 +88,9 @@ _INSTANCES = 10  # fewer may hold the start of the threads
 
 def doubts(run: MeasuredRun) -> list[str]:
     """Say what makes the efficiencies of a run doubtful, a sentence or two each."""
-    # Threads that share cores explain the other signs.
-    return crowd_doubt(run) or [*network_doubt(run), *region_doubt(run)]
+    wrong = [f"Doubtful: {text}." for text in run.caveats if is_contradiction(text)]
+    # Records that are wrong and threads that share cores explain the other signs.
+    return [*wrong, *crowd_doubt(run)] or [*network_doubt(run), *region_doubt(run)]
 
 
 def crowd_doubt(run: MeasuredRun) -> list[str]:

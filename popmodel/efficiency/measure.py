@@ -39,12 +39,12 @@ from popmodel.simulator import replay
 from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.traces.calls import call_times
-from popmodel.traces.caveats import caveats, untraced
-from popmodel.traces.codes import RUNNING, Event
+from popmodel.traces.caveats import caveats, contradictions, untraced
+from popmodel.traces.codes import Event
 from popmodel.traces.info import marked_regions
 from popmodel.traces.intervals import Intervals, alone
 from popmodel.traces.regions import ParallelRegions, WithoutWaits, parallel_regions, running_time
-from popmodel.traces.runtime import longest, state_ends, state_times
+from popmodel.traces.runtime import longest, state_times
 from popmodel.traces.selection import PROGRAM, TraceFocus, TracePart, focused
 from popmodel.traces.tables import walk_locations
 from popmodel.traces.workers import in_threads
@@ -106,7 +106,6 @@ _COUNTERS: Mapping[Event | str, str] = {
     Event.CYCLES: "cycles",
 }
 _UNCOVERED = "useful, MPI and region times exceed the time covered by states"
-_NOTEWORTHY = 0.01  # what states may leave uncovered before it is worth a word
 _QUICK = 0.95  # transfer efficiency from which on nobody asks what the network does
 _SHOWN = 5e-4  # share of all thread time that changes the digits of an efficiency as it is printed
 
@@ -145,8 +144,7 @@ def analyse(
     replayed, absent, omitted, notes, ideal = _replayed(trace, network, total / _NS)
     run = Observables(**measured, **replayed, absent=absent | broken)
     first = [
-        *_doubts(trace, run),
-        *_without_calls(trace, run),
+        *contradictions(trace),
         *untraced(trace),
         *omitted,
         *caveats(trace, window),
@@ -191,7 +189,8 @@ def _measured(
     running, parallel = times.running, times.regions.on_master
     calls, in_mpi = call_times(trace)
     in_calls = trace.calls().intervals() if len(parallel) else Intervals.none(trace.locations)
-    useful, omp_useful = running.total(), times.in_regions
+    useful = trace.derived("running", lambda _: running.total())  # what `contradictions` asks for
+    omp_useful = times.in_regions
     lost = dict.fromkeys(COLUMNS, 0.0)
     regions: tuple[RegionObservables, ...] = ()
     if len(parallel):
@@ -368,56 +367,6 @@ def _counters(
         else:
             sums[name] = by_location[row].astype(np.float64)
     return sums, broken
-
-
-def _doubts(trace: Trace, run: Observables) -> list[str]:
-    """Say where the trace contradicts what the definitions take for granted."""
-    least = _NOTEWORTHY * run.runtime
-    covered = state_times(trace)[0][run.masters] / _NS
-    first, last = (ends[run.masters] / _NS for ends in state_ends(trace))
-    gap = np.where(last > first, last - first - covered, 0.0)
-    # Calls may go on where states have ended, as in a trace that was filtered or cut.
-    lacking = np.maximum(gap, run.in_mpi[run.masters] - covered)
-    doubts = []
-    if lacking.max() > least:
-        doubts.append(
-            f"the states of rank {lacking.argmax()} leave {_time(lacking.max())} uncovered, which "
-            "count in regions and calls but not in the runtime: efficiencies may be wrong"
-        )
-    if -gap.min() > least:
-        doubts.append(
-            f"the states of rank {gap.argmin()} overlap by {_time(-gap.min())}, which count twice"
-        )
-    return [*doubts, *_useful_in_mpi(trace, run, least)]
-
-
-def _useful_in_mpi(trace: Trace, run: Observables, least: float) -> list[str]:
-    """Say that threads are in the running state during MPI calls, as no tracer should have them."""
-    covered = state_times(trace)[0] / _NS
-    if trace.call_warnings() or not (run.useful + run.in_mpi > covered + least).any():
-        return []
-    both = trace.records.in_state(RUNNING).within(trace.calls().intervals()) / _NS
-    if both.max() <= least:
-        return []
-    return [
-        f"threads are running in MPI calls by their states, up to {_time(both.max())} each: it "
-        "counts as useful, and efficiencies are too high"
-    ]
-
-
-def _without_calls(trace: Trace, run: Observables) -> list[str]:
-    """Say that messages were recorded without the calls that move them, or calls in parts."""
-    if not run.has_mpi:
-        if not (messages := len(trace.messages.size)):
-            return []
-        told = plural(messages, "message is", "messages are")
-        return [f"{told} recorded, but no MPI calls: their time is not known as such"]
-    wrong = trace.call_warnings()
-    if sum(each.count for each in wrong) <= _NOTEWORTHY * len((trace.whole or trace).calls()):
-        return []
-    return [
-        f"{each.text}, {plural(each.count, 'time')}: times in MPI are uncertain" for each in wrong
-    ]
 
 
 def _unaccounted(run: Observables) -> list[str]:

@@ -220,8 +220,10 @@ def _no_family(runs: Sequence[MeasuredRun], evaluations: Mapping[str, FamilyEval
 
 
 def _too_short(run: MeasuredRun) -> str | None:
-    """Why a run is too short to advise on."""
+    """Why a run is too short to advise on, or has nothing useful in it."""
     runtime = run.observables.runtime
+    if not run.observables.useful.any() and run.observables.devices is None:
+        return "no thread is running by its states"
     if runtime < MEASURABLE:
         least = format_time(MEASURABLE, trim=True)
         return f"only {format_time(runtime, digits=3)} analysed, less than {least}"

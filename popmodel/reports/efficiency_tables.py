@@ -144,7 +144,7 @@ def _brief(document: Document) -> list[Section]:
     caveats = [
         one
         for one in joint_caveats(runs, names)
-        if not one.startswith(said) and STRANGER not in one
+        if not (one.startswith(said) or STRANGER in one or f"Doubtful: {one}." in advice["doubts"])
     ]
     sections = [
         verdict_section(verdict([document]), brief=2 - several),

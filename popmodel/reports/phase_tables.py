@@ -35,6 +35,8 @@ _DIFFERING = 3
 """Phases whose processes differ most on a screen, at most; a file has twice as many."""
 _EVEN = 0.98
 """Load balance from which on nobody asks why."""
+_IDLE = 0.1
+"""Part of the time of bursts in which threads do not run that is worth a word."""
 _MORE = {
     "instructions": "more instructions",
     "ipc": "fewer instructions per cycle",
@@ -288,6 +290,13 @@ def phase_verdict(document: Document) -> str:
     if document["processes"] < 2:
         return f"{first}; a single process has no load balance"
     told = f"load balance {percent_if_any(whole['value'])} %"
+    serial = [phase for phase in found if phase["kind"] == "serial"]
+    time, useful = (sum(phase[name] for phase in serial) for name in ("time", "useful"))
+    if useful < (1 - _IDLE) * time:
+        told += (
+            f" of the {percent_if_any(useful / time)} % of their time outside of calls in "
+            "which threads are running by their states (else devices, I/O, ...)"
+        )
     if whole["value"] >= _EVEN:
         text = f"{told}: processes compute equally long; {first}"
         if (longest["transient"] or 0.0) >= _NOTICED:

@@ -101,7 +101,8 @@ def _overview(document: Document) -> list[Section]:
     told = list(dict.fromkeys(note for part in known for note in part["caveats"]))
     info, phases = document["info"], document["phases"]
     doubts = [note for note in told if not note.startswith("analysed ")]
-    if warnings := info["warnings"]:
+    warnings = [one for one in info["warnings"] if not any(one["text"] in note for note in told)]
+    if warnings:
         doubts.append(f"{plural(len(warnings), 'warning')} about the trace: {warnings[0]['text']}")
     brief = first_notes(doubts)
     facts = [*_iteration_facts(document), *_call_facts(document), *_message_facts(document)]

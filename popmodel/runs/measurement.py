@@ -18,6 +18,7 @@ from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun
 from popmodel.efficiency.observables import Observables
+from popmodel.traces.caveats import contradictory_runs
 from popmodel.traces.selection import TraceFocus
 
 
@@ -196,6 +197,7 @@ def checked(
             f"{plural(len(disturbed), 'run')}, first {disturbed[0].place}: threads waited for "
             f"CPUs{share}; these times and efficiencies are not those of the program"
         )
+    warnings += contradictory_runs([(run.place, text) for run in kept for text in run.caveats])
     by_configuration: dict[tuple[object, ...], list[MeasuredRow]] = defaultdict(list)
     for run in kept:
         by_configuration[run.configuration].append(run)

@@ -29,7 +29,7 @@ from popmodel.network.scenario_networks import (
 from popmodel.sensitivity.region_speeds import at_speeds
 from popmodel.simulator.from_trace import from_trace
 from popmodel.simulator.replayer import Replayer, replays_once
-from popmodel.traces.caveats import caveats
+from popmodel.traces.caveats import caveats, is_contradiction
 from popmodel.traces.selection import TraceFocus, TracePart, focused
 
 if TYPE_CHECKING:
@@ -283,6 +283,8 @@ def _baseline(
 def doubts(run: SimulatedRun, once: Replay) -> Iterator[str]:
     """Whether the measured run took longer than even a slow network explains, as in `metrics`."""
     if run.measured is None or not run.program.operations:
+        return
+    if any(map(is_contradiction, run.caveats)):  # which explains it
         return
     network = _slow(run.program)
     if run.unchanged is not run.program:

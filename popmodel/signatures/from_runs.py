@@ -30,7 +30,7 @@ from popmodel.signatures.laws import fitted_laws
 from popmodel.signatures.outline import OutlineRepeat, own_times, paths
 from popmodel.signatures.recorded_times import Fidelity, figures
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.traces.caveats import devices, waiting
+from popmodel.traces.caveats import contradictions, contradictory_runs, devices, waiting
 from popmodel.traces.trace_formats import FORMATS
 
 if TYPE_CHECKING:
@@ -187,7 +187,11 @@ def _signature_of(
     notes += [note] if note else []
     lacking = [run.structure.program.unmodelled for run in every]
     unmodelled = next((calls for calls in lacking if calls), "")
-    caveats = unmodelled_calls(unmodelled)
+    wrong = [(run.trace.path, text) for run in every for text in contradictions(run.trace)]
+    caveats = (
+        *contradictory_runs(wrong),
+        *unmodelled_calls(unmodelled),
+    )
     called = name or _name_of(trace.path)
     decomp: dict[str, Any] = {}
     if outline.grid is not None:  # on which lists of calls hold

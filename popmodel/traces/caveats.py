@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from popmodel.base.values import NamedTuple
 from popmodel.traces.calls import call_times, mpi_io
 from popmodel.traces.codes import INPUT_OUTPUT, RUNNING, Event
 from popmodel.traces.intervals import Instants, alone
-from popmodel.traces.regions import parallel_regions
+from popmodel.traces.regions import parallel_regions, running_time
 from popmodel.traces.runtime import state_ends, state_times
 
 if TYPE_CHECKING:
@@ -230,6 +230,7 @@ ENOUGH = 1.0
 
 _NAMED = 3
 """Rows that are named."""
+_NOTEWORTHY_TIME = 0.01  # of the runtime, or of all calls, that records contradict
 _NOTEWORTHY_UNTRACED = 0.001  # of the time of the master threads
 _NOTEWORTHY_WRITING = 0.001  # of the runtime
 
@@ -238,6 +239,7 @@ def caveats(trace: Trace, window: TraceFocus) -> tuple[str, ...]:
     """What every command says first of a run that it analyses, the most important first."""
     which = f"application {trace.application} of {trace.applications} in the trace is analysed"
     return (
+        *contradictions(trace),
         *([f"{which} (--application)"] if trace.applications > 1 else []),
         *devices(trace),
         *crowding(trace),
@@ -248,6 +250,108 @@ def caveats(trace: Trace, window: TraceFocus) -> tuple[str, ...]:
         *too_small(trace),
         *left_out(trace),
     )
+
+
+_CONTRADICTORY = (
+    "efficiencies may be wrong",
+    "which count twice",
+    "efficiencies take it for idle",
+    "efficiencies are too high",
+    "their time is not known as such",
+    "times in MPI are uncertain",
+)
+
+
+def is_contradiction(caveat: str) -> bool:
+    """Whether a sentence is one of `contradictions`: no advice may rest on the times then."""
+    return caveat.endswith(_CONTRADICTORY)
+
+
+def contradictory_runs(caveats: Sequence[tuple[str, str]]) -> list[str]:
+    """Name the first run with one of `contradictions`, and how many more have; of run, caveat."""
+    wrong = [(run, text) for run, text in caveats if is_contradiction(text)]
+    more = len({run for run, _ in wrong}) - 1
+    others = f"; so or alike in {more} more" if more > 0 else ""
+    return [f"{run}: {text}{others}" for run, text in wrong[:1]]
+
+
+def contradictions(trace: Trace) -> tuple[str, ...]:
+    """Say where records contradict what all times are made of; found once for each trace."""
+    return trace.derived("contradictions", _contradictions)
+
+
+def _contradictions(trace: Trace) -> tuple[str, ...]:
+    in_mpi = call_times(trace)
+    covered, traced = state_times(trace)
+    if not trace.timed or not covered.any():
+        return _wrong_calls(trace, int(in_mpi.calls.sum()))
+    least = _NOTEWORTHY_TIME * (int(traced.max()) or int(covered.max()))
+    masters = trace.process_offsets[:-1]
+    first, last = (ends[masters] for ends in state_ends(trace))
+    gap = np.where(last > first, last - first - covered[masters], 0)
+    # Calls may go on where states have ended, as in a trace that was filtered or cut.
+    lacking = np.maximum(gap, (in_mpi.time - covered)[masters])
+    said = []
+    if lacking.max() > least:
+        said.append(
+            f"the states of rank {lacking.argmax()} leave {_time(lacking.max())} uncovered, which "
+            "count in regions and calls but not in the runtime: efficiencies may be wrong"
+        )
+    if -gap.min() > least:
+        said.append(
+            f"the states of rank {gap.argmin()} overlap by {_time(-gap.min())}, which count twice"
+        )
+    running = trace.derived("running", _running)
+    said += _never_running(trace.whole or trace, np.add.reduceat(running, masters) == 0)
+    if not trace.call_warnings() and (running + in_mpi.time > covered + least).any():
+        said += _running_in_calls(trace, least)
+    return (*said, *_wrong_calls(trace, int(in_mpi.calls.sum())))
+
+
+def _running(trace: Trace) -> NDArray[np.int64]:
+    return running_time(trace.records, trace.devices.calls, trace.begin).total()
+
+
+def _never_running(trace: Trace, idle: NDArray[np.bool_]) -> list[str]:
+    """Say which of some processes are in no running state in the whole run, but do something."""
+    if idle.any():  # running states are many
+        masters = trace.process_offsets[:-1]
+        idle &= np.add.reduceat(np.diff(trace.records.in_state(RUNNING).offsets), masters) == 0
+        idle &= np.add.reduceat(np.diff(trace.records.events.offsets), masters) > 0
+    if not idle.any():
+        return []
+    who = f"rank {idle.argmax()}" if idle.sum() == 1 else f"{int(idle.sum())} processes"
+    return [f"no thread of {who} is ever running by its states: efficiencies take it for idle"]
+
+
+def _running_in_calls(trace: Trace, least: float) -> list[str]:
+    """Say that threads are in the running state during MPI calls, as no tracer should have them."""
+    both = int(trace.records.in_state(RUNNING).within(trace.calls().intervals()).max())
+    if both <= least:
+        return []
+    return [
+        f"threads are running in MPI calls by their states, up to {_time(both)} each: it counts as "
+        "useful, and efficiencies are too high"
+    ]
+
+
+def _wrong_calls(trace: Trace, number: int) -> tuple[str, ...]:
+    """Say that messages were recorded without the calls that move them, or calls in parts."""
+    if not number:
+        if not (messages := len(trace.messages.size)):
+            return ()
+        told = plural(messages, "message is", "messages are")
+        return (f"{told} recorded, but no MPI calls: their time is not known as such",)
+    wrong = trace.call_warnings()
+    if sum(each.count for each in wrong) <= _NOTEWORTHY_TIME * len((trace.whole or trace).calls()):
+        return ()
+    return tuple(
+        f"{each.text}, {plural(each.count, 'time')}: times in MPI are uncertain" for each in wrong
+    )
+
+
+def _time(ns: int) -> str:
+    return format_time(ns / _NS, digits=3, trim=True)
 
 
 def devices(trace: Trace) -> list[str]:

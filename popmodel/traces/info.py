@@ -10,11 +10,19 @@ import numpy as np
 from popmodel.base.arrays import distinct
 from popmodel.base.errors import TraceError
 from popmodel.traces.calls import calls_made
-from popmodel.traces.caveats import crowding, describe_losses, devices, left_out, losses, untraced
+from popmodel.traces.caveats import (
+    contradictions,
+    crowding,
+    describe_losses,
+    devices,
+    left_out,
+    losses,
+    untraced,
+)
 from popmodel.traces.recorded_run import Trace
 from popmodel.traces.regions import parallel_regions, user_regions
 from popmodel.traces.runtime import longest, state_times
-from popmodel.traces.selection import PROGRAM, TracePart, focused, program_of
+from popmodel.traces.selection import PROGRAM, TracePart, focused
 from popmodel.traces.tables import Int64, TraceWarning
 
 NANOSECONDS = 10**9  # in a second; dividing rounds once
@@ -27,13 +35,11 @@ def info(trace: Trace, part: TracePart = PROGRAM) -> dict[str, Any]:
     is a warning then, and where no times were measured; the duration is that of the header or the
     part, of a trace without measured times the longest computation of a process.
     """
-    said: tuple[str, ...] = ()
+    chosen, analysed = focused(trace, part)
     if part == PROGRAM:
-        analysed = program_of(trace)
         said = tuple(describe_losses(lost) for lost in [losses(trace)] if lost)
     else:
-        trace, analysed = focused(trace, part)
-        said = analysed.caveats
+        trace, said = chosen, analysed.caveats
     calls = sorted(calls_made(trace).items(), key=lambda item: (-item[1], item[0]))
     warnings = trace.call_warnings()
     runtime = None
@@ -57,7 +63,14 @@ def info(trace: Trace, part: TracePart = PROGRAM) -> dict[str, Any]:
         "origin": trace.origin,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
         "analysed": analysed.to_dict(),
-        "caveats": [*devices(trace), *said, *crowding(trace), *untraced(trace), *left_out(trace)],
+        "caveats": [
+            *contradictions(chosen),
+            *devices(trace),
+            *said,
+            *crowding(trace),
+            *untraced(trace),
+            *left_out(trace),
+        ],
         "records": {
             "states": len(trace.states.begin),
             "events": len(trace.records.events.time),
