@@ -268,15 +268,33 @@ def test_lines_for_a_job_are_a_script_that_checks(program: Path, tmp_path: Path,
 
 
 SLEEPS = r"""
+#include <dirent.h>
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>
 #include <unistd.h>
+static double waited(void)
+{
+    double sum = 0, ns;
+    DIR *threads = opendir("/proc/self/task");
+    for (struct dirent *thread; threads && (thread = readdir(threads));) {
+        char path[300];
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", thread->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fscanf(file, "%*s %lf", &ns) == 1)
+            sum += 1e-9 * ns;
+        if (file)
+            fclose(file);
+    }
+    closedir(threads);
+    return sum;
+}
 int main(int count, char **words)
 {
     int rank, level;
-    double serial = 0, regions = 0, useful[2] = {0, 0}, begin, fork, end;
+    double before, serial = 0, regions = 0, useful[2] = {0, 0}, begin, fork, end;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &level);
+    before = waited();
     begin = omp_get_wtime();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -294,14 +312,16 @@ int main(int count, char **words)
         regions += omp_get_wtime() - fork;
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    printf("%.6f %.6f %.6f %.6f %.6f %.6f\n", begin, omp_get_wtime(), serial, regions, useful[0],
-           useful[1]);
+    end = omp_get_wtime();
+    printf("%.6f %.6f %.6f %.6f %.6f %.6f %.6f\n", begin, end, serial, regions, useful[0], useful[1],
+           waited() - before);
     MPI_Finalize();
 }
 """
 """Of each step rank 0 takes 60 + 160 ms and rank 1 takes 60 + 320 ms, of which threads with the
 number 0 sleep for half of the region. It tells how long that was: where others use the processors
-it is longer."""
+it is longer. The last number is how long its threads waited for a processor: by so much a thread
+may be late between its own clock and the tracer's."""
 
 
 @pytest.mark.long
@@ -322,28 +342,28 @@ def test_efficiencies_are_those_by_hand(
         done = traced(*words, options=("-o", "run.prv.gz"), OMP_NUM_THREADS="2")
         assert done.returncode == 0, done.stderr
         trace, out = package.metrics(tmp_path / "run.prv.gz"), done.stdout
-        found: Any = {name: trace[f"hybrid-additive.{name}"] for name in by_hand(out)}
+        found: Any = {name: trace[f"hybrid-additive.{name}"] for name in by_hand(out)[0]}
     else:
         checked = check(*words, OMP_NUM_THREADS="2")
         found, out = checked.found["metrics"]["hybrid-additive"], checked.out
-    expected = by_hand(out)
-    assert expected["serial_region_efficiency"] < 0.95
-    assert {name: found[name] for name in expected} == pytest.approx(expected, abs=0.04)
+    expected, late = by_hand(out)
+    assert {name: found[name] for name in expected} == pytest.approx(expected, abs=0.04 + late)
 
 
-def by_hand(told: str) -> dict[str, float]:
-    """Efficiencies of two ranks with two threads, from what each rank tells, s."""
-    begin, end, serial, regions, *useful = map(list, zip(*rows_of(told), strict=True))
+def by_hand(told: str) -> tuple[dict[str, float], float]:
+    """Efficiencies of two ranks with two threads, from what each tells; what may be off in them."""
+    begin, end, serial, regions, *useful, waited = map(list, zip(*rows_of(told), strict=True))
     runtime = max(end) - max(begin)
     busy = [of_serial + of_regions for of_serial, of_regions in zip(serial, regions, strict=True)]
     in_regions = sum(map(sum, useful))
-    return {
+    efficiencies = {
         "parallel_efficiency": (sum(serial) + in_regions) / (4 * runtime),
         "process_load_balance": 1 - (max(busy) - sum(busy) / 2) / runtime,
         "process_communication_efficiency": max(busy) / runtime,
         "openmp_region_efficiency": 1 - (sum(regions) / 2 - in_regions / 4) / runtime,
         "serial_region_efficiency": 1 - sum(serial) / 4 / runtime,
     }
+    return efficiencies, sum(waited) / runtime
 
 
 def rows_of(told: str) -> list[list[float]]:

@@ -208,10 +208,9 @@ def test_a_busy_neighbour_is_told(check: Checked, program: Path) -> None:
         try:
             assert neighbour.stdout is not None
             neighbour.stdout.readline()  # it is at work
-            found = check(program, "8000", OMP_NUM_THREADS="2")
+            found = check(program, "1.5s", OMP_NUM_THREADS="2")
         finally:
             neighbour.kill()
-    assert found.found["runtime"] > 0.5  # what the kernel's ticks tell
     (told,) = (one for one in found.found["findings"] if one["id"] == "foreign_load")
     assert "took" in told["text"]
     assert found.ids() == set()

@@ -1,12 +1,15 @@
 /* Prints what /proc says of the CPUs that each thread may use: "placed RANK THREAD CPUS".
  *
  *     placed [steps [crash | quit | open | fail]]
+ *
+ * Steps such as 1.5s, of a program without MPI, are as many as last so long.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #ifdef WITH_MPI
 #include <mpi.h>
@@ -41,16 +44,25 @@ static double work(long n)
     return sum;
 }
 
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 int main(int count, char **words)
 {
     int steps = count > 1 ? atoi(words[1]) : 20, rank = 0;
     const char *end = count > 2 ? words[2] : "";
+    int is_timed = count > 1 && strchr(words[1], 's') != NULL;
+    double until = is_timed ? seconds() + atof(words[1]) : 0;
 #ifdef WITH_MPI
     int level;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 #endif
-    for (int step = 0; step < steps; step++) {
+    for (int step = 0; is_timed ? seconds() < until : step < steps; step++) {
 #ifdef _OPENMP
 #pragma omp parallel
 #endif
