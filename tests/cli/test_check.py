@@ -313,8 +313,8 @@ int main(int count, char **words)
         MPI_Barrier(MPI_COMM_WORLD);
     }
     end = omp_get_wtime();
-    printf("%.6f %.6f %.6f %.6f %.6f %.6f %.6f\n", begin, end, serial, regions, useful[0], useful[1],
-           waited() - before);
+    printf("%.6f %.6f %.6f %.6f %.6f %.6f %.6f\n", begin, end, serial, regions, useful[0],
+           useful[1], waited() - before);
     MPI_Finalize();
 }
 """
