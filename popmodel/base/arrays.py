@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import zlib
 from base64 import b85decode, b85encode
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+_FOLDERS = ("../numpy.libs", ".dylibs")  # of wheels, from the folder of the package
+_NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
 _SMALL = 1 << 16  # values up to which a table is quicker than to sort
 
 
@@ -132,3 +137,51 @@ def unpacked(text: str, type_: str, count: int) -> NDArray[Any] | None:
         return None
     planes = np.frombuffer(found, dtype=np.uint8).reshape(width, -1)
     return np.ascontiguousarray(planes.T).view(type_).reshape(-1)
+
+
+# Small systems of equations are solved on one thread. OpenBLAS, which comes with NumPy, shares each
+# among all cores and lets its threads spin until the last one has come: a fit of thousands of
+# systems of some hundred unknowns takes 25 times as long on a loaded machine of two cores. How many
+# threads it uses it only takes from the environment when it is loaded, or from a call.
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let NumPy solve on one thread for a while, where its library is one that can be told so."""
+    calls = of_numpy()
+    before = calls.threads() if calls else 1
+    if calls is None or before == 1:
+        yield
+        return
+    calls.limit(1)
+    try:
+        yield
+    finally:
+        calls.limit(before)
+
+
+class BlasCalls(NamedTuple):
+    """Of a library: how many threads its next call uses at most, and no more from now on."""
+
+    threads: Callable[[], int]
+    limit: Callable[[int], None]
+
+
+@cache
+def of_numpy() -> BlasCalls | None:
+    """Return the calls of the library of NumPy; None if it is not the OpenBLAS of a wheel."""
+    import ctypes
+
+    package = Path(np.__file__).parent
+    for path in (one for folder in _FOLDERS for one in (package / folder).glob("*openblas*")):
+        try:
+            library = ctypes.CDLL(str(path))  # the one that is loaded already
+        except OSError:
+            continue
+        for name in _NAMES:
+            if hasattr(library, name.format("set_num_threads")):
+                get, put = (
+                    getattr(library, name.format(f"{do}_num_threads")) for do in ("get", "set")
+                )
+                return BlasCalls(get, put)
+    return None

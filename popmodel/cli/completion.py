@@ -16,7 +16,7 @@ TRACES = (
     *(".prv", ".prv.gz", ".otf2", ".ti.txt", ".ti.txt.gz", ".ti", ".ti.gz"),
     *(".dim", ".dim.gz", ".goal", ".goal.gz"),
 )
-TABLES = (".csv", ".json", ".jsonl", ".txt")
+TABLES = (".csv", ".tsv", ".md", ".dat", ".txt", ".json", ".jsonl")
 
 Words: TypeAlias = Callable[[Any], Iterable[str]]
 """From click's context, which has what was read before, to words."""

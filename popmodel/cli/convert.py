@@ -116,7 +116,7 @@ def convert(
         argument(
             "TRACE_OR_TABLE",
             "A trace (.prv, .otf2, .ti, .dim, .goal, or with .gz). For a table of runs: traces, "
-            "tables (.csv, .json, .jsonl, .txt, also of sacct -P), each with parameters of the "
+            "tables (.csv, .md, .txt, .json, ..., also of sacct -P), each with parameters of the "
             "application, such as run.prv.gz:N=128.",
             several=True,
             complete=(*TRACES, *TABLES),
@@ -317,8 +317,8 @@ def _runs(
     from popmodel.base import provenance
     from popmodel.base.values import plain
     from popmodel.cli.measured_runs import read_runs
+    from popmodel.runs.measurement import runs_frame
     from popmodel.runs.run_files import read_file
-    from popmodel.runs.table import runs_frame
 
     found = read_runs(sources, asked=asked, application=application)
     origin = provenance.collect(arguments, filter(os.path.isfile, found.files))

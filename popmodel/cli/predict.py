@@ -236,7 +236,7 @@ def predict(
         argument(
             "[INPUT...]",
             "What is known: a signature (.toml) or the name of a bundled one; or measured runs: "
-            "traces and tables (.csv, .json, .jsonl, .txt); or both. Default: stencil3d.",
+            "traces and tables (.csv, .md, .txt, .json, ...); or both. Default: stencil3d.",
             several=True,
             complete=(bundled_signatures, ".toml", *TRACES, *TABLES),
         ),

@@ -262,7 +262,7 @@ def signature(
             "[INPUT...]",
             "Traces of runs, with the problem size where it differs (run.prv.gz:N=128); source "
             "files in C, C++ or Fortran; a signature (.toml or a bundled name) whose uncertain "
-            "numbers are fitted to runs: traces, or tables (.csv, .json, .jsonl, .txt).",
+            "numbers are fitted to runs: traces, or tables (.csv, .md, .txt, .json, ...).",
             several=True,
             complete=(bundled_signatures, ".toml", *TRACES, *TABLES, ".c", ".cc", ".cpp", ".f90"),
         ),

@@ -124,7 +124,7 @@ def validate(
         TraceLike | Iterable[TraceLike],
         argument(
             "RUN",
-            "Traces (.prv, .prv.gz), or tables of runs (.csv, .json, .jsonl, .txt; popmodel docs "
+            "Traces (.prv, .prv.gz), or tables of runs (.csv, .md, .txt, .json, ...; popmodel docs "
             "runs): columns processes, threads, runtime (seconds), and any parameter of the "
             "application, such as N (an empty cell: as set, or its default), also behind a file: "
             "run.prv:N=256.",

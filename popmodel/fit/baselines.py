@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from popmodel.fit.candidates import physical, product_of
-from popmodel.fit.least_squares import fit_two
 from popmodel.fit.mixture import Mixture, mixture
-from popmodel.fit.samples import Array, LawPoints, Sample, points_of
+from popmodel.fit.samples import Array, LawPoints, Sample, fit_two, points_of
 
 DIVIDED = ("1/(P*T)",)
 """What runtimes follow that are shared out: the first guess."""

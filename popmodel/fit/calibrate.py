@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from popmodel.base.arrays import one_thread
 from popmodel.base.units import plural
 from popmodel.base.values import dataclass
-from popmodel.fit.blas_threads import one_thread
 from popmodel.fit.cross_validation import (
     LeftOut,
     ResidualTerm,

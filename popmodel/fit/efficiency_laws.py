@@ -26,9 +26,8 @@ import numpy as np
 from popmodel.base.values import dataclass
 from popmodel.efficiency.scaling import Mode
 from popmodel.fit.efficiency_factors import EfficiencyFactor, point_errors
-from popmodel.fit.least_squares import fit_two
 from popmodel.fit.mixture import ASSUMED_DRIFT, evidence, total, weighted_quantiles
-from popmodel.fit.samples import Array
+from popmodel.fit.samples import Array, fit_two
 from popmodel.model.terms.imbalance import expected_maximum
 
 Axis = Literal["processes", "threads"]

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from popmodel.fit.law import ASSUMED, FIT, TRACE, Constant, Law, law
-from popmodel.fit.least_squares import fit_two
-from popmodel.fit.samples import END, SMALLEST_ERROR, Array, Sample, points_of, student
+from popmodel.fit.samples import END, SMALLEST_ERROR, Array, Sample, fit_two, points_of, student
 
 LARGEST_GROWTH = 0.5
 """Exponent of independent cells."""

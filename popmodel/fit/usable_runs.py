@@ -57,7 +57,7 @@ def fit_signature(
     filled = [replace(run, parameters={**defaults, **run.parameters}) for run in runs]
     able, left_out = _able(filled, profile, allocation)
     doubts = [*warnings, *left_out]
-    _check(able, signature, left_out, doubts)
+    _check(able, signature, doubts)
     set_ = initial_values(set_, profile, able, defaults, allocation)
     found = replace(calibrate(set_, profile, able, defaults, allocation), before=signature)
     targets = _targets(cores, able, profile, allocation)
@@ -92,7 +92,6 @@ def _able(
 def _check(
     runs: Sequence[MeasuredRow],
     signature: Signature,
-    left_out: Sequence[str],
     warnings: list[str],
 ) -> None:
     """Refuse runs that teach nothing, and say what they cannot teach."""
@@ -110,7 +109,7 @@ def _check(
             f"{plural(len(runs), 'run')} to calibrate by: nothing tells a disturbed run from a "
             "wrong constant",
             "measure at least two, best of several numbers of processes, threads and sizes"
-            + "".join(f"; {left}" for left in left_out),
+            + "".join(f"; {doubt}" for doubt in warnings),
         )
     configurations = {run.configuration for run in runs}
     if 1 < len(configurations) < _FEW:

@@ -26,38 +26,15 @@ from popmodel.base.documents import (
 )
 from popmodel.base.errors import UsageError
 from popmodel.base.values import cut
-from popmodel.runs.measurement import MeasuredRow
-from popmodel.runs.table import (
-    COLUMNS,
-    Place,
-    Row,
-    RunTimes,
-    TableError,
-    read_rows,
-    unit_of,
-    values_of,
-    whole,
-)
+from popmodel.runs.column_names import meaning_of, unit_of
+from popmodel.runs.measurement import COLUMNS, MeasuredRow, values_of, whole
+from popmodel.runs.table import RunTimes, read_rows
+from popmodel.runs.text_tables import Place, Row, TableError
 
 ROOT = "<root>"
 """What Extra-P calls the program as a whole where no call path is given."""
 UNNAMED = "<default>"
 """And a metric without a name."""
-_MEANT = {
-    "processes": (
-        *("processes", "procs", "nprocs", "nprocesses", "np", "p", "ranks", "nranks", "mpi"),
-        *("mpiranks", "mpiprocesses", "tasks", "ntasks", "numprocs"),
-    ),
-    "threads": (
-        *("threads", "nthreads", "t", "ompthreads", "ompnumthreads", "threadsperprocess"),
-        *("numthreads",),
-    ),
-    "runtime": (
-        *("runtime", "time", "walltime", "wallclocktime", "elapsed", "elapsedtime"),
-        *("executiontime", "totaltime"),
-    ),
-}
-"""What names mean, in small letters and without what separates their words."""
 _PROGRAM = (ROOT, "main", "program", "application", "total", "root")
 """Regions that are the program as a whole."""
 _TEXT_HINT = "its sections are PARAMETER, POINTS, REGION, METRIC and DATA, one line of DATA a point"
@@ -142,6 +119,11 @@ def from_document(document: Mapping[str, Any], path: str) -> list[Value]:
     return values
 
 
+def is_extrap_text(text: str) -> bool:
+    """Whether a text has the sections of the text format."""
+    return bool(re.match(r"\s*(?:#.*\s+)*(?:PARAMETER|POINTS|REGION|METRIC|DATA)(?:\s|$)", text))
+
+
 def from_text(path: str, text: str) -> list[Value]:
     """Values of the text format."""
     names: list[str] = []
@@ -222,19 +204,12 @@ def runs_of(
     notes = []
     if runtime == UNNAMED:
         notes.append("its metric has no name: taken for the runtime, in seconds")
-    for name in names:
-        meant, settled = _meant(name), (*names, *given, *given.values())
-        free = name not in (*(known or ()), *given)
-        if meant in COLUMNS[:2] and free and meant not in settled:
-            given[name] = meant
-    if "processes" not in {*names, *given, *given.values()}:
+    meant = {given.get(name, name) for name in (*names, *given)}.difference(known or ())
+    if not any(kind.kind == "processes" for kind in map(meaning_of, meant) if kind):
         raise top.error(
             f"none of its parameters is known as the number of processes ({', '.join(names)})",
             f"say which: {path}:{names[0]}=processes, or how many: {path}:processes=4",
         )
-    if "threads" not in {*names, *given, *given.values()}:
-        given["threads"] = "1"
-        notes.append(f"no threads are given: 1 per process assumed, {path}:threads=N sets them")
     rows, incomplete = _rows(inside, runtime)
     if incomplete:
         listed = ", ".join(incomplete)
@@ -244,12 +219,6 @@ def runs_of(
     others = [head for head in heads if head not in names]
     read = read_rows(list(heads), rows, known, top, given, own=own, others=others)
     return read._replace(notes=(*notes, *read.notes))
-
-
-def _meant(name: str) -> str | None:
-    """What a name usually means."""
-    letters = re.sub(r"[^a-z0-9]", "", unit_of(name)[0].lower())
-    return next((meant for meant, usual in _MEANT.items() if letters in usual), None)
 
 
 def _region(values: Sequence[Value], asked: str | None, top: Place) -> str:
@@ -276,7 +245,8 @@ def _runtime(values: Sequence[Value], asked: str | None, top: Place) -> str:
         raise top.error(f"has no metric {asked!r}", f"its metrics are {listed}")
     if asked is not None or metrics == [UNNAMED]:
         return asked or UNNAMED
-    usual = [metric for metric in metrics if _meant(metric) == "runtime"]
+    kinds = {metric: meaning for metric in metrics if (meaning := meaning_of(metric))}
+    usual = [metric for metric, meaning in kinds.items() if meaning.kind == "runtime"]
     named = [metric for metric in usual if unit_of(metric)[0] == "runtime"] or usual
     if len(named) != 1:
         which = "none" if not usual else f"each of {len(usual)}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from popmodel.base.documents import MOST_EFFICIENCY
 from popmodel.base.errors import FileError, PopmodelError
@@ -20,6 +20,18 @@ from popmodel.efficiency.measure import MeasuredRun
 from popmodel.efficiency.observables import Observables
 from popmodel.traces.caveats import contradictory_runs
 from popmodel.traces.selection import TraceFocus
+
+if TYPE_CHECKING:
+    import pandas
+
+AGGREGATE = "aggregates"
+"""Stands before the name of a quantity that metrics are computed from, as a family does."""
+MAIN_FAMILY = "hybrid-additive"
+"""The family of metrics that are named without one."""
+FACTS = ("nodes", "binding", "waited")
+"""Columns that say how a run was made, beside what it did."""
+COLUMNS = ("processes", "threads", "runtime")
+"""Columns that every table has."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +153,75 @@ def from_observables(
         nodes=len(set(observed.node.tolist())),
         waited=waited,
     )
+
+
+# Runs as rows of a table.
+
+
+def computed(aggregates: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Metrics of all families that follow from quantities, as far as these are known."""
+    metrics = {
+        name: dict(family.evaluate(aggregates).values)
+        for name, family in load_families().items()
+        if family.fits(aggregates)
+    }
+    require_plausible(metrics)
+    return metrics
+
+
+def row_of(run: MeasuredRow) -> dict[str, Any]:
+    """What is known of a run by what stands above the columns of a table."""
+    return {
+        "processes": run.processes,
+        "threads": run.threads,
+        "runtime": run.runtime,
+        **{name: whole(value) for name, value in run.parameters.items()},
+        **facts_of(run),
+        **values_of(run),
+    }
+
+
+def runs_frame(runs: Sequence[MeasuredRow]) -> pandas.DataFrame:
+    """Return runs as a table, a row each, with the columns of CSV (``popmodel docs runs``).
+
+    Besides these ``place`` (file and line), ``digest`` (equal of copies), ``repeat`` (0 for the
+    first run of a configuration) and ``disturbed``. What is not known of a run is missing.
+    """
+    import pandas
+
+    often: Counter[tuple[object, ...]] = Counter()
+    rows = []
+    for run in runs:
+        flags = {name: getattr(run, name) for name in ("place", "digest", "disturbed")}
+        rows.append({**row_of(run), **flags, "repeat": often[run.configuration]})
+        often[run.configuration] += 1
+    return pandas.DataFrame(rows)
+
+
+def facts_of(run: MeasuredRow) -> dict[str, Any]:
+    """How a run was made, as far as that is known."""
+    return {name: fact for name in FACTS if (fact := getattr(run, name)) not in (None, "")}
+
+
+def values_of(run: MeasuredRow) -> dict[str, float]:
+    """Metrics of the main family, those that do not follow from quantities, and the quantities."""
+    amounts = {name: value for name, value in run.aggregates.items() if name not in COLUMNS}
+    follow = computed(run.aggregates) if amounts else {}
+    return {
+        **run.metrics.get(MAIN_FAMILY, {}),
+        **{
+            f"{family}.{name}": value
+            for family, values in run.metrics.items()
+            for name, value in values.items()
+            if family != MAIN_FAMILY and follow.get(family, {}).get(name) != value
+        },
+        **{f"{AGGREGATE}.{name}": value for name, value in amounts.items()},
+    }
+
+
+def whole(value: float) -> float:
+    """A number, a whole one without a fraction."""
+    return int(value) if float(value).is_integer() and abs(value) < 1 << 53 else value
 
 
 # What is wrong with measured runs as a whole.

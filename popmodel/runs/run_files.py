@@ -42,27 +42,25 @@ from popmodel.runs.extrap_files import (
     from_document,
     from_lines,
     is_extrap,
+    is_extrap_text,
     read_extrap_text,
     runs_of,
     write_lines,
 )
-from popmodel.runs.measurement import MeasuredRow, from_observables, require_plausible
-from popmodel.runs.sacct_files import is_sacct, read_sacct
-from popmodel.runs.table import (
+from popmodel.runs.measurement import (
     AGGREGATE,
     COLUMNS,
     FACTS,
     MAIN_FAMILY,
-    Place,
-    Row,
-    RunTimes,
-    TableError,
-    delimited_rows,
+    MeasuredRow,
     facts_of,
-    numbers_of,
-    read_rows,
+    from_observables,
+    require_plausible,
     row_of,
 )
+from popmodel.runs.sacct_files import is_sacct, read_sacct
+from popmodel.runs.table import RunTimes, numbers_of, read_rows
+from popmodel.runs.text_tables import Place, Row, TableError, text_rows
 from popmodel.traces.selection import TraceFocus
 from popmodel.traces.source import HEAD, foreign_file
 
@@ -148,14 +146,18 @@ _METRICS = DocumentKind(
 )
 
 
-def read_csv(
+def read_text_table(
     path: str | os.PathLike[str],
     parameters: Iterable[str] | None = (),
     said: Mapping[str, str] | None = None,
 ) -> RunTimes:
-    """Read runs from a CSV file with the columns processes, threads and runtime (seconds)."""
-    heads, rows = delimited_rows(path)
-    return read_rows(heads, rows, parameters, Place(os.fspath(path), 1), said)
+    """Read runs from a table in text (`text_tables`), what sacct prints, or text of Extra-P."""
+    if is_extrap_text(read_text(path, TableError)):
+        return read_extrap_text(path, parameters, said)
+    top, heads, rows = text_rows(path)
+    if is_sacct(heads):
+        return read_sacct(top, heads, rows, parameters, said)
+    return read_rows(heads, rows, parameters, top, said)
 
 
 def write_csv(runs: Sequence[MeasuredRow], _: Mapping[str, Any]) -> str:
@@ -201,12 +203,50 @@ def read_json(
         raise place.error(f"is {foreign.name}", foreign.advice)
     if isinstance(document, list):
         rows, root = document, ""
+    elif schema is None and (
+        placed := _of_hyperfine(document, place) or _of_columns(document, place)
+    ):
+        return _read(placed, parameters, place, said)
     elif schema is not None:
         rows, root = _RUNS.read(document, path, TableError)["runs"], "runs"
     else:
         raise place.error(f"is not a table of runs: it has no schema such as {SCHEMA!r}", _HINT)
     places = [Place(place.path, entry=f"{root}[{index}]") for index in range(len(rows))]
     return _read(list(zip(places, rows, strict=True)), parameters, place, said)
+
+
+def _of_hyperfine(document: Any, place: Place) -> list[tuple[Place, Any]]:
+    """Rows of what ``hyperfine --export-json`` writes: one for each time; none of others."""
+    results = document.get("results") if isinstance(document, dict) else None
+    if not isinstance(results, list):
+        return []
+    return [
+        (
+            place._replace(entry=f"results[{number}]: times[{index}]"),
+            {"command": result.get("command", ""), "runtime": time}
+            | dict(result.get("parameters") or {}),
+        )
+        for number, result in enumerate(results)
+        if isinstance(result, dict) and isinstance(result.get("times"), list)
+        for index, time in enumerate(result["times"])
+    ]
+
+
+def _of_columns(document: Any, place: Place) -> list[tuple[Place, Any]]:
+    """Rows of a table that is written by columns, as by pandas; none of others."""
+    if not isinstance(document, dict) or not all(
+        isinstance(column, dict | list) for column in document.values()
+    ):
+        return []
+    columns = [
+        [*(cells.values() if isinstance(cells, dict) else cells)] for cells in document.values()
+    ]
+    if len({len(cells) for cells in columns}) != 1:
+        return []
+    return [
+        (place._replace(entry=f"row {number}"), dict(zip(document, cells, strict=True)))
+        for number, cells in enumerate(zip(*columns, strict=True))
+    ]
 
 
 def read_json_lines(
@@ -361,22 +401,11 @@ _TRACES = (".ti.txt",)
 """Ends of names of traces that end as tables do."""
 
 
-def _read_text(
-    path: str | os.PathLike[str],
-    parameters: Iterable[str] | None = (),
-    said: Mapping[str, str] | None = None,
-) -> RunTimes:
-    """Read runs from text: what sacct prints, or Extra-P's."""
-    read = read_sacct if is_sacct(read_text(path, TableError)) else read_extrap_text
-    return read(path, parameters, said)
-
-
+_TEXTS = (".csv", ".txt", ".tsv", ".dat", ".md", ".sacct")
 _READERS: Mapping[str, Callable[..., RunTimes]] = {
-    ".csv": read_csv,
+    **dict.fromkeys(_TEXTS, read_text_table),
     ".json": read_json,
     ".jsonl": read_json_lines,
-    ".txt": _read_text,
-    ".sacct": read_sacct,
 }
 SUFFIXES = tuple(_READERS)
 """Of the files that hold tables of runs."""

@@ -6,25 +6,19 @@ its number of tasks is told; else ``FILE:processes=N`` says it. Times are whole 
 
 from __future__ import annotations
 
-import os
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
 
+from popmodel.base.documents import shown
 from popmodel.base.units import plural
-from popmodel.runs.table import (
-    COLUMNS,
-    Place,
-    Row,
-    RunTimes,
-    delimited_rows,
-    is_number,
-    read_rows,
-)
+from popmodel.runs.column_names import quotient, seconds_of
+from popmodel.runs.measurement import COLUMNS
+from popmodel.runs.table import RunTimes, read_rows
+from popmodel.runs.text_tables import Place, Row, is_number
 
-_DURATION = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){1,2}(?:\.\d+)?)")
 _LAUNCHERS = re.compile(r"(orted|prted|prte|hydra_\w+|pmi_proxy|mpiexec|mpirun)")
 """Steps in which a launcher of MPI starts processes that Slurm does not know."""
 _CPUS, _NODES = ("AllocCPUS", "NCPUS"), ("NNodes", "AllocNodes")
@@ -32,23 +26,24 @@ _COARSE = 50.0
 """Runtime, s, below which half a second is more than runs usually differ by: 1 %."""
 
 
-def is_sacct(text: str) -> bool:
-    """Whether a text is what ``sacct -P`` prints: its first line names columns."""
-    return "|" in text and "JobID" in text.split("\n", 1)[0].split("|")
+def is_sacct(heads: Collection[str]) -> bool:
+    """Whether the columns of a table are those of ``sacct``."""
+    return "JobID" in heads
 
 
 def read_sacct(
-    path: str | os.PathLike[str],
-    parameters: Iterable[str] | None = (),
-    said: Mapping[str, str] | None = None,
+    top: Place,
+    heads: Sequence[str],
+    rows: Sequence[Row],
+    parameters: Iterable[str] | None,
+    said: Mapping[str, str] | None,
 ) -> RunTimes:
-    """Read runs from the output of ``sacct -P``; arguments as for `read_csv`.
+    """Read runs from the rows that ``sacct`` prints.
 
     Columns that are needed: JobID, Elapsed or ElapsedRaw, NTasks (unless ``processes=N`` is said),
     and CPUsPerTask, AllocCPUS or NCPUS (unless ``threads=N`` is said).
     """
-    top, given = Place(os.fspath(path), 1), dict(said or {})
-    heads, rows = delimited_rows(path, "|")
+    given = dict(said or {})
     _check_heads(heads, given, top)
     left_out: dict[str, list[str]] = defaultdict(list)
     chosen: list[Row] = []
@@ -108,7 +103,7 @@ def _runs_of_job(lines: Sequence[Row], given: Mapping[str, str]) -> Sequence[Row
 
 def _not_a_run(row: Row, given: Mapping[str, str]) -> str | None:
     """Why a line is not taken; None of a run."""
-    state = row.values.get("State", "COMPLETED").split(" ")[0]
+    state = row.values.get("State", "COMPLETED").split(" ")[0].rstrip("+")
     if state != "COMPLETED":
         return f"state {state}" if state else "no state"
     if "processes" not in given and not row.values.get("NTasks"):
@@ -123,43 +118,23 @@ def _not_a_run(row: Row, given: Mapping[str, str]) -> str | None:
 
 def _row(row: Row, given: Mapping[str, str]) -> Row:
     """A line of sacct as a row of a table."""
-    place = row.place._replace(entry=f"job {row.values['JobID']}")
+    row = row._replace(place=row.place._replace(entry=f"job {row.values['JobID']}"))
     processes = given.get("processes") or row.values["NTasks"]
-    values: dict[str, Any] = {**row.values, "processes": processes, "runtime": _seconds(row)}
-    values["threads"] = given.get("threads") or _threads(row, processes, place)
+    threads = given.get("threads") or row.values.get("CPUsPerTask")
+    if not threads:
+        cpus = next((name for name in _CPUS if row.values.get(name)), _CPUS[0])
+        of = row._replace(values={**row.values, "NTasks": processes})
+        threads = quotient(of, cpus, "NTasks", "threads")
     nodes = next((row.values[name] for name in _NODES if row.values.get(name)), None)
-    return Row(place, values | ({} if nodes is None else {"nodes": nodes}))
-
-
-def _threads(row: Row, processes: str, place: Place) -> str:
-    if row.values.get("CPUsPerTask"):
-        return str(row.values["CPUsPerTask"])
-    cpus = next((row.values[name] for name in _CPUS if row.values.get(name)), "")
-    if not (cpus.isdecimal() and processes.isdecimal() and int(processes)):
-        raise place.error(
-            f"{_CPUS[0]} {cpus!r} and NTasks {processes!r} do not tell the threads",
-            f"say them: {place.path}:threads=N",
-        )
-    if int(cpus) % int(processes):
-        raise place.error(
-            f"{cpus} CPUs are no whole number for each of {processes} tasks",
-            f"say how many threads each had: {place.path}:threads=N",
-        )
-    return str(int(cpus) // int(processes))
+    values = {"processes": processes, "threads": threads, "runtime": _seconds(row)}
+    return row._replace(values=row.values | values | ({} if nodes is None else {"nodes": nodes}))
 
 
 def _seconds(row: Row) -> float:
     """Elapsed time of a line, s."""
-    raw = row.values.get("ElapsedRaw", "")
-    if raw.isdecimal():
-        return float(raw)
-    text = row.values.get("Elapsed", "")
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise row.place.error(
-            f"Elapsed must be a time such as 01:02:03 or 2-00:00:00, not {(raw or text)[:40]!r}"
-        )
-    seconds = 0.0
-    for part in match["clock"].split(":"):
-        seconds = 60 * seconds + float(part)
-    return seconds + 86400 * int(match["days"] or 0)
+    text = row.values.get("ElapsedRaw") or row.values.get("Elapsed", "")
+    seconds = seconds_of(text, None)
+    if not math.isfinite(seconds):
+        must = "must be a time such as 01:02:03 or 2-00:00:00"
+        raise row.place.error(f"Elapsed {must}, not {shown(text)}")
+    return seconds

@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-import os
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from popmodel.base.documents import Real, csv_text, read_text, shown
-from popmodel.base.errors import FileError, PopmodelError, UsageError, did_you_mean
-from popmodel.base.units import TIME_UNITS
+from popmodel.base.documents import Real, shown
+from popmodel.base.errors import PopmodelError, UsageError, did_you_mean
+from popmodel.base.units import TIME_UNITS, plural
 from popmodel.efficiency.evidence import WAITED
 from popmodel.efficiency.family import AGGREGATES, IdentityError
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.runs.measurement import MeasuredRow, require_plausible
+from popmodel.runs.column_names import (
+    NEEDED,
+    is_missing,
+    is_result,
+    is_whole,
+    seconds_of,
+    sized,
+    unit_of,
+)
+from popmodel.runs.measurement import AGGREGATE, COLUMNS, MAIN_FAMILY, MeasuredRow, computed
+from popmodel.runs.text_tables import REMARK, Place, Row, as_number, is_number
 
-if TYPE_CHECKING:
-    import pandas
-
-COLUMNS = ("processes", "threads", "runtime")
-"""Columns that every table has."""
-FACTS = ("nodes", "binding", "waited")
-"""Columns that say how a run was made, beside what it did."""
 INFORMATION = (
     *("run", "repeat", "job", "job_id", "date", "time", "host", "comment", "note", "source"),
+    *("jobid", "rep", "repetition", "trial", "try", "sample", "index", "id", "label", "name"),
     *("popmodel", "command", "popmodel_time", "popmodel_host", "popmodel_command"),
 )
 """Columns that say something about a run without setting anything, whatever is in them."""
-REMARK = "#"
-"""What the name of any other column of numbers begins with that sets nothing."""
-MAIN_FAMILY = "hybrid-additive"
-"""The family of metrics that are named without one."""
-AGGREGATE = "aggregates"
-"""Stands before the name of a quantity that metrics are computed from, as a family does."""
 
-_BRACKETS = re.compile(r"(?P<name>.*\S)\s*(?:\[(?P<square>[^][]*)\]|\((?P<round>[^()]*)\))")
-_SUFFIX = re.compile(r"(?P<name>runtime)_(?P<unit>[A-Za-zµμ]+)")
-_VALUES = re.compile(r":(?=[A-Za-z_][A-Za-z_0-9]*=[^/]*$)")
+_VALUES = re.compile(r":(?=[^\W\d][^=:/,]*=[^/]*$)")
 _LIKE = 0.8  # a name that is as near to a known one is a misspelling of it, not another column
 _MOST, _LEAST = 1.005, -0.005
 """What an efficiency between 0 and 1 may be: as people round."""
@@ -50,39 +43,12 @@ _PLAUSIBLE = 20.0
 """What a metric without a bound may be; 85 is 85 %."""
 _ROUNDED = 0.05
 """By how much a metric may differ from what its parts give: a few of them in whole per cent."""
+_TIME_HINT = "write a number, with its unit above the column (runtime [ms]), or 1:02:03"
 _HEADER = f"the first line names the columns: {','.join(COLUMNS)}"
-_NEEDED = f"every run needs {', '.join(COLUMNS[:2])} and {COLUMNS[2]}"
 
 What: TypeAlias = Literal[
     "size", "runtime", "parameter", "metric", "aggregate", "nodes", "binding", "waited", "nothing"
 ]
-
-
-class TableError(FileError):
-    """A table of runs is damaged, or does not say what has to be known."""
-
-
-class Place(NamedTuple):
-    """A place in a file."""
-
-    path: str
-    line: int | None = None  # Counted from 1, where the format has lines
-    # Else the entry of the document, such as ``runs[2]``; empty for the file as a whole.
-    entry: str = ""
-
-    def error(self, problem: str, hint: str | None = None) -> TableError:
-        """The error that something here is wrong."""
-        inside = f"{self.entry}: {problem}" if self.entry else problem
-        return TableError(self.path, inside, line=self.line, hint=hint)
-
-
-class Row(NamedTuple):
-    """One row of a table."""
-
-    place: Place  # Where it stands
-    # Its cells by what stands above them: text, or numbers. An empty text or None is nothing.
-    values: Mapping[str, Any]
-    facts: Mapping[str, Any] | None = None  # Other fields of the `MeasuredRow`
 
 
 class RunTimes(NamedTuple):
@@ -113,7 +79,7 @@ def column(head: str, parameters: Iterable[str], place: Place) -> Column:
         return Column(head, "size", head)
     if head in parameters:
         return Column(head, "parameter", head)
-    if head in INFORMATION or head.startswith(REMARK) or not head:
+    if head.casefold() in INFORMATION or head.startswith(REMARK) or not head:
         return Column(head, "nothing", head)
     name, unit = unit_of(head)
 
@@ -125,7 +91,8 @@ def column(head: str, parameters: Iterable[str], place: Place) -> Column:
         return Column(head, what, own, family, None if unit == "1" else unit)
 
     if name == "runtime":
-        return meant("runtime", name, TIME_UNITS)
+        by_clock = unit is not None and ":" in unit  # sized() has seen that it is a time
+        return meant("runtime", name, (unit, *TIME_UNITS) if by_clock and unit else TIME_UNITS)
     if name == "waited":
         return meant("waited", name, ("%", "1"))
     if head == "nodes" or head == "binding":
@@ -145,30 +112,26 @@ def column(head: str, parameters: Iterable[str], place: Place) -> Column:
     return Column(head, "nothing", head)
 
 
-def unit_of(head: str) -> tuple[str, str | None]:
-    """The name and the unit in what stands above a column: ``runtime [ms]``, ``runtime_ms``."""
-    match = _SUFFIX.fullmatch(head) or _BRACKETS.fullmatch(head)
-    if match is None:
-        return head, None
-    units = [text.strip() for key, text in match.groupdict().items() if key != "name" and text]
-    return match["name"], units[0] if units else ""
-
-
 def number_of(column: Column, cell: Any, place: Place) -> float:
     """The number in a cell: whole, in seconds, or a fraction of 1, as its column has it."""
     name, what = column.name, column.what
     if what in ("size", "nodes"):
-        text = cell if isinstance(cell, str) else repr(cell)
-        if re.fullmatch(r"0*[1-9]\d{0,8}(\.0*)?", text, re.ASCII):  # a spreadsheet's 4.0 is 4
-            return float(text)
-        raise place.error(f"{name} must be a whole number, at least 1, not {shown(cell)}")
+        if is_whole(cell):
+            return float(cell)
+        hint = None if cell else "every line needs it: fill in merged cells"
+        raise place.error(f"{name} must be a whole number, at least 1, not {shown(cell)}", hint)
+    if what == "runtime":
+        seconds = seconds_of(cell, column.unit)
+        if 0 < seconds < math.inf:
+            return seconds
+        unit = column.unit or "seconds"
+        must = f"a time such as {unit}" if ":" in unit else f"a number of {unit} above 0"
+        raise place.error(
+            f"{name} must be {must}, not {shown(cell)}", None if is_number(cell) else _TIME_HINT
+        )
     number = cell.strip() if isinstance(cell, str) else cell
     must, shape, hint = f"{name} must be a number above 0", Real(above=0), None
-    if what == "runtime":
-        must = f"{name} must be a number of {column.unit or 'seconds'} above 0"
-        if isinstance(number, str) and re.search(r"\d\s*[A-Za-zµμ]+$", number):
-            hint = "write the unit above the column: runtime [ms]"
-    elif what == "aggregate" and name != "ideal_runtime":  # metrics divide by it
+    if what == "aggregate" and name != "ideal_runtime":  # metrics divide by it
         must, shape = f"{name} must be a number, at least 0", Real(least=0)
     elif what in ("metric", "waited"):
         must, shape = f"{name} must be a fraction or per cent", Real()
@@ -185,7 +148,7 @@ def number_of(column: Column, cell: Any, place: Place) -> float:
         value = value / 100 if in_percent else value
         _check_share(column, value, cell, place)
         return value
-    return value * TIME_UNITS.get(column.unit or "s", 1.0)
+    return value * TIME_UNITS.get(column.unit or "s", 1.0)  # aggregates
 
 
 def _check_share(column: Column, value: float, cell: Any, place: Place) -> None:
@@ -219,18 +182,26 @@ def read_rows(
     """
     heads, rows = _as_said(heads, rows, said or {}, top)
     known = tuple(parameters or ())
+    heads, rows, results, notes = sized(heads, rows, known, top)
     columns = [column(head, known, top) for head in heads]
     _check_names(columns, (*COLUMNS, *known), top, others)
     if not rows:
         raise Place(top.path).error("has no runs", "write one line per run below the header")
+    rows = _timed(columns, rows, notes)
     not_known = f"not a parameter of the application ({', '.join(known) or 'none'})"
+    unused: list[str] = []
     for number, head in enumerate(heads):
         if columns[number].what != "nothing" or head in others:
             continue
         cells = [row.values.get(head, "") for row in rows]
         filled = [cell for cell in cells if cell not in (None, "")]
         numeric = bool(filled) and all(map(is_number, filled))
-        sets = numeric and head not in INFORMATION and not head.startswith(REMARK)
+        if numeric and head not in own and (head in results or is_result(head)):
+            unused.append(head)
+            continue
+        sets = (
+            numeric and head and head.casefold() not in INFORMATION and not head.startswith(REMARK)
+        )
         if parameters is None and (head in own or sets):
             columns[number] = columns[number]._replace(what="parameter")
         elif head in own:
@@ -248,12 +219,29 @@ def read_rows(
                 f"column {head!r} is {not_known}",
                 f"name it after the parameter that it sets, or {REMARK}{head} if it sets none",
             )
+    if unused and parameters is None:
+        notes.append(f"not used, as results of runs: {', '.join(unused)}")
     return RunTimes(
         top.path,
         tuple(_measurement(columns, row) for row in rows),
         tuple(column.name for column in columns if column.what == "parameter"),
         tuple(column.head for column in columns if column.what == "nothing" and column.head),
+        tuple(notes),
     )
+
+
+def _timed(columns: Sequence[Column], rows: Sequence[Row], notes: list[str]) -> list[Row]:
+    """Rows that have a runtime; says which have none."""
+    head = next(column.head for column in columns if column.what == "runtime")
+    without = [row for row in rows if head in row.values and is_missing(row.values[head])]
+    if without:
+        word = str(without[0].values[head] or "").strip()
+        told = f"{plural(len(without), 'run')} left out, first {without[0].place.text}: no runtime"
+        word = f" ({shown(word)})" if word else ""
+        notes.append(f"{told}{word}")
+        if len(without) == len(rows):
+            raise without[0].place.error(f"has no runtime{word}, as all rows", _TIME_HINT)
+    return [row for row in rows if row not in without]
 
 
 def _as_said(
@@ -262,8 +250,13 @@ def _as_said(
     """The table with the names and the values that a user gives."""
     values = {name: text for name, text in said.items() if is_number(text)}
     names = {name: text for name, text in said.items() if name not in values}
-    for name, meant in names.items():
-        if name not in heads:
+    bare = {unit_of(head)[0]: head for head in heads}
+    for name, meant in list(names.items()):
+        head = bare.get(name, name)
+        if name not in heads and head in heads:  # its unit stays: Wall=runtime of Wall [ms]
+            unit = unit_of(head)[1]
+            names[head] = names.pop(name) if unit_of(meant)[1] else f"{names.pop(name)} [{unit}]"
+        elif name not in heads:
             raise Place(top.path).error(
                 f"has no column {name!r} that could mean {meant}",
                 f"its columns are {', '.join(head for head in heads if head)}",
@@ -294,8 +287,13 @@ def _check_names(
     needed = {column.name for column in columns if column.what in ("size", "runtime")}
     for name in COLUMNS:
         if name not in needed:
-            wrong = near(name, (column.head for column in columns))
-            otherwise = _NEEDED if top.line is None else _HEADER
+            heads = [column.head for column in columns if column.head]
+            wrong = near(name, heads)
+            otherwise = NEEDED if top.line is None else _HEADER
+            others = [head for head in heads if not is_number(head) and head not in COLUMNS]
+            if others and not wrong:
+                listed = ", ".join(others[:4]) + (", ..." if len(others) > 4 else "")
+                otherwise = f"say which of {listed} it is: {top.path}:NAME={name}"
             hint = f"rename the column {wrong[0]!r}" if wrong else otherwise
             raise top.error(f"has no column {name!r}", hint)
     same: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -325,7 +323,7 @@ def _measurement(columns: Sequence[Column], row: Row) -> MeasuredRow:
     for column in columns:
         needed = column.what in ("size", "runtime")
         if needed and column.head not in row.values:
-            raise row.place.error(f"has no {column.name}", _NEEDED)
+            raise row.place.error(f"has no {column.name}", NEEDED)
         cell = row.values.get(column.head, "")
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             cell = ""
@@ -394,110 +392,6 @@ def _check_parts(metrics: Mapping[str, Mapping[str, float]], place: Place) -> No
                     raise place.error(f"{shown_as} {given:g}, and {parts}", hint)
 
 
-def computed(aggregates: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Metrics of all families that follow from quantities, as far as these are known."""
-    metrics = {
-        name: dict(family.evaluate(aggregates).values)
-        for name, family in load_families().items()
-        if family.fits(aggregates)
-    }
-    require_plausible(metrics)
-    return metrics
-
-
-def row_of(run: MeasuredRow) -> dict[str, Any]:
-    """What is known of a run by what stands above the columns of a table."""
-    return {
-        "processes": run.processes,
-        "threads": run.threads,
-        "runtime": run.runtime,
-        **{name: whole(value) for name, value in run.parameters.items()},
-        **facts_of(run),
-        **values_of(run),
-    }
-
-
-def runs_frame(runs: Sequence[MeasuredRow]) -> pandas.DataFrame:
-    """Return runs as a table, a row each, with the columns of CSV (``popmodel docs runs``).
-
-    Besides these ``place`` (file and line), ``digest`` (equal of copies), ``repeat`` (0 for the
-    first run of a configuration) and ``disturbed``. What is not known of a run is missing.
-    """
-    import pandas
-
-    often: Counter[tuple[object, ...]] = Counter()
-    rows = []
-    for run in runs:
-        flags = {name: getattr(run, name) for name in ("place", "digest", "disturbed")}
-        rows.append({**row_of(run), **flags, "repeat": often[run.configuration]})
-        often[run.configuration] += 1
-    return pandas.DataFrame(rows)
-
-
-def facts_of(run: MeasuredRow) -> dict[str, Any]:
-    """How a run was made, as far as that is known."""
-    return {name: fact for name in FACTS if (fact := getattr(run, name)) not in (None, "")}
-
-
-def values_of(run: MeasuredRow) -> dict[str, float]:
-    """Metrics of the main family, those that do not follow from quantities, and the quantities."""
-    amounts = {name: value for name, value in run.aggregates.items() if name not in COLUMNS}
-    follow = computed(run.aggregates) if amounts else {}
-    return {
-        **run.metrics.get(MAIN_FAMILY, {}),
-        **{
-            f"{family}.{name}": value
-            for family, values in run.metrics.items()
-            for name, value in values.items()
-            if family != MAIN_FAMILY and follow.get(family, {}).get(name) != value
-        },
-        **{f"{AGGREGATE}.{name}": value for name, value in amounts.items()},
-    }
-
-
-def whole(value: float) -> float:
-    """A number, a whole one without a fraction."""
-    return int(value) if float(value).is_integer() and abs(value) < 1 << 53 else value
-
-
-_SEPARATORS = {";": "semicolons", "\t": "tabulators"}
-
-
-def delimited_rows(
-    path: str | os.PathLike[str], delimiter: str = ","
-) -> tuple[list[str], list[Row]]:
-    """Names of the columns of a text file, and its rows as text; empty ones are left out."""
-    lines = csv.reader(
-        io.StringIO(read_text(path, TableError), newline=""),
-        delimiter=delimiter,
-        quoting=csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE,
-        skipinitialspace=True,
-    )
-    rows = []
-    try:
-        heads = [csv_text(name.strip()) for name in next(lines, ())]
-        other = next((name for mark, name in _SEPARATORS.items() if mark in "".join(heads)), None)
-        if delimiter == "," and len(heads) == 1 and other is not None:
-            problem = f"columns are separated by {other}, not by commas"
-            raise TableError(path, problem, line=1, hint="write commas, and decimal points")
-        for line in lines:
-            cells = [csv_text(cell.strip()) for cell in line]
-            while len(cells) > len(heads) and not cells[-1]:  # as spreadsheets pad their lines
-                cells.pop()
-            if not any(cells):
-                continue
-            place = Place(os.fspath(path), lines.line_num)
-            if len(cells) != len(heads):
-                raise place.error(
-                    f"has {len(cells)} fields, the header has {len(heads)}",
-                    "give each column one field; decimal points, not commas",
-                )
-            rows.append(Row(place, dict(zip(heads, cells, strict=True))))
-    except csv.Error as reason:
-        raise TableError(path, f"is not CSV: {reason}", line=lines.line_num) from None
-    return heads, rows
-
-
 def split(text: str) -> tuple[str, dict[str, str]]:
     """Split the name of a file and what is said of its runs: ``run.prv.gz:N=128,steps=10``."""
     # a name of a file may hold colons: values begin behind the last one before a NAME=
@@ -521,23 +415,3 @@ def numbers_of(text: str, said: Mapping[str, str]) -> dict[str, float]:
             problem = f"{text} {name}={said[name]}: must be a number, not '{said[name]}'"
             raise UsageError(problem, "try N=4096")
     return numbers
-
-
-def as_number(text: str) -> float:
-    """A finite number; NaN for what is none."""
-    try:
-        value = float(text)
-    except ValueError:
-        return math.nan
-    return value if math.isfinite(value) else math.nan
-
-
-def is_number(cell: Any) -> bool:
-    """Whether a cell is a number, NaN and infinity included."""
-    if isinstance(cell, str):
-        try:
-            float(cell)
-        except ValueError:
-            return False
-        return True
-    return isinstance(cell, int | float) and not isinstance(cell, bool)

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from fit.small import MACHINE, program, runs
 
-from popmodel.fit import blas_threads, calibrate
-from popmodel.fit.blas_threads import Calls, of_numpy, one_thread
+from popmodel.base import arrays
+from popmodel.base.arrays import BlasCalls, of_numpy, one_thread
+from popmodel.fit import calibrate
 
 
 @pytest.fixture
-def library() -> Iterator[Calls]:
+def library() -> Iterator[BlasCalls]:
     """The library of NumPy, with two threads."""
     found = of_numpy()
     if found is None:
@@ -23,19 +24,19 @@ def library() -> Iterator[Calls]:
     found.limit(before)
 
 
-def test_there_is_one_thread_inside_and_as_many_as_before_outside(library: Calls) -> None:
+def test_there_is_one_thread_inside_and_as_many_as_before_outside(library: BlasCalls) -> None:
     with one_thread():
         assert library.threads() == 1
     assert library.threads() == 2
 
 
-def test_an_error_leaves_as_many_as_before(library: Calls) -> None:
+def test_an_error_leaves_as_many_as_before(library: BlasCalls) -> None:
     with pytest.raises(np.linalg.LinAlgError), one_thread():
         np.linalg.inv(np.zeros((2, 2)))
     assert library.threads() == 2
 
 
-def test_one_thread_stays_one(library: Calls) -> None:
+def test_one_thread_stays_one(library: BlasCalls) -> None:
     library.limit(1)
     with one_thread():
         assert library.threads() == 1
@@ -43,7 +44,7 @@ def test_one_thread_stays_one(library: Calls) -> None:
 
 
 def test_a_calibration_solves_on_one_thread(
-    library: Calls, monkeypatch: pytest.MonkeyPatch
+    library: BlasCalls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
     robust = calibrate.robust
@@ -65,7 +66,7 @@ def test_a_library_that_cannot_be_told_is_left_alone(
     folder = tmp_path / "numpy.libs"
     folder.mkdir()
     (folder / name).write_text("no library")
-    monkeypatch.setattr(blas_threads.np, "__file__", str(tmp_path / "numpy" / "__init__.py"))
+    monkeypatch.setattr(arrays.np, "__file__", str(tmp_path / "numpy" / "__init__.py"))
     of_numpy.cache_clear()
     try:
         assert of_numpy() is None

@@ -14,7 +14,8 @@ import popmodel
 from popmodel.base import provenance
 from popmodel.cli.measured_runs import read_runs
 from popmodel.runs.run_files import SCHEMA, read_json, read_json_lines
-from popmodel.runs.table import RunTimes, TableError
+from popmodel.runs.table import RunTimes
+from popmodel.runs.text_tables import TableError
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
 ROW: dict[str, Any] = {"processes": 4, "threads": 2, "runtime": 1.5}
@@ -133,7 +134,7 @@ def test_a_parameter_that_the_application_has_not_is_left_out_where_it_is_always
             '[{"processes": 1, "threads": 1, "runtime": NaN}]',
             "json: [0]: runtime must be finite, not nan",
         ),
-        ([{**ROW, "runtime": None}], "runtime must be a number of seconds above 0, not ''"),
+        ([{**ROW, "runtime": None}], "[0]: has no runtime, as all rows"),
         ([{**ROW, "runtime": [1, 2]}], "[0]: runtime must be a number or text"),
         ([{**ROW, "N": 1, "parameters": {"N": 2}}], "[0]: has N twice"),
         ([{**ROW, "cells": 2}], "column 'cells' is not a parameter of the application (N)"),
@@ -146,7 +147,7 @@ def test_a_parameter_that_the_application_has_not_is_left_out_where_it_is_always
         ([{**ROW, "aggregates": {"useful_men": 1}}], "aggregates has no 'useful_men'"),
         ([{**ROW, "aggregates": {"useful_mean": -1}}], "useful_mean must be a number, at least 0"),
         ([{**ROW, "disturbed": "no"}], "json: [0]: disturbed must be true or false"),
-        ([{**ROW, "runtime": "2 ms"}], "[0]: runtime must be a number of seconds above 0, not"),
+        ([{**ROW, "runtime": "2 mm"}], "[0]: runtime must be a number of seconds above 0, not"),
     ],
 )
 def test_a_damaged_document_is_refused_with_its_place(

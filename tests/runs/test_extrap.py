@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from popmodel.runs.run_files import read_file
-from popmodel.runs.table import RunTimes, TableError
+from popmodel.runs.table import RunTimes
+from popmodel.runs.text_tables import TableError
 
 TEXT = """# two parameters, two repeats
 PARAMETER p N
@@ -147,11 +148,10 @@ def test_what_is_said_of_the_names_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "txt: has no values"),
         ("PARAMETER p\n", "txt: has no values"),
-        ("NOTHING 3\n", "txt:1: NOTHING is no section of a text file of Extra-P"),
-        ("a" * 100_000 + " 3\n", f"txt:1: {'a' * 76}...a is no section"),
-        ("a" * 100_000 + "\n", f"txt:1: {'a' * 76}...a is no section"),
+        ("PARAMETER p\nNOTHING 3\n", "txt:2: NOTHING is no section of a text file of Extra-P"),
+        ("DATA\n" + "a" * 100_000 + "\n", "txt:1: DATA is an empty section"),
+        ("PARAMETER p\n" + "a" * 100_000 + "\n", f"txt:2: {'a' * 76}...a is no section"),
         ("PARAMETER\n", "txt:1: PARAMETER is an empty section"),
         ("POINTS 3 4\n", "txt:1: 2 coordinates are no points of 0 parameters"),
         ("PARAMETER p N\nPOINTS 3 4 5\n", "txt:2: 3 coordinates are no points of 2 parameters"),
@@ -162,7 +162,7 @@ def test_what_is_said_of_the_names_holds(tmp_path: Path) -> None:
             "PARAMETER p\nPOINTS 2 4\nMETRIC time\nDATA 1\nMETRIC m\nDATA 1\nDATA 2\n",
             "txt:5: only 1 DATA lines before it for 2 points",
         ),
-        ("PARAMETER p\nPOINTS 2\nDATA nan\n", "txt:3: runtime must be a number of seconds above 0"),
+        ("PARAMETER p\nPOINTS 2\nDATA nan\n", "txt:3: has no runtime ('nan'), as all rows"),
         ("PARAMETER p\nPOINTS 2\nDATA 0\n", "txt:3: runtime must be a number of seconds above 0"),
         ("PARAMETER p\nPOINTS 2.5\nDATA 1\n", "txt:3: processes must be a whole number"),
         ("PARAMETER x\nPOINTS 2\nDATA 1\n", "is known as the number of processes (x)"),

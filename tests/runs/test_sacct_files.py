@@ -8,7 +8,8 @@ import pytest
 
 from popmodel.cli.measured_runs import read_runs
 from popmodel.runs.run_files import read_file
-from popmodel.runs.table import RunTimes, TableError
+from popmodel.runs.table import RunTimes
+from popmodel.runs.text_tables import TableError
 
 HEAD = "JobID|JobName|NTasks|NNodes|AllocCPUS|Elapsed|ElapsedRaw|State"
 STEPS = f"""{HEAD}
@@ -83,7 +84,11 @@ def test_a_column_may_be_a_parameter_and_a_value_hold_for_all(tmp_path: Path) ->
         ("JobID|State\n1.0|COMPLETED\n", "txt:1: has no column ElapsedRaw or Elapsed", "sacct -P"),
         ("JobID|Elapsed\n1.0|00:10\n", "txt:1: has no column NTasks", "sacct -P -o JobID"),
         ("JobID|NTasks|Elapsed\n1.0|2|00:10\n", "no column CPUsPerTask or AllocCPUS", "sacct"),
-        (f"{HEAD}\n1.0|x|3|1|8|00:10|10|COMPLETED\n", "txt:2: job 1.0: 8 CPUs are no", "threads=N"),
+        (
+            f"{HEAD}\n1.0|x|3|1|8|00:10|10|COMPLETED\n",
+            "txt:2: job 1.0: 8 AllocCPUS are no whole number for each of 3 NTasks",
+            "threads=N",
+        ),
         (f"{HEAD}\n1.0|x|3|1||00:10|10|COMPLETED\n", "AllocCPUS '' and NTasks '3' do", "threads=N"),
         (f"{HEAD}\n1.0|x|2|1|8|soon||COMPLETED\n", "Elapsed must be a time such as", None),
         (f"{HEAD}\n1.0|x|2|1\n", "txt:2: has 4 fields, the header has 8", None),

@@ -16,9 +16,8 @@ from pandas.testing import assert_frame_equal
 import popmodel
 from popmodel.base.errors import UsageError
 from popmodel.cli.measured_runs import read_runs
-from popmodel.runs.measurement import MeasuredRow
+from popmodel.runs.measurement import MeasuredRow, runs_frame
 from popmodel.runs.run_files import FORMATS, form_of, read_file
-from popmodel.runs.table import runs_frame
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
 RUN = MeasuredRow("a.csv", 4, 2, 1.5, {}, parameters={"N": 64.0})
