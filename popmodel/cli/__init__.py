@@ -7,6 +7,7 @@ output went away. Each verb is one module, listed in `popmodel.cli.app`.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -18,6 +19,8 @@ from popmodel.base.errors import PopmodelError
 from popmodel.cli.streams import complain, discard_out, finish_out, flush_out, suggest
 
 INTERRUPTED = 130  # as a shell reports a program that SIGINT ended
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_FOLDER = "no usable temporary directory"
 READER_GONE = 141  # and one that SIGPIPE ended
 
 
@@ -61,12 +64,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except Exception as error:  # a defect of popmodel: say so in one line, keep the details near
         _show_traceback_if_asked()
+        if isinstance(error, OSError) and (why := _no_room(error)):
+            fail(
+                f"temporary files: {why}", "free some space, or set TMPDIR to a directory with room"
+            )
+            return 1
         fail(
             f"unexpected {type(error).__name__}: {error}",
             "this is a bug in popmodel: set POPMODEL_DEBUG=1 for a traceback",
         )
         return 1
     return status
+
+
+def _no_room(error: OSError) -> str:
+    """Why temporary files cannot be written, where that is what went wrong."""
+    if _NO_FOLDER in str(error).lower():
+        return _NO_FOLDER
+    return os.strerror(error.errno).lower() if error.errno in _NO_ROOM else ""
 
 
 def _output_file(arguments: Sequence[str]) -> tuple[str, int, int] | None:

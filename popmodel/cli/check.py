@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from popmodel.base import shell
 from popmodel.base.errors import PopmodelError, UsageError
 from popmodel.base.units import format_time
 from popmodel.base.values import document
@@ -225,7 +226,7 @@ def _checked(
             "run it without popmodel: if it ends there as well, the tracer is not the cause",
         )
     observed = observables_of(run.processes)
-    made = check_launch(run.processes, command)
+    made = check_launch(run.processes, command, None if seconds is None else os.environ)
     aggregates = observed.aggregates()
     families = load_families()
     evaluated = {
@@ -237,7 +238,7 @@ def _checked(
     threads = [len(process.rows) for process in run.processes]
     found = document(
         "popmodel/check/1",
-        command=None if command is None else shlex.join(command.words),
+        command=None if command is None else shell.join(command.words),
         processes=len(run.processes),
         threads=threads[0] if len(set(threads)) == 1 else threads,
         nodes=[
@@ -317,7 +318,7 @@ def _once(command: TracedCommand, environment: dict[str, str]) -> float:
             status, _ = _summed(command, tracer(command), Path(folder), nowhere.fileno())
             if status != 0:
                 raise PopmodelError(
-                    f"--prove: {shlex.join(command.words)}: ended with status {status}",
+                    f"--prove: {shell.join(command.words)}: ended with status {status}",
                     "run this line by hand",
                 )
             return observables_of(read_sums(Path(folder)).processes).runtime

@@ -7,6 +7,7 @@ waited for a CPU.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import combinations
@@ -19,7 +20,7 @@ from popmodel.base.units import plural
 from popmodel.base.values import dataclass
 from popmodel.machines.host import hardware
 from popmodel.machines.host.hardware import cpu_list, parse_cpu_list
-from popmodel.studies.launch_line import Line, is_by_hardware_thread, line_with
+from popmodel.studies.launch_line import RIVALS, VARIABLES, Line, is_by_hardware_thread, line_with
 from popmodel.tracer.commands import TracedCommand
 from popmodel.tracer.library import launcher_of_program
 from popmodel.tracer.meta import Cpu, Meta
@@ -151,14 +152,22 @@ class LaunchCheck:
     why_none: str | None = None  # Why there is no better line although something is wrong
 
 
-def check_launch(processes: Sequence[ProcessSums], command: TracedCommand | None) -> LaunchCheck:
-    """Find what is wrong with a launch, the costliest first, and a better line."""
+def check_launch(
+    processes: Sequence[ProcessSums],
+    command: TracedCommand | None,
+    environment: Mapping[str, str] | None = None,
+) -> LaunchCheck:
+    """Find what is wrong with a launch, the costliest first, and a better line.
+
+    `environment` is that of the command, where it is known.
+    """
     nodes = nodes_of(processes)
     words = () if command is None else command.words
     findings = [finding for node in nodes for finding in _of_node(node, words)]
     findings += [*_foreign(nodes, findings), *_of_processes(nodes)]
     merged = _merged(findings, nodes)
-    better, why = _better(nodes, command, {finding.id for finding in merged} & _PLACING)
+    ids = {finding.id for finding in merged} & _PLACING
+    better, why = _better(nodes, command, ids, environment)
     if command is not None and (apart := _without_world(processes, command)):
         merged.insert(0, apart)
         own = launcher_of_program(command)
@@ -437,7 +446,10 @@ def _unrecorded_threads(node: PlacedNode) -> Iterator[Finding]:
 
 
 def _better(
-    nodes: Sequence[PlacedNode], command: TracedCommand | None, ids: set[str]
+    nodes: Sequence[PlacedNode],
+    command: TracedCommand | None,
+    ids: set[str],
+    environment: Mapping[str, str] | None,
 ) -> tuple[Line | None, str | None]:
     """The line that cures what is wrong with the placement, or why there is none."""
     if not ids:
@@ -465,6 +477,16 @@ def _better(
         return None, "use more ranks where the program can: it has no OpenMP"
     if command.is_launcher and ":" in command.words:
         return None, "the line starts several programs: place the ranks of each in its own part"
+    given = {} if environment is None else environment
+    inside = {
+        name
+        for node in nodes
+        for process in node.processes
+        for name, value in process.meta.variables.items()
+        if name in (*VARIABLES, *RIVALS) and given.get(name) != value
+    } - set(re.findall(r"\w+(?=[= ])", " ".join(command.words)))
+    if environment is not None and inside:
+        return None, f"a script, or the program, sets {', '.join(sorted(inside))}: change it there"
     line = line_with(command, cores, ranks=ranks, openmp=openmp, several_nodes=len(nodes) > 1)
     return line, None if line else "the options of this launcher that place ranks are not known"
 

@@ -17,6 +17,11 @@ from popmodel.base import shell
 from popmodel.tracer.commands import Family, TracedCommand
 
 VARIABLES = ("OMP_NUM_THREADS", "OMP_PLACES", "OMP_PROC_BIND")
+RIVALS = (
+    *("GOMP_CPU_AFFINITY", "KMP_AFFINITY", "KMP_HW_SUBSET", "KMP_ALL_THREADS", "OMP_DYNAMIC"),
+    *("KMP_DEVICE_THREAD_LIMIT", "OMP_THREAD_LIMIT"),
+)
+"""Variables that runtimes of OpenMP heed before these, or that make teams smaller."""
 
 _BINDING: Mapping[Family, Mapping[str, int]] = {
     "Open MPI": {
@@ -73,6 +78,8 @@ def line_with(
     before, behind = _unpinned(command.words[: command.start]), list(command.words[command.start :])
     values = (str(cores), "cores", "close") if openmp else ()
     variables = dict(zip(VARIABLES, values, strict=False))
+    unset = [word for name in RIVALS if openmp and name in environment for word in ("-u", name)]
+    before = [*(["env", *unset] if unset else []), *before]
     if not command.is_launcher:
         return Line(variables, [*before, *_unpinned(behind)])
     family = command.family
@@ -132,7 +139,7 @@ def _without(options: Sequence[str], family: Family, *, drop_number: bool) -> li
             number += 0 if equals else dropped[name]
         elif re.fullmatch(r"-[cnm]\d+", word) and word[1] in dropped:
             pass  # -c4 of srun
-        elif name in sets and behind and behind[0].partition("=")[0] in VARIABLES:
+        elif name in sets and behind and behind[0].partition("=")[0] in (*VARIABLES, *RIVALS):
             number += 1 if family == "Open MPI" else 2
         else:
             kept.append(word)
@@ -159,7 +166,10 @@ def _unpinned(words: Sequence[str]) -> list[str]:
             kept = []
             while left and (left[0].startswith("-") or "=" in left[0]):
                 setting = left.pop(0)
-                if setting.partition("=")[0] not in VARIABLES:
+                if setting in ("-u", "--unset", "-C", "--chdir"):
+                    kept += [setting, *left[:1]]
+                    del left[:1]
+                elif setting.partition("=")[0] not in (*VARIABLES, *RIVALS):
                     kept.append(setting)
             made += [word, *kept] if kept else []
         elif name in ("time", "nice", "nohup", "timeout", "stdbuf", "setsid"):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ from popmodel.base import files, shell
 from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.base.values import dataclass
 from popmodel.tracer.commands import (
+    PRELOAD,
     CommandError,
     Settings,
     TracedCommand,
@@ -263,6 +266,8 @@ def _word(name: str, what: str) -> str:
 # Why nothing, or no MPI or OpenMP, was recorded.
 
 
+_SCRIPT = 1 << 16  # bytes of a script that are looked into
+
 _NO_OPENMP = {
     "off": "it was switched off",
     "ompt": "the program does not use it, or its runtime has no tools interface",
@@ -307,12 +312,37 @@ def nothing_recorded(command: TracedCommand, status: int, settings: Settings) ->
             f"{_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",
             "leave --openmp out: popmodel then detects how to observe OpenMP",
         )
-    return PopmodelError(
+    problem = (
         f"{name}: nothing was recorded: no process called MPI_Init or entered a parallel region "
-        "with the tracer loaded",
-        "the program must link shared libraries of MPI or OpenMP (see ldd); a script that starts "
-        "ranks elsewhere must pass on the variables of popmodel trace --print-env",
+        "with the tracer loaded"
     )
+    if without := _without_preload(command.words):
+        return PopmodelError(
+            problem,
+            f"{without} takes {PRELOAD} away, which loads the tracer: leave that out, or keep what "
+            f"is in it ({PRELOAD}=...:${PRELOAD})",
+        )
+    return PopmodelError(
+        problem,
+        "the program must link shared libraries of MPI or OpenMP (see ldd), and end before the "
+        "command does; a script that starts ranks elsewhere must pass on the variables of popmodel "
+        "trace --print-env",
+    )
+
+
+def _without_preload(words: Sequence[str]) -> str | None:
+    """What of a command changes the variable that loads the tracer: itself, or a script in it."""
+    if re.search(rf"\benv (-|-i|--ignore-environment) |{PRELOAD}", " ".join(words)):
+        return "the command"
+    for word in words:
+        try:
+            with Path(shutil.which(word) or word).open("rb") as file:
+                text = file.read(_SCRIPT)
+        except (OSError, ValueError):
+            continue  # no file
+        if PRELOAD.encode() in text and b"\0" not in text:
+            return word
+    return None
 
 
 def _built_in(command: TracedCommand) -> list[str]:

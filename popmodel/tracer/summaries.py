@@ -97,7 +97,11 @@ def read_sums(folder: Path) -> RunSums:
         found.append(_process(meta, dict(sorted(named.items()))))
     if not found:
         problem = "contains no sums of a run" if folder.is_dir() else "directory not found"
-        raise TraceError(folder, problem, hint="run popmodel check again")
+        raise TraceError(
+            folder,
+            problem,
+            hint="run popmodel check again, where there is room for temporary files (TMPDIR)",
+        )
     runs = sorted(
         _runs(found), key=lambda run: sum(process.seconds * len(process.rows) for process in run)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -105,6 +106,50 @@ def test_a_program_of_which_nothing_is_seen_is_told(check: Checked) -> None:
     assert found.status == 1
     assert found.err.count("\n") == 2
     assert "true: nothing was recorded: no process called MPI_Init" in found.err
+
+
+def test_what_takes_the_tracer_away_is_named(check: Checked, tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("unset LD_PRELOAD\n")
+    for words, what in (
+        (("sh", "run.sh"), "run.sh"),
+        (("env", "-u", "LD_PRELOAD", "true"), "the command"),
+        (("env", "-i", "/bin/true"), "the command"),
+    ):
+        found = check(*words)
+        assert found.status == 1
+        assert f"\nhint: {what} takes LD_PRELOAD away, which loads the tracer" in found.err
+
+
+def test_variables_that_a_script_sets_have_to_be_changed_there(
+    check: Checked, program: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "run.sh").write_text(f'export OMP_PLACES="{{0}}" OMP_PROC_BIND=true\n{program} 3\n')
+    found = check("sh", "run.sh", OMP_NUM_THREADS="2")
+    assert found.ids() >= {"share"}
+    assert found.found["better"] is None
+    told = "a script, or the program, sets OMP_PLACES, OMP_PROC_BIND: change it there"
+    assert found.found["why_none"] == told
+
+
+def test_no_room_for_temporary_files_is_told(check: Checked, program: Path, tmp_path: Path) -> None:
+    """As by a full disk: files may not grow."""
+    assert check(program, "3").status == 0  # the tracer is built
+    for size, said in (
+        (0, "temporary files: no usable temporary directory\nhint: free some space, or set TMPDIR"),
+        (1024, "contains no sums of a run\nhint: run popmodel check again, where there is room"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "popmodel", "check", "--", program, "3"],
+            preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+            env={**os.environ, "OMP_NUM_THREADS": "2"},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=GENEROUS,
+        )
+        assert done.returncode == 1
+        assert said in done.stderr
 
 
 @pytest.mark.long

@@ -82,6 +82,20 @@ def test_only_what_places_processes_is_exchanged(
     assert str(line) == f"{PLACES} {better}"
 
 
+def test_variables_that_contradict_the_line_are_taken_away(environment: dict[str, str]) -> None:
+    own = {**environment, "KMP_AFFINITY": "disabled", "OMP_THREAD_LIMIT": "1", "A": "1"}
+    places = PLACES.replace("=4", "=2")
+    for given, better in (
+        ("app", "app"),
+        ("env -u A KMP_AFFINITY=none B=1 taskset 1 app", "env -u A B=1 app"),
+        ("mpirun -x KMP_AFFINITY -n 1 app", "mpirun --map-by slot:PE=2 --bind-to core -n 1 app"),
+    ):
+        line = line_with(command(given, own), 2, environment=own)
+        assert str(line) == f"{places} env -u KMP_AFFINITY -u OMP_THREAD_LIMIT {better}"
+    alone = line_with(command("app", own), 2, openmp=False, environment=own)
+    assert str(alone) == "app"
+
+
 def test_ranks_are_exchanged_where_there_are_too_many(environment: dict[str, str]) -> None:
     given = command("mpirun -np 8 --oversubscribe app", environment)
     line = line_with(given, 1, ranks=2, openmp=False, environment=environment)
