@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from popmodel.base.errors import UsageError
-from popmodel.base.units import plural
+from popmodel.base.units import format_time, plural
 from popmodel.base.values import dataclass
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING, Mode, against, of_masters
 from popmodel.fit.baselines import baselines
 from popmodel.fit.efficiency_factors import FACTORS, chosen, completed, measured, rebuilt
-from popmodel.fit.efficiency_laws import Axis, FittedFactor, fit_factor
-from popmodel.fit.samples import Array, Sample
+from popmodel.fit.efficiency_laws import TESTED, Axis, FittedFactor, fit_factor
+from popmodel.fit.samples import Array, Interval, Sample
 from popmodel.runs.measurement import MeasuredRow
 
 RUNTIME = ("", "runtime")
@@ -36,6 +37,12 @@ _TAILS = (5.0, 95.0)
 _SEED = 7
 _SEARCHED = 512  # at most, where the largest of some efficiency is wanted
 _WRONG = 2.0  # times: what is off by more at runs that are left out tells nothing of others
+_UNEVEN = 1.1  # times: what laws are off by where no run is looked for that stands out
+_BETTER = 3.0  # times less, as a logarithm, they are off without it
+_APART, _FAR_APART = 1.5, 4.0  # times what the others say, between their sizes and beyond
+_MOST_TRIED = 16  # places
+_UNITS = {1e3: "ms", 1e6: "us", 1 / 60: "min", 1 / 3600: "h"}
+"""By how many times a number is too large that was written in a unit in place of seconds."""
 _ENOUGH = 0.5  # of the draws have to have a value
 _MOST_FACTOR = 1e50  # and at least its inverse: products of all factors are numbers
 
@@ -58,6 +65,27 @@ class ProjectedRow:
     why: str  # Why there is no interval; empty where there is one
 
 
+class OutlyingRun(NamedTuple):
+    """A run without which the others have a law, and that is far from it."""
+
+    run: int  # Its number, from 0
+    expected: Interval  # Runtime, s, by the law of the others
+
+    def text(self, runs: Sequence[MeasuredRow]) -> str:
+        """Say which run it is, and what it would have to be."""
+        run, factor = runs[self.run], runs[self.run].runtime / self.expected.value
+        unit = next((name for by, name in _UNITS.items() if abs(math.log(factor / by)) < 0.2), "")
+        value, low, high = (format_time(seconds, digits=3) for seconds in self.expected)
+        far = max(factor, 1 / factor)
+        times = f"{far:.0f}" if far > 99 else f"{far:.2g}"
+        return (
+            f"{run.place.rpartition('/')[2]} ({run.processes} x {run.threads}) takes "
+            f"{format_time(run.runtime, digits=3)}, {times if factor > 1 else f'1/{times}'} times "
+            f"what the other runs say ({value}, 90 %: {low} .. {high}): "
+            f"{f'is it in {unit}? correct' if unit else 'check'} it, or leave it out"
+        )
+
+
 class ProjectedLine(NamedTuple):
     """Runs that differ in their processes, or in their threads, only; and the laws along them."""
 
@@ -69,6 +97,7 @@ class ProjectedLine(NamedTuple):
     reach: tuple[float, float]  # Least and largest P, or T, for which intervals are given
     blind: str  # Why there are none at all; empty where there are
     lost: str  # Why nothing can be projected; empty where it can
+    outliers: tuple[OutlyingRun, ...] = ()  # Runs that the law of the others does not have
 
     def configuration(self, place: int) -> tuple[int, int]:
         """P and T at a place along the line."""
@@ -195,6 +224,8 @@ def _line(
                 law,
             )
         )
+    uneven = max((factor.off or 1.0 for factor in fitted), default=1.0) > _UNEVEN
+    outliers = _outlying(runs, [*at.items()], factors, axis, mode) if uneven else ()
     places = sorted(set(at.values()))
     reach = reach_of(places[-1] / places[0])
     blind = ""
@@ -209,8 +240,83 @@ def _line(
         tuple(fitted),
         (places[0] / reach, places[-1] * reach),
         blind,
-        next(filter(None, map(_lost, fitted)), ""),
+        next((why for factor in fitted if (why := _lost(factor, outliers, runs))), ""),
+        outliers,
     )
+
+
+def _outlying(
+    runs: Sequence[MeasuredRow],
+    mine: Sequence[tuple[int, int]],
+    factors: Sequence[Mapping[str, float]],
+    axis: Axis,
+    mode: Mode,
+) -> tuple[OutlyingRun, ...]:
+    """Runs at one or two places without which the others have a law that they had not with them.
+
+    A runtime between those of the places beside it may be right, as where a memory is full. Beyond
+    the other places programs do change: it takes more there to stand out.
+    """
+    places = sorted({place for _, place in mine})
+    values = {number: factors[number]["runtime"] for number, _ in mine}
+
+    def fitted(left_out: Sequence[int]) -> FittedFactor:
+        kept = [(values[number], place) for number, place in mine if place not in left_out]
+        at = [place for _, place in kept]
+        return fit_factor(FACTORS["runtime"], at, [own for own, _ in kept], axis, mode)
+
+    def error(left_out: Sequence[int]) -> float:
+        kept = [values[number] for number, place in mine if place not in left_out]
+        return fitted(left_out).off or max(kept) / min(kept)  # two places test no law
+
+    off = math.log(fitted(()).off or 1.0)
+    for count in (1, 2) if len(places) > TESTED + 2 else (1,):
+        errors = {left: error(left) for left in combinations(places[:_MOST_TRIED], count)}
+        left_out = min(errors, key=lambda left: errors[left])
+        if math.log(errors[left_out]) > off / _BETTER:
+            continue
+        law, x = fitted(left_out), np.array(left_out, dtype=np.float64)
+        likely = law.values(x)
+        draws = law.draws(x, np.random.default_rng(_SEED))
+        able = np.where(_is_usable(draws), draws, np.nan)
+        if np.isnan(able).mean(axis=0).max() > 1 - _ENOUGH:
+            continue
+        low, high = np.nanpercentile(able, _TAILS, axis=0)
+        found = []
+        for number, place in mine:
+            if place not in left_out or _is_between(runs, mine, number, left_out):
+                continue
+            column, own = left_out.index(place), values[number]
+            inner = places[0] < place < places[-1]
+            far = abs(math.log(own / likely[column])) > math.log(_APART if inner else _FAR_APART)
+            if far and not low[column] <= own <= high[column]:
+                seconds = runs[number].runtime * own
+                by = (likely[column], high[column], low[column])
+                found.append(OutlyingRun(number, Interval(*(float(seconds / one) for one in by))))
+        return tuple(found)
+    return ()
+
+
+def _is_between(
+    runs: Sequence[MeasuredRow],
+    mine: Sequence[tuple[int, int]],
+    number: int,
+    left_out: Sequence[int],
+) -> bool:
+    """Whether a runtime is between those beside it, or at the end ideal, or nothing gained."""
+    own = dict(mine)[number]
+    others = [place for _, place in mine if place not in left_out]
+    beside = {max((place for place in others if place < own), default=0)}
+    beside = (beside | {min((place for place in others if place > own), default=0)}) - {0}
+    times = [runs[other].runtime for other, place in mine if place in beside]
+    if len(beside) == 1:
+        ideal = beside.pop() / own
+        times = [
+            time * by
+            for time in times
+            for by in (ideal / _APART, ideal * _APART, 1 / _APART, _APART)
+        ]
+    return min(times) <= runs[number].runtime <= max(times)
 
 
 def reach_of(measured: float) -> float:
@@ -218,10 +324,15 @@ def reach_of(measured: float) -> float:
     return min(max(measured, _LEAST_REACH), _MOST_REACH)
 
 
-def _lost(factor: FittedFactor) -> str:
+def _lost(
+    factor: FittedFactor, outliers: Sequence[OutlyingRun], runs: Sequence[MeasuredRow]
+) -> str:
     """Say that no law holds for a factor, if none does."""
     if factor.off is None or factor.off <= _WRONG:
         return ""
+    if outliers:
+        named = " and ".join(runs[each.run].place.rpartition("/")[2] for each in outliers[:3])
+        return f"no law holds with {named}"
     return (
         f"no law holds for the {factor.factor.name}: even the best is off by a factor of "
         f"{factor.off:.3g} at a run left out"

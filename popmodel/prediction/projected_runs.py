@@ -110,6 +110,9 @@ class ProjectedRuns:
         disturbed = [run.place.rpartition("/")[2] for run in self.runs if run.disturbed]
         others = f" and {len(disturbed) - 1} more" if len(disturbed) > 1 else ""
         crowded = [f"threads had no CPU of their own in {name}{others}" for name in disturbed[:1]]
+        outliers = [run.text(self.runs) for line in own for run in line.outliers]
+        if outliers:
+            return [*outliers, *crowded]
         found = [*crowded, *([row.why] if row.why else []), *single]
         place = dict(zip(("processes", "threads"), (processes, threads), strict=True))
         if found and own and not own[0].lost:
@@ -233,6 +236,8 @@ class ProjectedSplits(ProjectedRuns):
             taken, unknown = _best(some, chances)
             best += taken
             doubts |= dict.fromkeys(unknown)
+        lines = self.projection.lines
+        doubts |= {run.text(self.runs): None for line in lines for run in line.outliers}
         for size in best:
             doubts |= dict.fromkeys(self.doubts(*size))
         return document(

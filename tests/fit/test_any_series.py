@@ -168,4 +168,4 @@ def test_where_no_law_holds_nothing_is_projected() -> None:
     runs = [MeasuredRow(f"{p}.prv", p, 1, t, {}) for p, t in ((1, 25.0), (2, 12.0), (3, 113.0))]
     for row in carried(runs, [(4, 1)], "strong", 0).rows:
         assert (row.value, row.low, row.high) == (None, None, None)
-        assert row.why.startswith("no law holds for the relative efficiency of the runtime: even")
+        assert row.why.startswith("no law holds")
