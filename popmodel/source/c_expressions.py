@@ -11,6 +11,7 @@ from typing import Any
 
 from popmodel.base.errors import PopmodelError
 from popmodel.source.intermediate_form import (
+    CONTAINERS,
     OTHER,
     Address,
     Assignment,
@@ -112,10 +113,30 @@ class CExpressions(ABC):
             last = [cursor, *last.get_children()][-1]
         made = self._constructed(Address(variable, OTHER), last)
         if made is None:
-            yield self._declared(cursor)
+            declared = self._declared(cursor)
+            yield declared
+            if declared.value is None or getattr(declared.value, "operands", None) == ():
+                for assignment in self._defaults(cursor.type, variable):
+                    yield ExpressionStatement(assignment, place)
         else:
             yield Declaration(variable, None, place)
             yield ExpressionStatement(made, place)
+
+    def _defaults(self, type_: Any, base: Expression) -> Iterator[Assignment]:
+        """What members of an object are by their class, where a constructor does not say it."""
+        plain = type_.get_canonical()
+        if plain.get_declaration().location.is_in_system_header:
+            return
+        for parent in plain.get_declaration().get_children():
+            if parent.kind == self.kinds.CXX_BASE_SPECIFIER:
+                yield from self._defaults(parent.type, base)
+        for field in plain.get_fields():
+            *_, last = (None, *field.get_children())
+            member = Field(base, field.spelling, self._type(field.type))
+            if last is not None and last.kind.is_expression() and not field.is_bitfield():
+                yield Assignment(member, "", self._value(last), member.type)
+            elif CONTAINERS.match(member.type.name):
+                yield Assignment(member, "", SourceOperation("list", (), member.type), member.type)
 
     def _declared(self, cursor: Any) -> Declaration:
         kinds = self.kinds
@@ -208,7 +229,14 @@ class CExpressions(ABC):
             room = Invocation("", "operator new", (), type_, self._place(cursor))
             return self._constructed(room, children[-1]) or room
         if kind == kinds.INIT_LIST_EXPR:
-            return SourceOperation("list", tuple(map(self._value, children)), type_)
+            values = tuple(map(self._value, children))
+            if type_.kind == "record":
+                fields = cursor.type.get_canonical().get_fields()
+                values = tuple(
+                    SourceOperation(f".{field.spelling}", (value,), value.type)
+                    for field, value in zip(fields, values, strict=False)
+                )
+            return SourceOperation("list", values, type_)
         if kind == kinds.CSTYLE_CAST_EXPR or (kind.name.startswith("CXX_") and children):
             inner = self._value(children[-1])
             if type_.kind in ("int", "real") and inner.type.kind != type_.kind:
@@ -337,11 +365,10 @@ class CExpressions(ABC):
                 return Invocation("", name, tuple(arguments), type_, place)
             return Invocation("", name, tuple(arguments), type_, place, callee)
         if what is not None and what.kind == self.kinds.CONSTRUCTOR:
-            return (
-                arguments[0]
-                if len(arguments) == 1
-                else SourceOperation("list", tuple(arguments), type_)
-            )
+            is_text = what.semantic_parent.spelling == "basic_string"
+            if arguments and (is_text or len(arguments) == 1):
+                return arguments[0]
+            return SourceOperation("list", tuple(arguments), type_)
         if what is not None and self._object(what) and children:
             is_infix = name.startswith("operator") and children[0].spelling != name
             if is_infix and arguments:  # its object is among them
@@ -375,9 +402,8 @@ class CExpressions(ABC):
         if is_by_compiler or (what.location.is_in_system_header and what.spelling != "vector"):
             return None
         values = (self._value(child) for child in cursor.get_arguments() if child is not None)
-        return Invocation(
-            what.get_usr(), what.spelling, (pointer, *values), THIS.type, self._place(cursor)
-        )
+        key, place = self._definition_key(what), self._place(cursor)
+        return Invocation(key, what.spelling, (pointer, *values), THIS.type, place)
 
     def _definition_key(self, function: Any) -> str:
         """The key of a function; of one that is made of a template, that of the template."""

@@ -217,7 +217,9 @@ class _Reader(CExpressions):
             place, statements = self._place(cursor), self._statements(body[-1])
             if cursor.kind == self.kinds.CONSTRUCTOR:
                 made = Leave("return", THIS, place)
-                statements = (*self._initialisers(children), *statements, made)
+                by_class = self._defaults(cursor.semantic_parent.type, OBJECT)
+                begin = [ExpressionStatement(default, place) for default in by_class]
+                statements = (*begin, *self._initialisers(children), *statements, made)
             self.functions[cursor.get_usr()] = SourceFunction(
                 cursor.get_usr(),
                 cursor.spelling,

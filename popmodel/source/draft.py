@@ -75,13 +75,28 @@ _NAMED = 8
 _SOME_ELEMENT = re.compile(r"\[[^\]]*[^\]\d][^\]]*\]")
 """An index that is a formula."""
 _VARIABLE = re.compile(r"[A-Za-z_][\w.\[\]]*")
-_NO_VARIABLES = ("unknown", "bits", "choice", "converted", "value", "distance", "call", "count")
+_NO_VARIABLES = (
+    "unknown",
+    "bits",
+    "choice",
+    "converted",
+    "value",
+    "distance",
+    "call",
+    "count",
+    "turns",
+)
 """What else symbols stand for."""
 _DEEPEST = 6
 """Loops inside of each other whose variables are followed."""
 
 
+_EXTENTS = ("P0", "P1", "P2", "P3")
+"""Processes along the dimensions of a grid."""
+_REQUESTS = ("send_init", "recv_init", "start", "startall")
+"""Calls about requests, whose messages stand beside them."""
 _NOTHING = "Nothing here was measured."
+_RANGE = "a range in "
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -187,12 +202,12 @@ class Draft:
         value = self._by_variable_apart(value)
         if self._quotients and value.has(sympy.floor):
             value = value.subs(self._quotients)
+        value = self._by_ends(value)
         places = self.interpreter.mpi.places
         for part in sorted(value.atoms(sympy.Piecewise), key=sympy.default_sort_key):
-            symbols = [one for one in part.free_symbols if one in places or one == RANK]
-            if len(symbols) != 1 or not part.atoms(sympy.Mod):
+            place = self._place_of(part)
+            if place is None or not part.atoms(sympy.Mod):
                 continue
-            (place,) = symbols
             rest = min(part.atoms(sympy.Mod), key=sympy.default_sort_key)
             cells, processes = rest.args
             dim = places[place][1] if place in places else 0
@@ -207,6 +222,31 @@ class Draft:
             self.blocks[dim] = Block(dim, cells)
             value = value.subs(part, sympy.Symbol(f"n{dim}", positive=True, integer=True) - whole)
             value = sympy.expand(value) if isinstance(value, sympy.Expr) else value
+        return value
+
+    def _place_of(self, part: sympy.Basic) -> sympy.Symbol | None:
+        """The one symbol of a formula for where a process is: its rank, or place in a grid."""
+        places = self.interpreter.mpi.places
+        symbols = [one for one in part.free_symbols if one in places or one == RANK]
+        return symbols[0] if len(symbols) == 1 else None
+
+    def _by_ends(self, value: Any) -> Any:
+        """A formula with blocks from rank*cells/P to (rank + 1)*cells/P by their cells."""
+        parts = sorted(value.atoms(sympy.floor), key=sympy.default_sort_key)
+        ends = {sympy.expand(part.args[0]): part for part in parts}
+        for first, part in ends.items():
+            place = self._place_of(part)
+            if place is None or first.subs(place, 0) != 0:
+                continue
+            end = ends.get(sympy.expand(first.subs(place, place + 1)))
+            grid, dim = self.interpreter.mpi.places.get(place, (None, 0))
+            processes = PROCESSES if grid is None else grid.extents[dim]
+            cells = sympy.cancel(first.subs(place, 1) * processes)
+            if end is not None and is_block(end - part, place, cells, processes):
+                self.implicit |= place == RANK
+                self.blocks[dim] = Block(dim, cells)
+                own = sympy.Symbol(f"n{dim}", positive=True, integer=True)
+                value = expanded(value.xreplace({end: part + own}))
         return value
 
     def _by_variable_apart(self, value: sympy.Basic) -> sympy.Basic:
@@ -226,7 +266,7 @@ class Draft:
                 )
                 self._begins.add(min(taken_off or elements, key=str))
             width = sympy.Symbol(f"{name}_range", integer=True, positive=True)
-            self.interpreter.unknown.setdefault(width, (f"a range in {text}", place))
+            self.interpreter.unknown.setdefault(width, (f"{_RANGE}{text}", place))
             names |= {one: sympy.Integer(0) if one in self._begins else width for one in elements}
         return value.xreplace(names)
 
@@ -236,6 +276,8 @@ class Draft:
         found = {}
         for symbol in sorted(value.free_symbols & unknown.keys(), key=str):
             text, place = unknown[symbol]
+            if text.startswith(_RANGE):
+                continue
             if text.endswith("()"):  # what calls answer: another number at each place
                 text = text if self._answers[text] > 1 else text.removesuffix("()")
             name = _SOME_ELEMENT.sub("", text)
@@ -327,7 +369,8 @@ class Draft:
                 flush()
                 every = turns
             if isinstance(event, Work):
-                if calls and calls[-1][0].name in (*WAITS, "sendrecv", "sendrecv_replace"):
+                ends = (*WAITS, "recv", "sendrecv", "sendrecv_replace")  # it waits for what comes
+                if calls and calls[-1][0].name in ends:
                     flush()
                 work.append((event, rest))
             elif isinstance(event, RepeatedEvents):
@@ -354,7 +397,7 @@ class Draft:
                 made.append(self._repeated(item, every))
             elif event.name in (*SENDS, *RECEIVES, *WAITS, "sendrecv", "sendrecv_replace"):
                 calls.append((event, rest))
-            else:
+            elif event.name not in _REQUESTS:
                 self.note(f"{event.place}: MPI_{event.name.capitalize()} is not in this file")
         flush()
         once = equal_once(made, lambda: self.unique("again"))
@@ -368,23 +411,31 @@ class Draft:
     ) -> tuple[sympy.Expr, list[sympy.Basic]]:
         """How rarely something is done by the turns of a loop, and what else it hangs on."""
         every, rest = sympy.Integer(1), []
-        variables = {loop.variable for loop in loops}
         for condition in conditions:
-            if (
-                isinstance(condition, sympy.Eq)
-                and isinstance(condition.lhs, sympy.Mod)
-                and condition.rhs.is_Integer
-            ):
-                turn, period = condition.lhs.args
-                if turn.free_symbols & variables and not period.free_symbols & variables:
-                    every *= period
-                    continue
-            own = [loop for loop in loops if loop.variable in condition.free_symbols]
-            if own and isinstance(condition, (sympy.Eq, sympy.Ne)):  # in one turn, or in all others
-                every *= own[-1].count if isinstance(condition, sympy.Eq) else 1
-                continue
-            rest.append(condition)
+            turns = self._turns_between(condition, loops)
+            if turns is None:
+                rest.append(condition)
+            else:
+                every *= turns
         return every, rest
+
+    def _turns_between(
+        self, condition: sympy.Basic, loops: Sequence[RepeatedEvents]
+    ) -> sympy.Expr | None:
+        """In each how many turns of a loop a condition holds once; None of others."""
+        if not isinstance(condition, (sympy.Eq, sympy.Ne)):
+            return None
+        variables = {loop.variable for loop in loops}
+        is_equal = isinstance(condition, sympy.Eq)
+        for one, other in (condition.args, condition.args[::-1]) if is_equal else ():
+            is_rest = isinstance(one, sympy.Mod) and one.args[0].free_symbols & variables
+            if is_rest and variables.isdisjoint(one.args[1].free_symbols | other.free_symbols):
+                return one.args[1]
+        own = [loop for loop in loops if loop.variable in condition.free_symbols]
+        functions = condition.atoms(sympy.Function)
+        if not own or any(part.free_symbols & variables for part in functions):
+            return None
+        return own[-1].count if is_equal else sympy.Integer(1)  # in one turn, or in all others
 
     def _repeated(self, item: TomlItem, every: sympy.Expr) -> TomlItem:
         """An item that is done in some turns of its loop only."""
@@ -596,6 +647,9 @@ class Draft:
             decomp["periodic"] = list(grid.periodic)
         elif self.implicit:
             decomp = {"grid": ["P"], "periodic": [self.is_periodic]}
+        elif interpreter.mpi.dims and not {one.name for one in self.used}.isdisjoint(_EXTENTS):
+            cells = ["P"] * interpreter.mpi.dims
+            decomp = {"global": cells, "periodic": [False] * interpreter.mpi.dims}
         return [
             TomlTable("", {"schema": "popmodel/signature/1"}),
             TomlTable("app", {"name": self.name, "basis": "source"}),

@@ -11,6 +11,8 @@ from typing import Any
 import sympy
 from sympy.printing.str import StrPrinter
 
+_ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
+
 
 class _Printer(StrPrinter):  # type: ignore[misc]
     """Writes the operators and functions that formulas of a signature may have."""
@@ -32,6 +34,10 @@ class _Printer(StrPrinter):  # type: ignore[misc]
 
     def _print_Piecewise(self, expr: Any) -> str:
         text: str = self._print(expr.args[-1].expr)
+        (one, test), other = expr.args[0], expr.args[-1].expr
+        if len(expr.args) == 2 and isinstance(test, _ORDERS) and set(test.args) == {one, other}:
+            is_most = isinstance(test, _ORDERS[:2]) == (test.lhs == one)
+            return f"{'max' if is_most else 'min'}({self._print(one)}, {text})"
         for part, condition in reversed(expr.args[:-1]):
             text = f"({self._print(part)} if {self._print(condition)} else {text})"
         return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -30,6 +31,8 @@ class SourceType(NamedTuple):
     name: str = ""  # As the source has it
 
 
+CONTAINERS = re.compile(r"(const )?std::(\w+::)?(vector|deque|list)<")
+"""Names of types whose objects have no element unless somebody puts it there."""
 INTEGER = SourceType("int", 4, name="int")
 OTHER = SourceType("other")
 
@@ -73,7 +76,9 @@ class Address(NamedTuple):
 
 
 class SourceOperation(NamedTuple):
-    """An operator on values: those of C, ``?:`` of three, ``neg``, ``**``, ``list``."""
+    """An operator on values: those of C, ``?:`` of three, ``neg``, ``**``, ``list``; in a list of
+    members ``.name``.
+    """
 
     operator: str
     operands: tuple[Expression, ...]

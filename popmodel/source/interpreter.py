@@ -154,8 +154,10 @@ class Interpreter(SymbolicEvaluation):
         elif isinstance(statement, Loop):
             return self._loop(statement)
         elif isinstance(statement, Leave):
-            value = None if statement.value is None else self.value(statement.value)
-            return statement.what, value
+            given = statement.value
+            if isinstance(given, (Variable, Field, Element)) and given.type.kind == "record":
+                return statement.what, self._returned_object(self.locate(given))
+            return statement.what, None if given is None else self.value(given)
         else:
             return self._directive(statement)
         return None, None
@@ -290,7 +292,9 @@ class Interpreter(SymbolicEvaluation):
     def _loop(self, loop: Loop) -> tuple[str | None, Any]:
         """A loop whose turns are not known beforehand, unless it ends within a few."""
         is_endless = loop.condition is None or isinstance(loop.condition, Literal)
-        is_endless |= not self._unrolls
+        bound = None if is_endless else self._bound(loop)
+        is_long = bound is not None and not bound.is_number  # its first turns are as others are
+        is_endless |= is_long or not self._unrolls
         for _ in range(0 if is_endless else UNROLLED):
             assert loop.condition is not None
             condition = self.condition(loop.condition)

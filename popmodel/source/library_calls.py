@@ -38,6 +38,11 @@ _MATH_NAMES = (
 _MATH = frozenset(_MATH_NAMES.split())
 
 
+_GROWTH = {"push_back": 1, "emplace_back": 1, "pop_back": -1}
+"""By how many elements functions of containers lengthen them."""
+_SIZE = SourceType("int", 8)
+
+
 class LibraryCalls(SymbolicMemory):
     """Carries out calls of functions of libraries."""
 
@@ -74,7 +79,8 @@ class LibraryCalls(SymbolicMemory):
             return values[0] if values else UnfollowedReal()
         is_member = "@N@std@" in invocation.key or not invocation.key  # Unknown inside of templates
         if is_member and values and isinstance(values[0], Pointer):
-            answer = self._of_container(name, values[0], values[1:], place)
+            types = [argument.type for argument in invocation.arguments[1:]]
+            answer = self._of_container(name, values[0], values[1:], types, place)
             if answer is not None:
                 return answer
         for value, argument in zip(values, invocation.arguments, strict=False):
@@ -92,17 +98,34 @@ class LibraryCalls(SymbolicMemory):
         return self._anything(invocation.type, name or "call", place)
 
     def _of_container(
-        self, name: str, container: Pointer, values: Sequence[Any], place: SourcePlace
+        self,
+        name: str,
+        container: Pointer,
+        values: Sequence[Any],
+        types: Sequence[SourceType],
+        place: SourcePlace,
     ) -> Any:
         """What a container of the standard library answers; None for other calls."""
         memory, size = container.memory, (*container.path, "size")
         if name == "data":
             return Pointer(memory, container.path, sympy.Integer(0))
-        if name == "size":
-            return self.state.get(memory, {}).get(size)
-        if name in ("vector", "resize", "assign") and values and isinstance(values[0], sympy.Expr):
-            self.store(memory, size, values[0], SourceType("int", 8), place)
-        return None
+        if name == "size" or name in _GROWTH:
+            number = self.load(memory, size, _SIZE, place)
+            if name == "size":
+                return number
+            if values and self.tally is not None and self.nest is not None:  # one behind the other
+                self._access(memory, (*container.path, self.nest.variable), types[0], True, place)
+            if values and number.is_Integer:
+                self.put({(memory, (*container.path, number)): values[0]})
+            self.store(memory, size, number + _GROWTH[name], _SIZE, place)
+            return UnfollowedReal()
+        if name not in ("vector", "resize", "assign", "clear", "insert", "erase"):
+            return None
+        number = values[0] if values else sympy.Integer(0)
+        if name in ("insert", "erase") or not isinstance(number, sympy.Expr):
+            number = self.symbol(named(self.memories[memory].name, size), place)
+        self.store(memory, size, number, _SIZE, place)
+        return UnfollowedReal()
 
     def _argument(self, number: str, place: SourcePlace) -> sympy.Symbol:
         symbol = sympy.Symbol(f"argument_{number}", integer=True, positive=True)

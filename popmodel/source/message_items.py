@@ -25,13 +25,12 @@ COLLECTIVES = {
     **{"exscan": "scan", "reduce_scatter_block": "reduce_scatter"},
 }
 """Collective calls, with what they are in a signature."""
-SENDS = ("send", "ssend", "bsend", "rsend", "isend", "issend", "irsend", "send_init")
-RECEIVES = ("recv", "irecv", "recv_init")
+SENDS = ("send", "ssend", "bsend", "rsend", "isend", "issend", "irsend")
+RECEIVES = ("recv", "irecv")
 WAITS = ("wait", "waitall", "waitany", "waitsome")
 _IN_LISTS = {
     **dict.fromkeys(("ssend", "bsend", "rsend"), "send"),
-    **dict.fromkeys(("issend", "irsend", "send_init"), "isend"),
-    "recv_init": "irecv",
+    **dict.fromkeys(("issend", "irsend"), "isend"),
     "sendrecv_replace": "sendrecv",
     "waitany": "wait",
     "waitsome": "waitall",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
@@ -131,6 +132,7 @@ class MpiCalls:
             sympy.Symbol, tuple[SourceCommunicator, int]
         ] = {}  # Coordinates of a process
         self.types: dict[str, sympy.Expr] = {}  # Bytes of derived types
+        self.dims = 0  # Of what MPI_Dims_create was asked for
 
     def call(self, invocation: Invocation) -> Any:
         """Carry out a call."""
@@ -144,7 +146,9 @@ class MpiCalls:
         elif name == "wtime":
             return UnfollowedReal()
         elif name not in QUIET:
-            self.interpreter.note(f"{invocation.place}: {invocation.name} is not followed")
+            self.interpreter.note(
+                f"{invocation.place}: {invocation.name} is not followed: left out"
+            )
             self._forget(values)
         if name == "init_thread" and len(values) > 3:
             self._set(values[3], values[2])
@@ -177,22 +181,37 @@ class MpiCalls:
                 count = self.interpreter.symbol(f"count_{invocation.place.line}", invocation.place)
             size = expanded(count * self._bytes(at(kind), invocation))
         communicator = at(shape.communicator)
-        self.interpreter.events.append(
-            MessageCall(
-                name,
-                invocation.place,
-                communicator.name if isinstance(communicator, SourceCommunicator) else "world",
-                size,
-                exact(shape.partner, "partner"),
-                exact(shape.source, "source"),
-                exact(shape.root, "root"),
-            )
+        call = MessageCall(
+            name,
+            invocation.place,
+            communicator.name if isinstance(communicator, SourceCommunicator) else "world",
+            size,
+            exact(shape.partner, "partner"),
+            exact(shape.source, "source"),
+            exact(shape.root, "root"),
         )
+        self.interpreter.events.append(call)
+        if name.endswith("_init"):
+            self._set(values[-1], replace(call, name=f"i{name.removesuffix('_init')}"))
+        elif name in ("start", "startall"):
+            self._begin(values, invocation)
         if name in ("bcast", "ibcast") and isinstance(values[0], Pointer):
             self._broadcast(values[0], at(shape.root))
         received = at(_RECEIVED.get(name))
         if isinstance(received, Pointer):
             self.interpreter.forget(received)
+
+    def _begin(self, values: list[Any], invocation: Invocation) -> None:
+        """Messages of requests that are begun again."""
+        count = values[0] if len(values) > 1 else sympy.Integer(1)
+        is_known = isinstance(count, sympy.Integer) and isinstance(values[-1], Pointer)
+        for number in range(int(count)) if is_known else (0,):
+            call = self._get(values[-1], number, invocation)
+            if isinstance(call, MessageCall):
+                self.interpreter.events.append(replace(call, place=invocation.place))
+            else:
+                text = f"{invocation.name} of a request that is not known: left out"
+                self.interpreter.note(f"{invocation.place}: {text}")
 
     def _own_count(self, counts: Pointer, name: str, invocation: Invocation) -> sympy.Expr:
         """Of counts by process, that of the process itself; of an exchange the mean of all."""
@@ -312,6 +331,7 @@ class MpiCalls:
 
     def _dims_create(self, values: list[Any], _: Invocation) -> None:
         dims = int(values[1]) if isinstance(values[1], sympy.Integer) else 0
+        self.dims = max(self.dims, dims)
         for index in range(dims):
             symbol = sympy.Symbol(f"P{index}", integer=True, positive=True)
             self._set(values[2], symbol, index)

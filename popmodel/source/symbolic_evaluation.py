@@ -15,6 +15,7 @@ from popmodel.source import mpi_arguments
 from popmodel.source.formula_text import combined, compared, expanded, parts_of, quotient
 from popmodel.source.function_index import FunctionIndex
 from popmodel.source.intermediate_form import (
+    CONTAINERS,
     OTHER,
     Address,
     Assignment,
@@ -40,6 +41,7 @@ from popmodel.source.symbolic_memory import (
     Alias,
     Contents,
     LiteralText,
+    ObjectParts,
     Pointer,
     UnfollowedReal,
     named,
@@ -66,6 +68,10 @@ _COMPARISONS = {
     ">": sympy.Gt,
     ">=": sympy.Ge,
 }
+
+
+_LASTING = (Variable, Field, Element)
+"""Expressions for what lies in memory."""
 
 
 @dataclass
@@ -106,6 +112,9 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         self.working: set[str] = set()  # Functions with loops that compute
         # What long calls of functions change: blocks of memory, and ways in them
         self.effects: dict[str, list[tuple[int, tuple[Any, ...]]]] = {}
+        self.addressed: set[tuple[int, tuple[Any, ...]]] = (
+            set()
+        )  # Places that pointers were made of
         self.mpi = mpi_arguments.MpiCalls(self)
 
     @abstractmethod
@@ -186,8 +195,29 @@ class SymbolicEvaluation(LibraryCalls, ABC):
                 inner = type_.element or part.type
                 if type_.kind == "array":
                     self._initialise(memory, (*path, sympy.Integer(number)), part, inner)
+                elif isinstance(part, SourceOperation) and part.operator[:1] == ".":
+                    self._initialise(
+                        memory, (*path, part.operator[1:]), part.operands[0], part.type
+                    )
+            if not value.operands and CONTAINERS.match(type_.name):
+                self.put({(memory, (*path, "size")): sympy.Integer(0)})
             return
-        self.store(memory, path, self.value(value), type_, place)
+        if isinstance(value, _LASTING) and type_.kind == value.type.kind == "record":
+            self._copy((memory, path), self.locate(value))
+            return
+        self._put_value(memory, path, self.value(value), type_, place)
+
+    def _put_value(
+        self, memory: int, path: tuple[Any, ...], value: Any, type_: SourceType, place: SourcePlace
+    ) -> None:
+        """Store a value; of an object that a function returns its parts, of numbers whole ones."""
+        if isinstance(value, ObjectParts):
+            parts = {(*path, *way): part for way, part in value.parts}
+            self.state[memory] = {**self.state.get(memory, {}), **parts}
+            return
+        if type_.kind == "int" and isinstance(value, UnfollowedReal):
+            value = self.symbol(named(self.memories[memory].name, path), place, value.depends)
+        self.store(memory, path, value, type_, place)
 
     @property
     def is_too_large(self) -> bool:
@@ -255,7 +285,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         if function is None or len(function.body) != 1 or len(self.frames) >= DEEPEST:
             return None
         (statement,) = function.body
-        lasting = (Variable, Field, Element, Invocation)
+        lasting = (*_LASTING, Invocation)
         if not isinstance(statement, Leave) or not isinstance(statement.value, lasting):
             return None
         self.frames.append(self._frame(function, self._arguments(function, invocation)))
@@ -297,6 +327,8 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             return self.mpi.call(invocation)
         if function is not None:
             return self.call(function, self._arguments(function, invocation))
+        if self._of_objects(invocation):
+            return UnfollowedReal()
         values = [self.value(argument) for argument in invocation.arguments]
         if invocation.callee is not None or invocation.is_dynamic:
             return self._anything(invocation.type, name or "call", place)
@@ -305,11 +337,16 @@ class SymbolicEvaluation(LibraryCalls, ABC):
     def _passed(self, function: SourceFunction, argument: Expression, parameter: Variable) -> Any:
         """The value of an argument, or what its parameter is another name of."""
         is_record = "record" in (parameter.type.kind, argument.type.kind)
-        is_lasting = isinstance(argument, (Variable, Field, Element))
+        is_lasting = isinstance(argument, _LASTING)
         if is_lasting and (is_record or parameter.key in function.references):
             return Alias(*self.locate(argument))
         value = self.value(argument)
-        return Alias(self.allocate("value", argument.type), ()) if is_record else value
+        if not is_record:
+            return value
+        memory = self.allocate("value", argument.type)
+        if isinstance(value, ObjectParts):
+            self._put_value(memory, (), value, argument.type, self.place)
+        return Alias(memory, ())
 
     def _method(self, target: Expression, name: str, arguments: int) -> list[SourceFunction]:
         """The method of an object, by the class that is known of it only now."""
@@ -355,6 +392,8 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         if isinstance(expression, (Variable, Field, Element)):
             if isinstance(expression, Variable) and expression.name.startswith("MPI_"):
                 return LiteralText(expression.name, "mpi")
+            if isinstance(expression, Variable) and expression.name == "optarg":  # of getopt
+                return LiteralText("optarg", "argument")
             memory, path = self.locate(expression)
             return self.load(memory, path, expression.type, self._place(expression))
         if isinstance(expression, Address):
@@ -369,10 +408,14 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         memory, path = self.locate(target)
         if path and isinstance(path[-1], sympy.Basic):
             return Pointer(memory, path[:-1], path[-1])
+        self.addressed.add((memory, path))
         return Pointer(memory, path)
 
     def _assign(self, assignment: Assignment) -> Any:
         target = assignment.target
+        if getattr(assignment.value, "operator", "") == "list" and target.type.kind == "record":
+            self._initialise(*self.locate(target), assignment.value, target.type)
+            return UnfollowedReal()
         old: Any = None
         if assignment.operator:
             old = self.value(target)
@@ -380,16 +423,17 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             new = self._arithmetic(assignment.operator, [old, right], assignment.type)
         else:
             new = self.value(assignment.value)
-            if assignment.type.kind == "record" and isinstance(
-                assignment.value, (Variable, Field, Element)
-            ):
-                self._copy(target, assignment.value)
+            if assignment.type.kind == "record" and isinstance(assignment.value, _LASTING):
+                memory, path = self.locate(target)
+                self._copy((memory, path), self.locate(assignment.value))
+                if self.tally is not None and path:
+                    self._access(memory, path, target.type, True, self._place(target))
                 return new
         is_cut = (target.type.kind, assignment.value.type.kind) == ("int", "real")
         if is_cut and isinstance(new, sympy.Expr) and not new.is_integer:
             new = sympy.floor(new)  # as Fortran does it without a word
         memory, path = self.locate(target)
-        self.store(memory, path, new, target.type, self._place(target))
+        self._put_value(memory, path, new, target.type, self._place(target))
         whole = target.base if isinstance(target, Element) else target  # as of *n = atoi(...)
         if isinstance(whole, (Variable, Field)):
             self._name_parameter(new, whole.name)
@@ -403,14 +447,51 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         if found is not None and len(self.frames) < found.depth:
             found.name, found.depth = name, len(self.frames)
 
-    def _copy(self, target: Expression, source: Expression) -> None:
-        (memory, path), (other, way) = self.locate(target), self.locate(source)
-        parts = {
-            (*path, *known[len(way) :]): value
-            for known, value in self.state.get(other, {}).items()
-            if known[: len(way)] == way
-        }
-        self.state[memory] = {**self.state.get(memory, {}), **parts}
+    def _parts(self, place: tuple[int, tuple[Any, ...]]) -> ObjectParts:
+        """What is known of an object: the ways to its parts, and their values."""
+        memory, path = place
+        known = self.state.get(memory, {}).items()
+        depth = len(path)
+        return ObjectParts(tuple((way[depth:], v) for way, v in known if way[:depth] == path))
+
+    def _returned_object(self, place: tuple[int, tuple[Any, ...]]) -> ObjectParts:
+        """As `_parts`; a number whose address somebody has is a default that options change."""
+        memory, path = place
+        parts = []
+        for way, value in self._parts(place).parts:
+            if isinstance(value, sympy.Integer) and (memory, (*path, *way)) in self.addressed:
+                if value.is_negative:  # for what was not given
+                    value = self.symbol(named(self.memories[memory].name, way), self.place)
+                else:
+                    self._read_in(Pointer(memory, (*path, *way)), self.place)
+                    value = self.state[memory][*path, *way]
+            parts.append((way, value))
+        return ObjectParts(tuple(parts))
+
+    def _copy(
+        self, target: tuple[int, tuple[Any, ...]], source: tuple[int, tuple[Any, ...]]
+    ) -> None:
+        self._put_value(*target, self._parts(source), OTHER, self.place)
+
+    def _of_objects(self, invocation: Invocation) -> bool:
+        """Whether a call is one of the standard library that copies or exchanges two objects."""
+        name, arguments = invocation.name, invocation.arguments
+        if name not in ("vector", "operator=", "swap") or len(arguments) != 2:
+            return False
+        given = [one.target if isinstance(one, Address) else one for one in arguments]
+        if not all(isinstance(one, _LASTING) for one in given):
+            return False
+        if name != "swap" and given[1].type.kind != "record":
+            return False
+        if name == "operator=":
+            self._assign(Assignment(given[0], "", given[1], given[1].type))
+            return True
+        one, other = map(self.locate, given)
+        parts = self._parts(one)
+        self._copy(one, other)
+        if name == "swap":
+            self._put_value(*other, parts, OTHER, self.place)
+        return True
 
     def _operation(self, operation: SourceOperation) -> Any:
         operator = operation.operator
@@ -453,7 +534,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             return value
         if operator == ",":
             return values[-1]
-        if operator in ("list", "unknown"):
+        if operator in ("list", "unknown") or operator[:1] == ".":
             if operation.type.kind == "int" and operator == "unknown":
                 return self.symbol("unknown", self._place(operation))
             return values[0] if len(values) == 1 else UnfollowedReal()

@@ -46,6 +46,12 @@ class Alias(NamedTuple):
     path: tuple[Any, ...]
 
 
+class ObjectParts(NamedTuple):
+    """An object that is returned or copied: values by the ways to them."""
+
+    parts: tuple[tuple[tuple[Any, ...], Any], ...]
+
+
 class LiteralText(NamedTuple):
     """A text, or the key of a function."""
 
@@ -349,6 +355,14 @@ class SymbolicMemory:
             return self.defined_symbol(text, place, chosen)
         if isinstance(one, Pointer) and isinstance(other, Pointer):
             return one
+        if isinstance(one, ObjectParts) and isinstance(other, ObjectParts):
+            both = dict(other.parts)
+            return ObjectParts(
+                tuple(
+                    (way, self.merged(condition, part, both.get(way, part), text, place))
+                    for way, part in one.parts
+                )
+            )
         return UnfollowedReal(depends)
 
 

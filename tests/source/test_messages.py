@@ -29,8 +29,11 @@ def program(folder: Path, body: str) -> list[dict[str, Any]]:
     """Items of a program."""
     path = folder / "app.c"
     path.write_text(START + body + "\nMPI_Finalize(); return 0; }\n")
-    found = popmodel.signature(path)
-    return list(tomllib.loads(found.text).get("program", []))
+    return list(document(path).get("program", []))
+
+
+def document(path: Path) -> dict[str, Any]:
+    return tomllib.loads(popmodel.signature(path).text)
 
 
 STATUS = "MPI_STATUS_IGNORE"
@@ -388,3 +391,55 @@ def test_a_grid_whose_sizes_nobody_knows_is_a_square(search: str, tmp_path: Path
     found = tomllib.loads(text)
     assert found["decomp"] == {"global": ["P", "P"], "periodic": [True, False]}
     assert found["program"][0]["shift"]["dim"] == 0
+
+
+def test_messages_of_requests_that_are_kept_stand_where_they_are_started(tmp_path: Path) -> None:
+    (loop,) = program(
+        tmp_path,
+        "MPI_Request q[2];\n"
+        "int to = (rank + 1) % size, from = (rank + size - 1) % size;\n"
+        "MPI_Send_init(a, n, MPI_DOUBLE, to, 0, MPI_COMM_WORLD, &q[0]);\n"
+        "MPI_Recv_init(b, n, MPI_DOUBLE, from, 0, MPI_COMM_WORLD, &q[1]);\n"
+        "for (int step = 0; step < 20; step++) {\n"
+        "  MPI_Startall(2, q); MPI_Waitall(2, q, MPI_STATUSES_IGNORE); }",
+    )
+    assert loop["loop"]["count"] == 20
+    assert [item["shift"]["bytes"] for item in loop["body"]] == ["8*n"]
+
+
+def test_work_between_a_receive_and_a_send_waits_which_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(
+        "#include <mpi.h>\n#include <stdlib.h>\n"
+        "int main(int argc, char **argv) { int rank, size, n = atoi(argv[1]); double u[100];\n"
+        "MPI_Comm_rank(MPI_COMM_WORLD, &rank); MPI_Comm_size(MPI_COMM_WORLD, &size);\n"
+        "if (rank > 0) MPI_Recv(u, n, MPI_DOUBLE, rank - 1, 0, MPI_COMM_WORLD, 0);\n"
+        "for (int i = 0; i < n; i++) u[i] *= 2;\n"
+        "if (rank < size - 1) MPI_Send(u, n, MPI_DOUBLE, rank + 1, 0, MPI_COMM_WORLD); }\n"
+    )
+    text = popmodel.signature(path).text
+    assert "that the work behind it waits for it is left out" in text.replace("\n# ", " ")
+    assert [next(iter(item)) for item in tomllib.loads(text)["program"]] == ["serial", "shift"]
+
+
+def test_blocks_by_their_ends_are_cells_of_a_process(tmp_path: Path) -> None:
+    (item,) = program(
+        tmp_path,
+        "int lo = rank * n / size;\n"
+        "int hi = (rank + 1) * n / size;\n"
+        "for (int i = lo; i < hi; i++) a[i - lo] *= 2;",
+    )
+    assert item["serial"]["trip"] == "n0"
+    assert document(tmp_path / "app.c")["decomp"]["global"] == ["n"]
+
+
+def test_every_which_turn_a_process_has_its_turn_is_said(tmp_path: Path) -> None:
+    (loop,) = program(
+        tmp_path,
+        "int dims[2] = {0, 0};\n"
+        "MPI_Dims_create(size, 2, dims); int row = rank / dims[1];\n"
+        "for (int k = 0; k < n; k++)\n"
+        "  if (row == k % dims[0]) MPI_Bcast(a, n, MPI_DOUBLE, 0, MPI_COMM_WORLD);",
+    )
+    assert loop["body"][0]["collective"]["every"] == "P0"
+    assert document(tmp_path / "app.c")["decomp"]["global"] == ["P", "P"]

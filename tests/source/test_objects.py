@@ -141,3 +141,109 @@ def test_elements_are_found_behind_operators_that_return_references(tmp_path: Pa
     ((loop,),) = (item.values() for item in program(tmp_path, MATRIX, body)["program"])
     assert loop["trip"] == "n**2"
     assert (loop["flops"], loop["loads"], loop["stores"]) == (2, 2, 1)
+
+
+def test_a_container_is_as_long_as_what_is_put_into_it(tmp_path: Path) -> None:
+    found = program(
+        tmp_path,
+        "struct List { std::vector<double> values; };\n",
+        "List list; for (int i = 0; i < n; i++) { list.values.push_back(0); }\n"
+        "std::vector<double> all(list.values), none;\n"
+        "list.values.swap(none);\n"
+        "for (size_t i = 0; i < all.size(); i++) all[i] *= 2;\n"
+        "for (size_t i = 0; i < none.size(); i++) none[i] += 3;\n"
+        "for (size_t i = 0; i < list.values.size(); i++) all[i] = 1;",
+    )
+    assert trips(found) == ["n", "n", "n"]
+    assert found["program"][0]["serial"]["stores"] == 1
+
+
+def test_what_is_put_into_a_container_by_data_has_a_length_that_nobody_knows(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "rows.cpp"
+    path.write_text(
+        "#include <mpi.h>\n#include <cstdlib>\n#include <vector>\n"
+        "struct Rows { std::vector<int> begin, columns; std::vector<double> values; };\n"
+        "int main(int argc, char **argv) { int n = atoi(argv[1]); Rows rows; double s = 0;\n"
+        "rows.begin.resize(n + 1); rows.begin[0] = 0;\n"
+        "for (int i = 0; i < n; i++) {\n"
+        "  if (i % 7 > 2) { rows.columns.push_back(i); rows.values.push_back(1); }\n"
+        "  rows.begin[i + 1] = rows.columns.size(); }\n"
+        "for (int i = 0; i < n; i++)\n"
+        "  for (int k = rows.begin[i]; k < rows.begin[i + 1]; k++) s += rows.values[k];\n"
+        "return s > 0; }\n"
+    )
+    found = tomllib.loads(popmodel.signature(path).text)
+    (length,) = found["constants"]
+    assert found["program"][-1]["serial"]["trip"] == f"n*{length}" and length.endswith("_range")
+
+
+OPTIONS = """
+struct Options { int cells = 64; int steps; };
+Options parse(int argc, char **argv) {
+  Options options{}; options.steps = 10;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    std::string key = argv[i];
+    if (key == "--cells") options.cells = std::stoi(argv[i + 1]);
+    else if (key == "--steps") options.steps = std::stoi(argv[i + 1]);
+  }
+  return options;
+}
+template <typename T> class Field {
+ public:
+  Field(int cells) : cells_(cells), values_(cells * cells) {}
+  void smooth() { for (int i = 1; i < cells_ - 1; i++) values_[i] = values_[i - 1]; }
+ private:
+  int cells_; std::vector<T> values_;
+};
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  Options options = parse(argc, argv);
+  Field<double> field(options.cells);
+  for (int step = 0; step < options.steps; step++) field.smooth();
+  MPI_Finalize();
+}
+"""
+
+
+def test_an_object_that_a_function_returns_is_known_and_options_keep_their_defaults(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "app.cpp"
+    path.write_text(f"#include <mpi.h>\n#include <string>\n#include <vector>\n{OPTIONS}")
+    found = tomllib.loads(popmodel.signature(path).text)
+    assert found["params"] == {"cells": 64, "steps": 10} and "constants" not in found
+    assert trips(found) == ["steps*(cells - 2)"]
+
+
+def test_options_of_getopt_are_parameters_with_their_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(
+        "#include <mpi.h>\n#include <stdlib.h>\n#include <getopt.h>\n"
+        "typedef struct { int n, steps; } Options;\n"
+        "int main(int argc, char **argv) { Options o = {96, 5}; int c; double a[1000];\n"
+        'while ((c = getopt(argc, argv, "n:s:")) != -1) switch (c) {\n'
+        "  case 'n': o.n = atoi(optarg); break;\n  case 's': o.steps = atoi(optarg); break; }\n"
+        "for (int t = 0; t < o.steps; t++) for (int i = 0; i < o.n; i++) a[i] *= 2; }\n"
+    )
+    found = tomllib.loads(popmodel.signature(path).text)
+    assert found["params"] == {"n": 96, "steps": 5} and "constants" not in found
+
+
+def test_a_number_behind_a_pointer_that_was_kept_is_no_constant_of_what_is_returned(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(
+        "#include <mpi.h>\n#include <stdlib.h>\n#include <stdio.h>\n"
+        "typedef struct { int n, m; } Options; static int *kept[9]; static int used;\n"
+        "void add(int *where) { kept[used++] = where; }\n"
+        "Options parse(char **argv) { Options o; o.n = 20; o.m = 30; add(&o.n);\n"
+        '  for (int i = 0; argv[i]; i++) sscanf(argv[i], "%d", kept[i]);\n  return o; }\n'
+        "int main(int argc, char **argv) { Options o = parse(argv); double a[1000];\n"
+        "for (int i = 0; i < o.n * o.m; i++) a[i] *= 2; }\n"
+    )
+    found = tomllib.loads(popmodel.signature(path).text)
+    assert found["params"] == {"o_n": 20}
+    assert found["program"][-1]["serial"]["trip"] == "30*o_n"
