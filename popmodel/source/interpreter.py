@@ -432,6 +432,12 @@ class Interpreter(SymbolicEvaluation):
         memory, path = where
         return not path and self.memories[memory].type.kind == "real"
 
+    def _is_whole(self, where: tuple[int, tuple[Any, ...]]) -> bool:
+        type_ = self.memories[where[0]].type
+        while type_.kind == "array" and type_.element is not None:
+            type_ = type_.element
+        return type_.kind == "int"
+
     def _in_turns(
         self,
         changed: dict[tuple[int, tuple[Any, ...]], tuple[Any, Any]],
@@ -453,16 +459,18 @@ class Interpreter(SymbolicEvaluation):
             steps[where] = None
             if isinstance(old, Pointer) and isinstance(new, Pointer):
                 turn[where] = after[where] = old  # changes places with another
-            elif self._is_real(where) or UnfollowedReal in (type(new), type(old)):
+            elif self._is_real(where) or (
+                UnfollowedReal in (type(new), type(old)) and not self._is_whole(where)
+            ):
                 turn[where] = UnfollowedReal(frozenset((variable,)))
                 # an element by a formula is forgotten: nothing is known of it, nor asked for again
                 after[where] = UnfollowedReal() if is_known(path) else None
             elif new in self.parameters:  # an option of the command line, in whatever turn
                 turn[where] = after[where] = new
-            elif isinstance(new, sympy.Expr):
+            elif isinstance(new, sympy.Expr) or self._is_whole(where):
                 text = named(self.memories[memory].name, path)
                 turn[where] = self.symbol(text, place, frozenset((variable,)))
-                after[where] = self.symbol(text, place)
+                after[where] = self.symbol(text, place) if is_known(path) else None
             else:
                 turn[where] = after[where] = new
         return turn, after

@@ -276,7 +276,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
                 continue
             memory = frame.variables[variable.key] = self.allocate(variable.name, variable.type)
             frame.own.append(memory)
-            self.state[memory] = {(): argument}
+            self._put_value(memory, (), argument, variable.type, self.place)
         return frame
 
     def _returned(self, invocation: Invocation) -> tuple[int, tuple[Any, ...]] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import popmodel
 from popmodel.base.errors import UsageError
 from popmodel.source import signature_of_source
 
@@ -345,3 +346,17 @@ end program
 """
     (item,) = written(tmp_path, text)["program"]
     assert item == {"shift": {"name": "shift", "dim": 0, "by": -1, "bytes": 800}}
+
+
+def test_sizes_of_an_array_that_a_loop_fills_are_numbers_by_their_names(tmp_path: Path) -> None:
+    path = tmp_path / "app.f90"
+    path.write_text(
+        "program app\n  use mpi\n  integer :: m(10), k, n, levels\n  real(8) :: u(1000)\n"
+        "  read(*, *) n, levels\n  do k = levels, 1, -1\n    m(k) = n / 2**k\n  end do\n"
+        "  do k = 2, levels\n    call smooth(u, m(k))\n  end do\ncontains\n"
+        "  subroutine smooth(u, n)\n    integer :: n, i\n    real(8) :: u(n)\n"
+        "    do i = 1, n\n      u(i) = 2 * u(i)\n    end do\n    n = n + 0\n  end subroutine\n"
+        "end program\n"
+    )
+    found = tomllib.loads(popmodel.signature(path).text)
+    assert list(found["constants"]) == ["m"]
