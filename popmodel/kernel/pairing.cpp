@@ -21,6 +21,7 @@ using namespace popmodel;
 namespace {
 
 constexpr size_t ARGUMENTS = 4;
+constexpr int MOST_TURNED = 100; // pairs of events that are looked at, to see what suits them
 constexpr size_t MOST_KINDS = size_t(INT16_MAX) + 1;
 
 // Pairs of type and value, numbered as they come.
@@ -120,9 +121,29 @@ class CallPairer {
               const int64_t *value) {
         const size_t before = entry_.size();
         bool open = false;
+        int64_t taken = begin - 1; // an event that was taken before its turn
         pending_.clear();
+        const auto next = [&](int64_t i) {
+            for (i++; i < end && type[i] - first_ > span_;)
+                i++;
+            return i;
+        };
         for (int64_t i = begin; i < end; i++) {
+            if (i == taken)
+                continue;
             if (type[i] - first_ <= span_) {
+                const bool fits = open != (value[i] != 0);
+                const int64_t other = fits ? end : next(i);
+                if (!fits && turned(i, other, end, open, next, time, value)) {
+                    const int64_t entry = open ? i : other;
+                    if (open)
+                        exit_.push_back(time[i]);
+                    enter(time[entry], type[entry], value[entry]);
+                    if (!open)
+                        exit_.push_back(time[i]);
+                    taken = other;
+                    continue;
+                }
                 if (open)
                     exit_.push_back(time[i]);
                 unclosed_ += open && value[i] != 0;
@@ -142,6 +163,27 @@ class CallPairer {
             exit_.push_back(end_);
         unclosed_ += open;
         offsets_.push_back(int64_t(entry_.size()));
+    }
+
+    // Whether an event and the other behind it, at one time, have lost their order: an exit belongs
+    // before an entry in a call, and behind it outside of one, if that suits what follows.
+    template <class Next>
+    static bool turned(int64_t i, int64_t other, int64_t end, bool open, const Next &next,
+                       const int64_t *time, const int64_t *value) {
+        const auto pairs = [&](int64_t one, int64_t two) {
+            return two < end && time[one] == time[two] && (value[one] != 0) == open &&
+                   (value[two] != 0) != open;
+        };
+        if (!pairs(i, other))
+            return false;
+        int64_t after = next(other);
+        for (int further = 0; further < MOST_TURNED && after < end; further++) {
+            const int64_t behind = next(after);
+            if (!pairs(after, behind)) // else these may be turned as well
+                break;
+            after = next(behind);
+        }
+        return (after < end && value[after] == 0) == open;
     }
 
     void enter(int64_t time, uint32_t type, int64_t value) {

@@ -1,6 +1,8 @@
 """MPI calls, paired."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -48,6 +50,43 @@ def test_entries_and_exits_are_paired_by_location(tmp_path: Path) -> None:
     assert location_of_row(calls.offsets).tolist() == [0, 0, 1]
 
 
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3), st.integers(1, 9)), max_size=8),
+    st.randoms(use_true_random=False),
+)
+def test_calls_and_their_places_do_not_need_the_order_of_lines(
+    tmp_path_factory: pytest.TempPathFactory,
+    drawn: list[tuple[int, int, int]],
+    random: Random,
+) -> None:
+    """Of calls that begin one after the other: the next where the one before ends, or later."""
+    folder = tmp_path_factory.mktemp("lines")
+    lines, calls, time = [], [], 1
+    for step, length, name in drawn:
+        length = min(length, step)  # up to where the next can begin
+        calls.append((time, time + length, f"MPI call {name}"))
+        lines += [f"{time}:50000002:{100 + name}", f"{time}:70000001:{name}"]
+        lines.append(f"{time + length}:50000002:0")
+        time += step
+    random.shuffle(lines)
+    header = f"#Paraver (x):{time + 3}_ns:1(1):1:1(1:1),0\n1:1:1:1:1:0:{time + 3}:1\n"
+    (folder / "x.prv").write_text(header + "".join(f"2:1:1:1:1:{line}\n" for line in lines))
+    names = "".join(f"{100 + name}  MPI call {name}\n" for name in range(1, 10))
+    places = "".join(f"{name}  place {name}\n" for name in range(1, 10))
+    (folder / "x.pcf").write_text(
+        f"EVENT_TYPE\n9  50000002  MPI Collective Comm\nVALUES\n0  End\n{names}\n"
+        f"EVENT_TYPE\n0  70000001  Caller at level 1\nVALUES\n0  End\n{places}\n"
+    )
+    trace = read(folder / "x.prv")
+    found, sites = trace.calls(), trace.sites()
+    named = [found.names[code] for code in found.name.tolist()]
+    assert list(zip(found.entry.tolist(), found.exit.tolist(), named, strict=True)) == calls
+    assert found.warnings == ()
+    every = sites.site.tolist() or [0] * len(calls)  # none: all at one place
+    told = [sites.places[site][0] for site in every]
+    assert told == [name.replace("MPI call", "place") for _, _, name in calls]
+
+
 def test_what_cannot_be_paired_is_counted(tmp_path: Path) -> None:
     writer = TraceWriter([1, 1, 1], duration=100)
     writer.event(0, 0, 5, [(50000001, 0)])
@@ -66,16 +105,42 @@ def test_what_cannot_be_paired_is_counted(tmp_path: Path) -> None:
     ]
 
 
+Event = tuple[int, int, int]
+"""Time, type and value."""
+
+
+def in_order(events: list[Event]) -> Iterator[Event]:
+    """The events, those at one time turned where nothing else is a call, and what follows agrees.
+
+    That is, as many pairs as follow each other may be turned; behind them comes what is wanted.
+    """
+
+    def pairs(left: list[Event], is_open: bool) -> bool:
+        ons = [bool(value) for _, _, value in left[:2]]
+        return ons == [is_open, not is_open] and left[0][0] == left[1][0]
+
+    is_open = False
+    while events:
+        rest = events
+        while pairs(rest, is_open):
+            rest = rest[2:]
+        if rest is not events and (bool(rest) and rest[0][2] == 0) == is_open:
+            events = [events[1], events[0], *events[2:]]
+            yield events.pop(0)
+        yield events[0]
+        is_open = events.pop(0)[2] != 0
+
+
 def plainly(trace: Trace) -> tuple[list[tuple], int, int]:
     """Calls, unclosed calls and orphaned exits, one event after the other."""
     found, unclosed, orphans = [], 0, 0
+    records = trace.records.events
     for location in range(trace.locations):
         current = None
-        for row in range(*trace.records.events.offsets[location : location + 2]):
-            type_, value = int(trace.records.events.type[row]), int(trace.records.events.value[row])
-            time = int(trace.records.events.time[row])
-            if not 50000001 <= type_ <= 50000005:
-                continue
+        mine = slice(*records.offsets[location : location + 2])
+        columns = (column[mine].tolist() for column in (records.time, records.type, records.value))
+        events = [event for event in zip(*columns, strict=True) if event[1] // 10 == 5000000]
+        for time, type_, value in in_order(events):
             if current is not None:
                 found.append((location, *current, time))
                 unclosed += value != 0

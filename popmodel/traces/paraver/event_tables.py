@@ -364,15 +364,21 @@ def _turns(events: EventTable, of_mpi: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _at_entry(found: Selected, entries: NDArray[np.int64], type_: int) -> NDArray[np.int64]:
-    """Value of the first event of a type behind each entry and at its time; 0 for none."""
+    """Value of the first event of a type behind each entry and at its time; 0 for none.
+
+    Where there is none, that of an event before it: the order of lines may have been lost.
+    """
     values = np.zeros(len(entries), np.int64)
     rows = np.flatnonzero(found.type == type_)
+    location = location_of_row(found.offsets)
     # Up to the next call, which can begin at the same time.
-    call = np.searchsorted(entries, rows, side="right") - 1
-    first = np.flatnonzero(np.append(call[:1] >= 0, call[1:] > call[:-1]))
-    call, rows = call[first], rows[first]
-    same = found.time[rows] == found.time[entries[call]]
-    values[call[same]] = found.value[rows[same]]
+    behind = np.searchsorted(entries, rows, side="right")
+    for call in (behind, behind - 1):
+        told = (call >= 0) & (call < len(entries))
+        for column in (found.time, location):
+            told[told] = column[rows[told]] == column[entries[call[told]]]
+        mine = np.flatnonzero(told)[::-1]  # of equal indices the last assignment stays
+        values[call[mine]] = found.value[rows[mine]]
     return values
 
 
