@@ -164,9 +164,12 @@ _RUNTIMES: Mapping[str, tuple[Term, Array]] = {  # a part of the runtime that gr
     "x**2": (lambda x: x**2, _SMALL),
     "x**2*(1 + log2(x))": (lambda x: x**2 * (1 + np.log2(x)), _SMALL),
 }
+_CACHES = 1.0  # the same of data that fit in caches from some x on
+_CACHED: Array = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6])
+_UNMET_CACHE, _GAIN = 0.25, 0.5  # how likely they fit beyond the measured only, and the most gained
 _SATURATED = 2.0  # how likely a memory that is full is before any run, beside another form
 # how likely one fills beyond the measured runs only, or a node has no more cores
-_UNMET: Mapping[Axis, float] = {"processes": 0.1, "threads": 0.5}
+_UNMET: Mapping[Axis, float] = {"processes": 0.2, "threads": 0.5}
 _MOST_UNMET = 8.0  # times the largest of these, at most
 _SHARP = (3, 12)  # exponents of its knee
 
@@ -230,7 +233,9 @@ def _saturating(places: Array, what: str) -> list[ProjectionForm]:
     ends = [*places[2:].tolist(), 2 * float(places[-1])] if what == "P" else []
     knees = [
         (full, filled, sharp)
-        for full in np.geomspace(places[1], places[-1], 4 * len(places) - 7).tolist()
+        for full in np.geomspace(
+            math.sqrt(places[0] * places[1]), places[-1], 4 * len(places) - 5
+        ).tolist()
         for filled in [*(end for end in ends if end > full), math.inf]
         for sharp in _SHARP
     ]
@@ -244,6 +249,22 @@ def _saturating(places: Array, what: str) -> list[ProjectionForm]:
         )
         for full, filled, sharp in knees
     ]  # fmt: skip
+
+
+def _cached(places: Array, what: str) -> list[ProjectionForm]:
+    """Forms of work whose data more and more fit in caches, from some x on all of them."""
+    fits = np.geomspace(places[0], 2 * places[-1], 2 * len(places)).tolist()
+    return [
+        ProjectionForm(
+            "structural", f"1 + 1/(1 + ({what}/{fit:.3g})**2)", np.ones_like, _outside(fit),
+            shares=_CACHED, prior=_CACHES / len(fits),
+        )
+        for fit in fits
+    ]  # fmt: skip
+
+
+def _outside(fit: float) -> Term:
+    return lambda x: 1 / (1 + (x / fit) ** 2)
 
 
 @dataclass(frozen=True)
@@ -357,15 +378,23 @@ class FittedFactor:
         return values
 
     def _unmet(self, x: Array, generator: np.random.Generator) -> Array:
-        """Logarithms of what larger runs may lose to what fills in none of the measured.
+        """Logarithms of what larger runs may lose, or gain, by what none of the measured has met.
 
-        That is a memory, for a share of the time, or of threads, the cores of a node: constant up
-        to some x beyond the measured ones, and in proportion to x from there on. Draws by x.
+        That is a memory that fills, for a share of the time, or of threads, the cores of a node:
+        constant up to some x beyond the measured ones, and in proportion to x from there on; and
+        caches that the data of a process fit in. Draws by x.
         """
         full = self._ends[1] * _MOST_UNMET ** generator.uniform(0, 1, (DRAWS, 1))
         share = generator.uniform(self._axis == "threads", 1, (DRAWS, 1))
         share = share * (generator.uniform(0, 1, (DRAWS, 1)) < _UNMET[self._axis])
-        return np.log1p(share * np.maximum(x / full - 1, 0.0))
+        slower = np.log1p(share * np.maximum(x / full - 1, 0.0))
+        if self._axis == "threads":
+            return slower
+        fit = self._ends[1] * _MOST_UNMET ** generator.uniform(0, 1, (DRAWS, 1))
+        gain = generator.uniform(0, _GAIN, (DRAWS, 1))
+        gain = gain * (generator.uniform(0, 1, (DRAWS, 1)) < _UNMET_CACHE)
+        beyond = 1 / (1 + (fit / x) ** 2) - 1 / (1 + (fit / self._ends[1]) ** 2)
+        return slower + np.log1p(-gain * np.maximum(beyond, 0.0))
 
 
 def fit_factor(
@@ -458,14 +487,17 @@ def _forms(
     if factor.kind in ("amount", "runtime") and len(places) >= TESTED:
         own = (*own, _settled(places, what))
     if factor.kind == "runtime" and mode == "strong" and len(places) >= TESTED:
-        own = (*own, *_saturating(places, what))
+        own = (*own, *_saturating(places, what), *_cached(places, what))
     if _reference(places) == 1:  # what is 0 at 1 says nothing there
         at = np.ones(1)
         own = tuple(form for form in own if form.first(at)[0] > 0 and form.second(at)[0] > 0) or (
             ProjectionForm("structural", "constant", np.ones_like, np.ones_like, shares=_ONLY),
         )
     if len(places) > 1:
-        return {"structural": own, **{name: (form,) for name, form in PARAMETRIC.items()}}
+        laws = {name: (form,) for name, form in PARAMETRIC.items()}
+        if factor.kind == "runtime":  # what gains by caches does not gain on and on
+            laws["linear"] = (laws["linear"][0]._replace(shares=_SLOPES[_SLOPES <= 0]),)
+        return {"structural": own, **laws}
     if factor.is_limited and places[0] > 1:
         return {"structural": own, **{name: (form,) for name, form in ANCHORED.items()}}
     return {"structural": own}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import curve_fit
 
 from popmodel.fit.efficiency_factors import FACTORS
-from popmodel.fit.efficiency_laws import DRAWS, fit_factor
+from popmodel.fit.efficiency_laws import DRAWS, FittedFactor, fit_factor
 
 PLACES = [4, 8, 16, 32]
 FAR = np.array([64.0, 256.0])
@@ -163,3 +163,22 @@ def test_computation_settles_once_nodes_are_full(values: list[float]) -> None:
     assert found.law == "structural"
     assert found.form.startswith("constant from P = 16, another at 2")
     assert found.values(np.array([128.0]))[0] == pytest.approx(values[-1], rel=0.1)
+
+
+def runtime_law(times: dict[int, float]) -> FittedFactor:
+    first = min(times)
+    values = [times[first] * first / (time * place) for place, time in times.items()]
+    return fit_factor(FACTORS["runtime"], [*times], values, "processes", "strong")
+
+
+def test_what_caches_gain_ends_where_all_data_fit() -> None:
+    gained = {p: 100 / p * (1 - 0.3 / (1 + (6 / p) ** 4)) for p in (1, 2, 4, 8, 16)}
+    value = runtime_law(gained).values(np.array([128.0]))[0]
+    assert value == pytest.approx(1 / 0.7, rel=0.15)
+
+
+def test_an_interval_has_room_for_caches_and_memories_that_no_run_has_met() -> None:
+    law = runtime_law({p: 100 / p for p in (1, 2, 4, 8)})
+    low, high = np.percentile(law.draws(np.array([64.0]), np.random.default_rng(1)), (5, 95))
+    assert low < 0.7
+    assert high > 1.1
