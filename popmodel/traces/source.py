@@ -79,8 +79,15 @@ FOREIGN = (
     Foreign(
         "a report of TALP",
         (),
-        f"popmodel metrics shows its efficiencies; it has no course of time: else {_AGAIN}",
+        f"popmodel metrics FILE.json, so named and unpacked, shows its efficiencies; it has no "
+        f"course of time: else {_AGAIN}",
         words=(b'"dlbVersion"', b'"popMetrics"'),
+    ),
+    Foreign(
+        "what TALP prints of a run",
+        (),
+        "popmodel metrics reads its report: DLB_ARGS='--talp --talp-output-file=talp.json'",
+        words=(b"# Monitoring Region ",),
     ),
     Foreign(
         "a report of Nsight Systems",
@@ -150,6 +157,14 @@ FOREIGN = (
     Foreign("a file compressed by bzip2", (), "unpack it: bunzip2 FILE", (b"BZh",)),
     Foreign("a file compressed by xz", (), "unpack it: unxz FILE", (b"\xfd7zXZ\0",)),
     Foreign("a file compressed by zstd", (), "unpack it: unzstd FILE", (b"\x28\xb5\x2f\xfd",)),
+    Foreign("a file compressed by lz4", (), "unpack it: unlz4 FILE", (b"\x04\x22\x4d\x18",)),
+    Foreign("a file compressed twice", (), "unpack it once: gunzip FILE", (b"\x1f\x8b",)),
+    Foreign(
+        "an archive of files",
+        ("*.zip", "*.tar", "*.tar.*", "*.tgz"),
+        "unpack it: unzip FILE, or tar xf FILE",
+        words=(b"\0ustar",),
+    ),
 )
 """All that are known by name."""
 
@@ -342,7 +357,7 @@ def _near(path: Path) -> str:
         entries = [entry.name for entry in folder.iterdir()]
     except OSError as error:
         return f"cannot list the directory {folder}: {reason(error)}"
-    names = [name for name in entries if name.endswith((".prv", ".prv.gz"))]
+    names = [name for name in entries if name.endswith((".prv", ".prv.gz")) and name != path.name]
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
     if near:
         return "did you mean " + " or ".join(str(folder / name) for name in near) + "?"

@@ -134,10 +134,25 @@ def _read(anchor: Path, path: str, pieces: Sequence[NDArray[np.int64]]) -> Trace
         with ExitStack() as files:
             return _read_all(find_library(), anchor, path, files, pieces)
     except _kernel.Otf2Error as error:
-        problem = f"cannot be read as an archive of OTF2: {str(error)[:200]}"
-        raise TraceError(path, problem, hint=DAMAGED) from None
+        raise TraceError(path, _damage(anchor, str(error)[:200]), hint=DAMAGED) from None
     except MemoryError:
         raise memory_error(path) from None
+
+
+def _damage(anchor: Path, said: str) -> str:
+    """What is wrong with an archive: of its files, else what the library has said."""
+    with anchor.open("rb") as file:
+        if b"OTF2" not in file.read(8):
+            return "is no anchor file of an archive in OTF2: empty, compressed or something else"
+    folder = anchor.with_suffix("")
+    definitions = folder.with_suffix(".def")
+    if not definitions.exists() or not definitions.stat().st_size:
+        return f"the archive lacks its definitions: {definitions.name} is missing or empty"
+    if empty := [file.name for file in sorted(folder.glob("*.evt")) if not file.stat().st_size]:
+        return f"the archive lacks events: {folder.name}/{empty[0]} is empty"
+    if "local event reader" in said:
+        return f"the archive lacks events: files {folder.name}/*.evt are missing or damaged"
+    return f"cannot be read as an archive of OTF2: {said}"
 
 
 def _read_all(

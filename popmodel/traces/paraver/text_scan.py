@@ -24,7 +24,7 @@ from popmodel.kernel import _kernel
 from popmodel.traces import workers
 from popmodel.traces.paraver.columns import SCHEMA, Segment, Spill, temporary_files
 from popmodel.traces.resources import current, scratch_folder, worker_folder
-from popmodel.traces.source import CHUNK, TraceSource, open_source, text_ranges
+from popmodel.traces.source import CHUNK, TraceSource, foreign_file, open_source, text_ranges
 from popmodel.traces.tables import Int64
 
 LONGEST_HEADER = 1 << 26
@@ -286,6 +286,8 @@ def read_header_line(source: TraceSource, path: Path, view: memoryview) -> tuple
         begin = len(text)
         text += view[:size]
         if begin == 0 and not b"#paraver ".startswith(text[:9].lower()):
+            if foreign := foreign_file(path, bytes(text)):
+                raise TraceError(path, f"is {foreign.name}", hint=foreign.advice)
             what = "the file is binary" if b"\0" in text[:4096] else "not a Paraver trace"
             raise TraceError(
                 path,

@@ -22,26 +22,30 @@ def archive(tmp_path: Path, real_trace: Callable[[str], Path]) -> Path:
     return tmp_path / "x.otf2"
 
 
-def test_a_file_that_lacks_is_named(archive: Path) -> None:
-    (archive.parent / "x" / "2.evt").unlink()
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x/2.evt", None, "the archive lacks events: files x/*.evt are missing or damaged"),
+        ("x/2.evt", b"", "the archive lacks events: x/2.evt is empty"),
+        ("x.def", None, "the archive lacks its definitions: x.def is missing or empty"),
+        ("x.def", b"", "the archive lacks its definitions: x.def is missing or empty"),
+        ("x.def", b"\x03B", "cannot be read as an archive of OTF2: "),
+        ("x.otf2", b"", "is no anchor file of an archive in OTF2: empty, compressed or something"),
+    ],
+)
+def test_what_an_archive_lacks_is_named(
+    archive: Path, name: str, content: bytes | None, said: str
+) -> None:
+    path = archive.parent / name
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
     with pytest.raises(TraceError) as caught:
         popmodel.read(archive)
-    assert caught.value.message.startswith(f"{archive}: cannot be read as an archive of OTF2: ")
+    assert caught.value.message.startswith(f"{archive}: {said}")
     assert caught.value.hint == (
         "copy the archive again, with all of its files, or trace the run again"
     )
-
-
-def test_an_archive_without_its_definitions_is_refused(archive: Path) -> None:
-    archive.with_suffix(".def").unlink()
-    with pytest.raises(TraceError, match="cannot be read as an archive of OTF2"):
-        popmodel.read(archive)
-
-
-def test_an_empty_anchor_is_refused(archive: Path) -> None:
-    archive.write_bytes(b"")
-    with pytest.raises(TraceError, match="cannot be read as an archive of OTF2"):
-        popmodel.read(archive)
 
 
 @pytest.mark.parametrize(
