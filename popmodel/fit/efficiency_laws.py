@@ -169,7 +169,7 @@ _CACHED: Array = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6])
 _UNMET_CACHE, _GAIN = 0.25, 0.5  # how likely they fit beyond the measured only, and the most gained
 _SATURATED = 2.0  # how likely a memory that is full is before any run, beside another form
 # how likely one fills beyond the measured runs only, or a node has no more cores
-_UNMET: Mapping[Axis, float] = {"processes": 0.2, "threads": 0.5}
+_UNMET: Mapping[Axis, float] = {"processes": 0.15, "threads": 0.5}
 _MOST_UNMET = 8.0  # times the largest of these, at most
 _SHARP = (3, 12)  # exponents of its knee
 

@@ -158,7 +158,8 @@ def test_runtimes_alone_are_held_as_well() -> None:
     held = np.mean([there.low <= truth <= there.high for truth, there in found])
     assert held >= 0.88
     assert np.median([abs(there.value / truth - 1) for truth, there in found]) <= 0.06
-    assert np.median([there.high / there.low for _, there in found]) <= 2.0
+    # room for memories and caches that no run has met: `test_random_machines` needs it
+    assert np.median([there.high / there.low for _, there in found]) <= 2.15
 
 
 CHANGES: dict[str, Callable[[float], float]] = {
