@@ -179,17 +179,12 @@ def _work_item(
 
 def _advise_by_thread(draft: Draft, nest: Nest) -> None:
     """Say where the number of a thread decides which element of a cache line it writes to."""
-    threads = {
-        symbol: symbol + 1
-        for symbol, (text, _) in draft.interpreter.unknown.items()
-        if text == "omp_get_thread_num()"
-    }
-    for level in _levels(nest) if threads else ():
+    for level in _levels(nest) if draft.threads else ():
         for access in level.tally.accesses:
             last = next((part for part in access.path[::-1] if isinstance(part, sympy.Basic)), None)
             if not access.is_store or last is None:
                 continue
-            distance = abs(sympy.expand(last.xreplace(threads) - last)) * access.size
+            distance = abs(sympy.expand(last.xreplace(draft.threads) - last)) * access.size
             if distance.is_number and 0 < distance < LINE:
                 _advise(draft, access, distance)
 

@@ -21,6 +21,7 @@ from popmodel.source.formula_text import (
     guess,
     is_block,
     sum_over_turns,
+    symbols_of,
     without_undefined,
 )
 from popmodel.source.intermediate_form import SourcePlace
@@ -121,6 +122,12 @@ class Draft:
         self.files, self.options = files, options  # That a compiler may take for instructions
         self.name = name
         self._answers = Counter(text for text, _ in set(interpreter.unknown.values()))
+        self.threads = {  # Numbers of threads, with those of the next ones
+            symbol: symbol + 1
+            for symbol, (text, _) in interpreter.unknown.items()
+            if text == "omp_get_thread_num()"
+        }
+        self._variables: dict[sympy.Symbol, sympy.Symbol] = {}  # As `by_variable`
         self.blocks: dict[int, Block] = {}
         self.notes: list[str] = list(interpreter.notes)
         self.names: dict[str, int] = {}
@@ -273,21 +280,28 @@ class Draft:
     def by_variable(self, value: sympy.Basic) -> dict[sympy.Symbol, sympy.Symbol]:
         """Unknown values of one variable, of its elements or of one place, by one symbol."""
         unknown = self.interpreter.unknown
-        found = {}
-        for symbol in sorted(value.free_symbols & unknown.keys(), key=str):
-            text, place = unknown[symbol]
-            if text.startswith(_RANGE):
-                continue
-            if text.endswith("()"):  # what calls answer: another number at each place
-                text = text if self._answers[text] > 1 else text.removesuffix("()")
-            name = _SOME_ELEMENT.sub("", text)
-            if not _VARIABLE.fullmatch(name) or name in _NO_VARIABLES:
-                name = f"{name} {place}"
-            one = sympy.Symbol(re.sub(r"\W+", "_", name).strip("_"), integer=True)
-            unknown.setdefault(one, (text if name.endswith(str(place)) else name, place))
-            self._definitions.setdefault(one, {})[symbol] = self.interpreter.defined.get(symbol)
-            found[symbol] = one
-        return found
+        symbols = [
+            symbol
+            for symbol in symbols_of(value) & unknown.keys()
+            if not unknown[symbol][0].startswith(_RANGE)
+        ]
+        for symbol in sorted((one for one in symbols if one not in self._variables), key=str):
+            self._variables[symbol] = self._variable_of(symbol)
+        return {symbol: self._variables[symbol] for symbol in symbols}
+
+    def _variable_of(self, symbol: sympy.Symbol) -> sympy.Symbol:
+        text, place = self.interpreter.unknown[symbol]
+        if text.endswith("()"):  # what calls answer: another number at each place
+            text = text if self._answers[text] > 1 else text.removesuffix("()")
+        name = _SOME_ELEMENT.sub("", text)
+        if not _VARIABLE.fullmatch(name) or name in _NO_VARIABLES:
+            name = f"{name} {place}"
+        variable = sympy.Symbol(re.sub(r"\W+", "_", name).strip("_"), integer=True)
+        stands_for = text if name.endswith(str(place)) else name
+        self.interpreter.unknown.setdefault(variable, (stands_for, place))
+        formulas = self._definitions.setdefault(variable, {})
+        formulas[symbol] = self.interpreter.defined.get(symbol)
+        return variable
 
     # Items
 
@@ -324,7 +338,7 @@ class Draft:
         return nest.place, nest.variable, self._alike(nest.trip), accesses, flops, inner
 
     def _alike(self, value: sympy.Basic) -> sympy.Basic:
-        if not value.free_symbols & self.interpreter.unknown.keys():
+        if not symbols_of(value) & self.interpreter.unknown.keys():
             return value
         return value.xreplace(self.by_variable(value))
 

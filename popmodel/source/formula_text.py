@@ -97,6 +97,14 @@ def parts_of(formula: sympy.Basic) -> int:
     return 1 + sum(map(parts_of, formula.args))
 
 
+@lru_cache(200_000)
+def symbols_of(formula: sympy.Basic) -> frozenset[sympy.Symbol]:
+    """The symbols of a formula; of each part they are looked for once."""
+    if formula.is_Symbol:
+        return frozenset((formula,))
+    return frozenset().union(*map(symbols_of, formula.args))
+
+
 @lru_cache(100_000)
 def combined(operator: str, a: sympy.Expr, b: sympy.Expr, most_parts: int) -> sympy.Expr:
     """A sum, a difference or a product; of expanded formulas an expanded one, if that is short."""
@@ -260,6 +268,44 @@ def guess(value: sympy.Expr) -> float:
     except TypeError:
         return 0.0
     return size if 0 <= size < inf else 0.0  # which is also no number at all
+
+
+def with_values(
+    formula: sympy.Basic,
+    known: Callable[[sympy.Symbol], sympy.Basic],
+    undecided: Callable[[sympy.Basic, tuple[sympy.Basic, ...]], sympy.Basic],
+    values: dict[sympy.Basic, sympy.Basic],
+) -> sympy.Basic:
+    """A formula with what its symbols stand for; of cases only those that can hold are looked at.
+
+    What `undecided` gives stands for a formula of cases by conditions of which none is known to
+    hold. `values` has what parts of formulas came to, and is added to.
+    """
+    if not formula.args and not formula.is_Symbol:
+        return formula
+    if formula in values:
+        return values[formula]
+    value: sympy.Basic
+    if formula.is_Symbol:
+        value = known(formula)
+    elif isinstance(formula, (sympy.Piecewise, sympy.ITE)):
+        is_value = isinstance(formula, sympy.Piecewise)
+        first, *rest = formula.args
+        cases = formula.args if is_value else ((rest[0], first), (rest[1], sympy.true))
+        left: list[sympy.Basic] = []
+        for part, condition in cases:
+            holds = with_values(condition, known, undecided, values)
+            if holds != sympy.false:
+                left += [with_values(part, known, undecided, values), holds]
+            if holds == sympy.true:
+                break
+        is_one = len(set(left[::2])) == 1 and holds == sympy.true
+        value = left[0] if is_one else undecided(formula, tuple(left))
+    else:
+        args = tuple(with_values(part, known, undecided, values) for part in formula.args)
+        value = formula if args == formula.args else formula.func(*args)
+    values[formula] = value
+    return value
 
 
 def without_undefined(value: sympy.Basic, unknown: sympy.Symbol) -> sympy.Basic:

@@ -508,7 +508,9 @@ class Interpreter(SymbolicEvaluation):
             if contents is not old:
                 left: Contents = {}
                 for path, value in contents.items():
-                    if not any(map(variable.__eq__, self.turning(path))):
+                    if value is old.get(path):
+                        left[path] = value
+                    elif not any(map(variable.__eq__, self.turning(path))):
                         is_formula = isinstance(value, sympy.Expr)
                         left[path] = value.xreplace(last) if is_formula else value
                     elif (rule := self.by_index(path, value, variable)) is not None:

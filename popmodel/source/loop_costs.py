@@ -9,11 +9,12 @@ elements is a small multiple of what the index moves by in a turn of such a loop
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import sympy
 
-from popmodel.source.formula_text import expanded
+from popmodel.source.formula_text import expanded, symbols_of
 from popmodel.source.source_events import Access, Nest
 
 LINE = 64
@@ -133,7 +134,7 @@ def _paths(nest: Nest, outer: tuple[Nest, ...]) -> Iterator[tuple[Nest, ...]]:
 def _amount(accesses: Sequence[Access], is_store: bool) -> sympy.Expr:
     """Loads or stores of 8 bytes, each element once."""
     places = {(one.array, one.path): one.size for one in accesses if one.is_store == is_store}
-    return sympy.nsimplify(sum(size / 8 for size in places.values()))
+    return sympy.Rational(sum(places.values()), 8)
 
 
 def _places(
@@ -149,12 +150,8 @@ def _places(
     for access, parts in zip(accesses, indexes, strict=True):
         for number, part in enumerate(reversed(parts[1:])):
             if part not in lengths:
-                steps = [
-                    (expanded(part.xreplace({one.variable: one.variable + 1}) - part), one.trip)
-                    for one in levels
-                    if one.variable in part.free_symbols
-                ]
-                lengths[part] = sympy.Add(*(abs(step) * trip for step, trip in steps))
+                steps = [(_step(part, one.variable), one.trip) for one in levels]
+                lengths[part] = sympy.Add(*(abs(step) * trip for step, trip in steps if step != 0))
             span = lengths[part]
             if span == 0 and part.is_Integer:
                 span = part + 1
@@ -178,8 +175,17 @@ def _places(
         yield access, expanded(index)
 
 
+@lru_cache(100_000)
+def _step(index: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr:
+    """By how much an index moves in a turn of a loop."""
+    moving = [one for one in sympy.Add.make_args(index) if variable in symbols_of(one)]
+    next_turn = {variable: variable + 1}
+    return expanded(sympy.Add(*(one.xreplace(next_turn) - one for one in moving)))
+
+
 def _moves(access: Access, variable: sympy.Symbol) -> bool:
-    return any(isinstance(part, sympy.Basic) and part.has(variable) for part in access.path)
+    formulas = (part for part in access.path if isinstance(part, sympy.Basic))
+    return any(variable in symbols_of(part) for part in formulas)
 
 
 class _AccessStream(NamedTuple):
@@ -206,7 +212,7 @@ def _streams(
     found: dict[tuple[str, tuple[sympy.Expr, ...]], list[tuple[Access, sympy.Expr]]] = {}
     meaning: dict[sympy.Symbol, sympy.Expr] = {}
     for access, index in _places(levels, accesses, meaning):
-        steps = tuple(expanded(index.xreplace({one: one + 1}) - index) for one in variables)
+        steps = tuple(_step(index, one) for one in variables)
         if any(step.free_symbols & set(variables) for step in steps):
             steps = tuple(
                 sympy.Integer(LINE) if _moves(access, one) else sympy.Integer(0)
@@ -273,14 +279,19 @@ def _is_near(distance: sympy.Expr, steps: Sequence[sympy.Expr]) -> bool:
     distance = expanded(distance)
     if distance.is_number:
         return bool(abs(distance) < LINE)
-    for step in steps:
-        if step == 0 or step.is_number:
-            continue
-        for turns in range(-_FARTHEST, _FARTHEST + 1):
+    return any(_turns_between(distance, step) is not None for step in steps if not step.is_number)
+
+
+@lru_cache(100_000)
+def _turns_between(distance: sympy.Expr, step: sympy.Expr) -> int | None:
+    """After how many turns, few of them, an access comes into the line that lies so far away."""
+    parts, by_step = distance.as_coefficients_dict(), step.as_coefficients_dict()
+    for turns in range(-_FARTHEST, _FARTHEST + 1):
+        if all(parts[term] == turns * by_step[term] for term in by_step if not term.is_number):
             rest = expanded(distance - turns * step)
             if rest.is_number and abs(rest) < LINE:
-                return True
-    return False
+                return turns
+    return None
 
 
 def _traffic(
@@ -314,7 +325,7 @@ def _turn(levels: Sequence[Nest], streams: Sequence[_AccessStream], level: int) 
         for group in _groups(stream, level):
             amount, turns = _length(levels, stream, level + 1), 1
             if step != 0:
-                turns += max(abs(_multiple(expanded(a - b), step)) for a in group for b in group)
+                turns += _spread(group, step)
                 if not step.is_number:
                     amount = step
             total = turns * amount * stream.size
@@ -325,12 +336,10 @@ def _turn(levels: Sequence[Nest], streams: Sequence[_AccessStream], level: int) 
     return WorkingSet(sympy.Integer(0), expanded(own), expanded(shared))
 
 
-def _multiple(distance: sympy.Expr, step: sympy.Expr) -> int:
-    for turns in range(-_FARTHEST, _FARTHEST + 1):
-        rest = expanded(distance - turns * step)
-        if rest.is_number and abs(rest) < LINE:
-            return turns
-    return 0
+def _spread(offsets: Sequence[sympy.Expr], step: sympy.Expr) -> int:
+    """Turns between the accesses at offsets that are the most turns apart."""
+    pairs = ((a, b) for a in offsets for b in offsets if a != b or step.is_number)
+    return max((abs(_turns_between(expanded(a - b), step) or 0) for a, b in pairs), default=0)
 
 
 def _length(levels: Sequence[Nest], stream: _AccessStream, begin: int) -> sympy.Expr:
@@ -352,9 +361,7 @@ def _array_sizes(levels: Sequence[Nest]) -> ArraySizes:
         step = stream.steps[outer]
         amount = _length(levels, stream, outer)
         if not step.is_number:
-            pairs = ((a, b) for a in stream.offsets for b in stream.offsets)
-            spread = max(abs(_multiple(expanded(a - b), step)) for a, b in pairs)
-            amount = step * (levels[outer].trip + spread)
+            amount = step * (levels[outer].trip + _spread(stream.offsets, step))
         amount = expanded((amount * stream.size).xreplace(meaning))
         if stream.array not in sizes or amount.count_ops() > sizes[stream.array][0].count_ops():
             sizes[stream.array] = amount, stream.steps[0] == 0

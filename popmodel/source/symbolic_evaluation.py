@@ -660,6 +660,8 @@ class SymbolicEvaluation(LibraryCalls, ABC):
 
 _LARGEST_REAL = 1e15
 """Beyond, numbers are not followed."""
+_ROUNDED = 12
+"""Digits of a number that may be one of a formula, such as of a third."""
 _MOST_PARTS_OF_REALS = 20
 _MOST_PARTS = 2 * LARGEST
 """A formula of so many operations has about twice as many parts: operations and what they join."""
@@ -667,7 +669,10 @@ _MOST_PARTS = 2 * LARGEST
 
 @lru_cache(10_000)
 def _exact_real(value: float) -> Any:
-    return sympy.nsimplify(value) if abs(value) < _LARGEST_REAL else UnfollowedReal()
+    if not abs(value) < _LARGEST_REAL:
+        return UnfollowedReal()
+    digits = repr(value)
+    return sympy.Rational(digits) if len(digits) < _ROUNDED else sympy.nsimplify(value)
 
 
 def _exact(index: Any, interpreter: SymbolicEvaluation, target: Element) -> sympy.Expr:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import sympy
 
 from popmodel.runs.sites import calls_by_process, sites_of
-from popmodel.source.formula_text import expanded
+from popmodel.source.formula_text import expanded, with_values
 from popmodel.source.intermediate_form import Invocation
 from popmodel.source.mpi_arguments import QUIET, SHAPES, MpiCalls
 from popmodel.source.source_events import Conditional, Event, MessageCall, RepeatedEvents, Work
@@ -47,6 +47,8 @@ _OF_ALL = ("allgather", "alltoall")
 
 _TESTS = ("test", "testall", "testany", "testsome", "probe", "iprobe")
 """Calls that move nothing, as often as a run happens to make them."""
+_OPEN = ("share~", "cases~")
+"""What symbols begin with that nobody can solve for alone."""
 _OWN_SIZES = ("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatter")
 """Collectives of which each process may send another size: these are not compared."""
 
@@ -92,84 +94,98 @@ class _TracedProcess:
     draft: Draft
     rank: int
     known: dict[sympy.Basic, Any]
-    shares: dict[sympy.Basic, sympy.Symbol] = field(default_factory=dict)
+    shares: dict[frozenset[sympy.Basic], sympy.Symbol] = field(default_factory=dict)
     followed: int = 0
-    values: dict[sympy.Basic, Any] = field(default_factory=dict)
+    values: dict[sympy.Basic, Any] = field(default_factory=dict)  # Of formulas
+    cases: dict[tuple[sympy.Basic, ...], sympy.Symbol] = field(default_factory=dict)
+    turns: dict[sympy.Basic, sympy.Expr] = field(default_factory=dict)  # Numbers of these
+    in_turn: dict[sympy.Basic, Any] = field(default_factory=dict)  # As `values`, of these turns
 
     def learn(self, symbol: sympy.Symbol, value: sympy.Expr) -> None:
         self.known[symbol] = value
         self.values.clear()
 
     def value(self, formula: sympy.Basic) -> Any:
-        """A formula with what is known."""
-        if formula not in self.values:
-            defined = self.draft.interpreter.defined
-            formulas = {
-                symbol: self.value(defined[symbol])
-                for symbol in sorted(formula.free_symbols & defined.keys(), key=str)
-            }
-            whole = formula.xreplace(formulas)
-            named = whole.xreplace(self.draft.by_variable(whole))
-            self.values[formula] = named.xreplace(self.known)
-        return self.values[formula]
+        """A formula with what is known, of the turns of loops that are followed, too."""
+        value = with_values(formula, self._known, self._undecided, self.values)
+        if self.turns.keys().isdisjoint(value.free_symbols):
+            return value
+        turns = self.turns
+        return with_values(value, lambda one: turns.get(one, one), self._undecided, self.in_turn)
+
+    def _known(self, symbol: sympy.Symbol) -> sympy.Basic:
+        defined = self.draft.interpreter.defined.get(symbol)
+        if defined is not None:
+            return with_values(defined, self._known, self._undecided, self.values)
+        name = self.draft.by_variable(symbol).get(symbol, symbol)
+        return self.known.get(name, name)
+
+    def _undecided(self, formula: sympy.Basic, cases: tuple[sympy.Basic, ...]) -> sympy.Basic:
+        """A symbol for one of some cases; the cases as long as turns of a loop may decide."""
+        turns = self.draft.interpreter.turns.keys()
+        if not all(turns.isdisjoint(condition.free_symbols) for condition in cases[1::2]):
+            if isinstance(formula, sympy.ITE):
+                return sympy.ITE(cases[1], cases[0], cases[2] if len(cases) > 2 else False)
+            return sympy.Piecewise(*zip(cases[::2], cases[1::2], strict=True))
+        name = f"cases~{len(self.cases)}"
+        return self.cases.setdefault(cases, sympy.Symbol(name, integer=formula.is_integer))
 
     def executions(self) -> dict[Line, Executions]:
         """How often the process makes the calls at each line."""
         self.followed = 0
         lines: dict[Line, Executions] = defaultdict(list)
-        self._follow(self.draft.interpreter.events, sympy.Integer(1), sympy.true, lines)
+        self._follow(self.draft.interpreter.events, sympy.Integer(1), frozenset(), lines)
         return lines
 
     def _follow(
         self,
         events: Sequence[Event],
         times: sympy.Expr,
-        condition: sympy.Basic,
+        conditions: frozenset[sympy.Basic],
         lines: dict[Line, Executions],
     ) -> None:
-        """Add the calls of events that are carried out `times` where a condition holds."""
+        """Add the calls of events that are carried out `times` where conditions hold."""
         for event in events:
             self.followed += 1
             if isinstance(event, MessageCall):
-                count = times if condition == sympy.true else times * self._share(condition)
+                count = times * self._share(conditions) if conditions else times
                 size = sympy.Integer(0) if event.bytes is None else self.value(event.bytes)
                 lines[event.name, str(event.place)].append((count, event, size))
             elif isinstance(event, Conditional):
                 holds = self.value(event.condition)
                 if holds == sympy.true:
-                    self._follow(event.body, times, condition, lines)
+                    self._follow(event.body, times, conditions, lines)
                 elif holds != sympy.false:
                     period = _period(holds)
                     if period is None:
-                        both = sympy.And(condition, holds)
+                        both = conditions.union(sympy.And.make_args(holds))
                         self._follow(event.body, times, both, lines)
                     else:
-                        self._follow(event.body, times / period, condition, lines)
+                        self._follow(event.body, times / period, conditions, lines)
             elif isinstance(event, RepeatedEvents):
                 count = self.value(event.count)
                 if count == 0 or count.is_negative:
                     continue
                 own = [one for one in event.body if _depends([one], event.variable)]
                 others = [one for one in event.body if not any(one is part for part in own)]
-                self._follow(others, times * count, condition, lines)
+                self._follow(others, times * count, conditions, lines)
                 few = count.is_Integer and count <= _MOST_TURNS
                 if own and few and self.followed < _MOST_EVENTS:
-                    kept = dict(self.values)
                     for turn in range(int(count)):
-                        self.known[event.variable] = sympy.Integer(turn)
-                        self.values = {}
-                        self._follow(own, times, condition, lines)
-                    del self.known[event.variable]
-                    self.values = kept
+                        self.turns[event.variable] = sympy.Integer(turn)
+                        self.in_turn = {}
+                        self._follow(own, times, conditions, lines)
+                    del self.turns[event.variable]
+                    self.in_turn = {}
                 else:
-                    self._follow(own, times * count, condition, lines)
+                    self._follow(own, times * count, conditions, lines)
             else:
                 assert isinstance(event, Work)
 
-    def _share(self, condition: sympy.Basic) -> sympy.Expr:
-        """The share of executions in which a condition holds that nobody can decide."""
+    def _share(self, conditions: frozenset[sympy.Basic]) -> sympy.Expr:
+        """The share of executions in which conditions hold that nobody can decide."""
         name = f"share~{len(self.shares)}"
-        share = self.shares.setdefault(condition, sympy.Symbol(name, nonnegative=True))
+        share = self.shares.setdefault(conditions, sympy.Symbol(name, nonnegative=True))
         return self.known.get(share, share)
 
 
@@ -348,14 +364,14 @@ def _solution(
 ) -> list[tuple[sympy.Symbol, sympy.Expr]]:
     """The one number that is not known, where a formula is linear in it; or shares, by bounds."""
     symbols = formula.free_symbols
-    value = sympy.nsimplify(number)
     if not symbols:
         return []
+    value = sympy.Integer(number) if number.is_integer() else sympy.nsimplify(number)
     if symbols <= shares:
         most = formula.xreplace(dict.fromkeys(symbols, sympy.Integer(1)))
         if value in (0, most):
             return [(symbol, sympy.Integer(value != 0)) for symbol in symbols]
-    if len(symbols) > 1 or any(_is_share(symbol) for symbol in symbols - shares):
+    if len(symbols) > 1 or any(symbol.name.startswith(_OPEN) for symbol in symbols - shares):
         return []
     (symbol,) = symbols
     slope = expanded(formula.diff(symbol))
