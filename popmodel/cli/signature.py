@@ -227,7 +227,23 @@ class FoundSignature(Result):
 
         if self.text is None:
             raise UsageError(f"{self.name}: its text is not known", "give the path of its file")
+        self._expect_program()
         save_text(path, self.text, signatures.load)
+
+    def document_for(self, format_name: str) -> dict[str, Any]:
+        if format_name == "toml":
+            self._expect_program()
+        return super().document_for(format_name)
+
+    def _expect_program(self) -> None:
+        """Raise a `UsageError` if source code does nothing that a signature could hold."""
+        source = self.facts.get("source")
+        if source and not source["items"]:
+            raise UsageError(
+                f"{Path(source['files'][0]).name}: nothing in it takes time: no message, no loop "
+                "over real numbers or arrays",
+                "name the files that do the work, or macros that switch it on: --cflags -DUSE_MPI",
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/signature-from/1``, without provenance."""

@@ -260,6 +260,7 @@ class Finder(NamedTuple):
 
     def remarks(self) -> Iterator[SignatureFinding]:
         yield from self._excluding_nothing()
+        yield from self._idle()
         yield from self._without_value()
         yield from self._sometimes_out_of_range()
         yield from self._too_rare()
@@ -309,7 +310,11 @@ class Finder(NamedTuple):
         useless: set[str] = set()  # names that come from such a formula: their uses need no mention
         for result in self.results:
             fault = _fault(result)
-            if fault is None or useless & closure(self.signature, [self.formulas[result.path]]):
+            if (
+                fault is None
+                or self._is_idle(result)
+                or useless & closure(self.signature, [self.formulas[result.path]])
+            ):
                 continue
             if result.path[0] == "let":
                 useless.add(str(result.path[1]))
@@ -317,6 +322,20 @@ class Finder(NamedTuple):
                 useless |= EXTENTS
             problem, hint = fault
             yield self._at(result.path, f"{self._text(result.path)} {problem}", hint)
+
+    def _is_idle(self, result: ConstraintOutcome) -> bool:
+        """Whether a formula is 0 with the parameters that the source of a program presets."""
+        finite = result.values[np.isfinite(result.values)]
+        is_preset = self.signature.basis == "source" and bool(self.signature.params)
+        return is_preset and bool(finite.size) and not finite.any()
+
+    def _idle(self) -> Iterator[SignatureFinding]:
+        """What a program does not do with the parameters that its source presets."""
+        for result in self.results:
+            fault = _fault(result)
+            if fault is not None and self._is_idle(result):
+                hint = "not executed with these; --set others"
+                yield self._at(result.path, f"{self._text(result.path)} {fault[0]}", hint)
 
     def _without_value(self) -> Iterator[SignatureFinding]:
         """Formulas that have no value for some of the possible runs."""

@@ -93,8 +93,17 @@ def signature_of_source(
             f"main is defined {len(mains)} times: {', '.join(mains[:4])}" if mains else "no main"
         )
         errors = program.problems[:1] if not mains else ()  # what cannot be read may hold it
-        hint = f"correct the source: {errors[0]}" if errors else "name all files of one program"
+        hint = "name the file of one of them, and the files that it shares with the others"
+        if not mains:
+            hint = f"correct the source: {errors[0]}" if errors else "name all files of one program"
         raise UsageError(f"{where}: {found}", hint)
+    classes = [one for one in program.problems if one.endswith("undeclared identifier 'MPI'")]
+    if classes:
+        raise UsageError(
+            f"{classes[0].partition(': ')[0]}: uses the C++ classes of MPI, which MPI 3 removed "
+            "and popmodel does not read",
+            "call the functions of C: MPI_Send(...), not MPI::COMM_WORLD.Send(...)",
+        )
     interpreter = Interpreter(program)
     if trace is not None:
         interpreter.traced = partial(functions_of, trace)

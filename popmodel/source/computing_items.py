@@ -249,10 +249,18 @@ def _traffic(
 def _where_nothing_is_done(draft: Draft, amount: sympy.Expr) -> sympy.Expr:
     """A share of a loop's turns that is a number, too, where an unknown count of them is zero."""
     unknown = draft.interpreter.unknown.keys()
-    shares = [one for one in amount.atoms(sympy.Pow) if one.exp.is_negative]
-    return amount.xreplace(
-        {one: sympy.Max(one.base, 1) ** one.exp for one in shares if one.free_symbols & unknown}
-    )
+    preset = {
+        symbol: one.default
+        for symbol, one in draft.interpreter.parameters.items()
+        if one.default is not None
+    }
+    turns: dict[sympy.Basic, sympy.Basic] = {}
+    for share in (one for one in amount.atoms(sympy.Pow) if one.exp.is_negative):
+        if share.free_symbols & unknown:
+            turns[share] = sympy.Max(share.base, 1) ** share.exp
+        elif share.base.xreplace(preset) == 0:
+            turns[share] = sympy.Piecewise((share, share.base > 0), (1, True))
+    return amount.xreplace(turns)
 
 
 def mean_trips(cost: LoopCost) -> list[sympy.Expr]:

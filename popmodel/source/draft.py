@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
+from sympy.logic.boolalg import Boolean
 
 from popmodel.base.expressions.grammar import MAX_LENGTH
 from popmodel.signatures.document import Noted, TomlItem, TomlTable, text_of
@@ -18,6 +19,7 @@ from popmodel.source.formula_text import (
     exact_quotients,
     expanded,
     formula,
+    formula_name,
     guess,
     is_block,
     sum_over_turns,
@@ -96,6 +98,8 @@ _EXTENTS = ("P0", "P1", "P2", "P3")
 """Processes along the dimensions of a grid."""
 _REQUESTS = ("send_init", "recv_init", "start", "startall")
 """Calls about requests, whose messages stand beside them."""
+_MOST_WORDS = 50
+"""Words of a command line that are tried."""
 _NOTHING = "Nothing here was measured."
 _RANGE = "a range in "
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -128,6 +132,10 @@ class Draft:
             if text == "omp_get_thread_num()"
         }
         self._variables: dict[sympy.Symbol, sympy.Symbol] = {}  # As `by_variable`
+        self._parameters: set[str] = set()
+        for parameter in interpreter.parameters.values():
+            parameter.name = formula_name(parameter.name, self._parameters)
+            self._parameters.add(parameter.name)
         self.blocks: dict[int, Block] = {}
         self.notes: list[str] = list(interpreter.notes)
         self.names: dict[str, int] = {}
@@ -296,7 +304,10 @@ class Draft:
         name = _SOME_ELEMENT.sub("", text)
         if not _VARIABLE.fullmatch(name) or name in _NO_VARIABLES:
             name = f"{name} {place}"
-        variable = sympy.Symbol(re.sub(r"\W+", "_", name).strip("_"), integer=True)
+        word = formula_name(name)
+        if word in self._parameters:  # which was read in, and is another number here
+            word, name = f"{word}_later", text
+        variable = sympy.Symbol(word, integer=True)
         stands_for = text if name.endswith(str(place)) else name
         self.interpreter.unknown.setdefault(variable, (stands_for, place))
         formulas = self._definitions.setdefault(variable, {})
@@ -463,7 +474,7 @@ class Draft:
 
     def by_split(self, conditions: Iterable[sympy.Basic]) -> tuple[sympy.Expr, list[sympy.Basic]]:
         """1 or 0 by conditions that the user's processes and parameters decide; the others."""
-        known = {PROCESSES, *self.interpreter.parameters}
+        known = {PROCESSES, ARGUMENTS, *self.interpreter.parameters}
         decided: list[sympy.Basic] = []
         others: list[sympy.Basic] = []
         for condition in conditions:
@@ -475,7 +486,7 @@ class Draft:
         """Whether neither rank, grid, parameters nor the turn of a loop decide a condition."""
         mpi, symbols = self.interpreter.mpi, condition.free_symbols
         decided = {RANK, *self.interpreter.turns, *mpi.neighbours, *mpi.places}
-        known = {PROCESSES, *self.interpreter.parameters}
+        known = {PROCESSES, ARGUMENTS, *self.interpreter.parameters}
         return symbols.isdisjoint(decided) and not symbols <= known
 
     def _where(self, item: TomlItem, decided: sympy.Expr) -> TomlItem:
@@ -512,7 +523,10 @@ class Draft:
         self, value: Any, place: SourcePlace | None = None, is_by_rank: bool = False
     ) -> Any:
         value = self.plain(value)
-        value = value if is_by_rank else self.over_ranks(value, place)
+        if is_by_rank or isinstance(value, Boolean):
+            value = self.interpreter.mpi.by_rank(value)
+        else:
+            value = self.over_ranks(value, place)
         self.used |= value.free_symbols
         text = self.formula(value)
         if len(str(text)) > MAX_LENGTH:
@@ -603,12 +617,34 @@ class Draft:
             self.used |= {one for one in meaning.free_symbols if one.name not in self.sets}
             self.sets[symbol.name] = str(text)
 
+    def _arguments(self) -> int:
+        """The fewest words of the command line without which the program does not end."""
+        asked = [
+            one for one in self.interpreter.required.values() if one.free_symbols == {ARGUMENTS}
+        ]
+        for number in range(1, _MOST_WORDS):
+            if all(one.xreplace({ARGUMENTS: sympy.Integer(number)}) == sympy.true for one in asked):
+                return number
+        return 1
+
+    def _required(self) -> list[sympy.Basic]:
+        """What parameters and processes have to fulfil."""
+        known = {*self.interpreter.parameters, PROCESSES, ARGUMENTS}
+        required = self.interpreter.required.values()
+        return [
+            one for one in required if one.free_symbols <= known and one.free_symbols - {ARGUMENTS}
+        ]
+
     def _tables(self) -> list[TomlTable]:
         interpreter = self.interpreter
         names = {one.symbol: one.name for one in interpreter.parameters.values()}
         parameters: dict[str, Any] = {}
+        of_processes = [one for one in self._required() if one.has(PROCESSES)]
+        self.used.update(*(condition.free_symbols for condition in of_processes))
         if ARGUMENTS in self.used:  # conditions of it are left: as without arguments
-            parameters[ARGUMENTS.name] = Noted(1, "the program alone")
+            number = self._arguments()
+            words = f"the program, and {number - 1} more" if number > 1 else "the program alone"
+            parameters[ARGUMENTS.name] = Noted(number, words)
         for one in interpreter.parameters.values():
             if one.symbol in self.used or any(
                 one.symbol in block.cells.free_symbols for block in self.blocks.values()
@@ -637,10 +673,11 @@ class Draft:
         }
         limits: dict[str, Any] = {}
         known = set(interpreter.parameters) - {ARGUMENTS} | {PROCESSES}
+        written = {one.symbol for one in interpreter.parameters.values() if one.name in parameters}
         require = [
             self.formula(condition)
-            for condition in interpreter.required
-            if condition.free_symbols and condition.free_symbols <= known
+            for condition in self._required()
+            if condition.free_symbols <= written | {PROCESSES, ARGUMENTS}
         ]
         if require:
             limits["require"] = require

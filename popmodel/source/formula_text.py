@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import keyword
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import product
@@ -10,6 +12,11 @@ from typing import Any
 
 import sympy
 from sympy.printing.str import StrPrinter
+
+from popmodel.base.expressions.grammar import FUNCTIONS
+from popmodel.model.signature.keys import MACHINE
+from popmodel.model.signature.reading import EXTRA_FUNCTIONS
+from popmodel.model.symbols import RESERVED
 
 _ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
 
@@ -253,6 +260,20 @@ def is_block(
             return False
     return True
 
+
+def formula_name(text: str, taken: Iterable[str] = ()) -> str:
+    """A name for formulas of signatures, like a text that is none, is reserved or taken."""
+    word = re.sub(r"\W+", "_", text).strip("_")
+    if not word.isidentifier() or keyword.iskeyword(word) or word in _NOT_FREE:
+        word = f"{word}_" if word[:1].isalpha() else f"value_{word}"
+    name, number = word, 1
+    while name in taken:
+        number += 1
+        name = f"{word}_{number}"
+    return name
+
+
+_NOT_FREE = {*RESERVED, *FUNCTIONS, *EXTRA_FUNCTIONS, MACHINE}
 
 _GUESS = 50
 """What stands for a number that nobody knows, to estimate costs."""

@@ -135,6 +135,7 @@ class Interpreter(SymbolicEvaluation):
             return None, None
         finally:
             for events, conditional in reversed(closers):
+                self.path.pop()
                 conditional.body = self.events
                 self.events = events
                 if conditional.body:
@@ -181,8 +182,8 @@ class Interpreter(SymbolicEvaluation):
         if condition in (sympy.true, sympy.false):
             return self.carry_out(branch.then if condition == sympy.true else branch.otherwise)
         before, tally = self.state, self.tally
-        first = self._side(branch.then, before, tally)
-        second = self._side(branch.otherwise, before, tally)
+        first = self._side(condition, branch.then, before, tally)
+        second = self._side(sympy.Not(condition), branch.otherwise, before, tally)
         sides = [first, second]
         for number, (flow, _, _, events, _) in enumerate(sides):
             if events and flow != "end":
@@ -216,6 +217,7 @@ class Interpreter(SymbolicEvaluation):
             early.append((sympy.Not(holds), leaves[1], leaves[2]))
             self.state = sides[stays][2]
             closers.append((self.events, Conditional(holds, [], branch.place)))
+            self.path.append(holds)
             self.events = []
             return None, None
         self.state = self.merge(condition, first[2], second[2], branch.place)
@@ -223,7 +225,11 @@ class Interpreter(SymbolicEvaluation):
         return flows[stays], sides[stays][1]
 
     def _side(
-        self, body: Body, before: dict[int, Contents], tally: Tally | None
+        self,
+        condition: sympy.Basic,
+        body: Body,
+        before: dict[int, Contents],
+        tally: Tally | None,
     ) -> tuple[str | None, Any, dict[int, Contents], list[Event], Tally]:
         """One side of a branch: how it is left, value, state, events and counts."""
         self.state = dict(before)
@@ -232,10 +238,13 @@ class Interpreter(SymbolicEvaluation):
             self.tally = Tally(dict(tally.flops), list(tally.accesses))
             if self.nest is not None:
                 self.nest.tally = self.tally
+        self.path.append(condition)
         try:
             flow, value = self.carry_out(body)
         except Ended:
             flow, value = "end", None
+        finally:
+            self.path.pop()
         state, events = self.state, self.events
         self.events, self.state = kept, before
         return flow, value, state, events, self.tally or Tally()

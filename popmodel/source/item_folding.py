@@ -143,6 +143,13 @@ def _joined(
     ]
 
 
+def _of_all(iterations: sympy.Expr, amount: sympy.Expr) -> sympy.Expr:
+    """What all iterations do: a share of turns that may be none is multiplied out."""
+    shares = [one for one in amount.atoms(sympy.Pow) if one.exp.is_negative and one.base.is_Add]
+    product: sympy.Expr = iterations * amount
+    return sympy.cancel(product) if shares else product
+
+
 def joined_item(draft: Draft, members: Sequence[WorkAmounts]) -> TomlItem:
     """One item of several: what they do in one execution of their body, threads alike."""
     functions = list(dict.fromkeys(work.function for work in members))
@@ -150,7 +157,7 @@ def joined_item(draft: Draft, members: Sequence[WorkAmounts]) -> TomlItem:
     trip = THREADS if is_parallel else sympy.Integer(1)
     ones = sympy.Integer(1)
     totals = [
-        sympy.Add(*(work.iterations * (*work.amounts, ones)[number] for work in members))
+        sympy.Add(*(_of_all(work.iterations, (*work.amounts, ones)[number]) for work in members))
         for number in range(6)
     ]
     is_long = max(total.count_ops() for total in totals) > _LONG

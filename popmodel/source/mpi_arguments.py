@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
-from popmodel.source.formula_text import expanded, sum_over_turns
+from popmodel.source.formula_text import compared, expanded, sum_over_turns
 from popmodel.source.intermediate_form import INTEGER, Invocation
 from popmodel.source.source_events import MessageCall
 from popmodel.source.symbolic_memory import (
@@ -95,7 +95,7 @@ _QUIET_NAMES = (
     "init init_thread initialized finalized finalize wtick get_processor_name comm_free "
     "comm_set_errhandler errhandler_set type_commit type_free op_free request_free get_count "
     "get_elements error_string info_create info_set info_free query_thread group_free pcontrol "
-    "status_set_error comm_set_name"
+    "status_set_error comm_set_name comm_group group_incl group_excl"
 )
 QUIET = frozenset(_QUIET_NAMES.split())
 """Calls that cost nothing worth naming."""
@@ -244,6 +244,26 @@ class MpiCalls:
                 known[relation] = sympy.true if isinstance(relation, sympy.Ne) else sympy.false
         return condition.xreplace(known)
 
+    def by_rank(self, value: Any) -> Any:
+        """A formula with neighbours and places in a grid of MPI by the rank of a process."""
+        known: dict[sympy.Basic, sympy.Basic] = {}
+        for symbol in value.free_symbols & (self.neighbours.keys() | self.places.keys()):
+            grid, dim = (self.neighbours.get(symbol) or self.places[symbol])[:2]
+            extent, behind = grid.extents[dim], sympy.Mul(*grid.extents[dim + 1 :])
+            here = sympy.Mod(sympy.floor(RANK / behind), extent)
+            known[symbol] = here
+            if symbol in self.neighbours:
+                there = here + self.neighbours[symbol][2]
+                known[symbol] = RANK + (sympy.Mod(there, extent) - here) * behind
+                if not grid.periodic[dim]:
+                    is_inside = sympy.And(there >= 0, there < extent)
+                    known[symbol] = sympy.Piecewise((known[symbol], is_inside), (NOBODY, True))
+        for relation in value.atoms(sympy.Eq, sympy.Ne):
+            if known.keys() & relation.free_symbols:
+                one, other = (part.xreplace(known) for part in relation.args)
+                known[relation] = compared(relation.func, one, other)
+        return value.xreplace(known)
+
     def _bytes(self, kind: Any, invocation: Invocation) -> sympy.Expr:
         text = getattr(kind, "text", "")
         if text in TYPES:
@@ -302,6 +322,12 @@ class MpiCalls:
 
     def _comm_split(self, values: list[Any], invocation: Invocation) -> None:
         self._set(values[3], SourceCommunicator(f"split {invocation.place}"))
+
+    def _comm_create(self, values: list[Any], invocation: Invocation) -> None:
+        self._set(values[2], SourceCommunicator(f"group {invocation.place}"))
+
+    def _comm_create_group(self, values: list[Any], invocation: Invocation) -> None:
+        self._set(values[3], SourceCommunicator(f"group {invocation.place}"))
 
     def _comm_split_type(self, values: list[Any], _: Invocation) -> None:
         self._set(values[4], SourceCommunicator("node"))

@@ -37,6 +37,7 @@ from popmodel.source.intermediate_form import (
 from popmodel.source.library_calls import ALLOCATORS, LibraryCalls
 from popmodel.source.source_events import Event, Work, has_flops
 from popmodel.source.symbolic_memory import (
+    ARGUMENTS,
     LARGEST,
     Alias,
     Contents,
@@ -101,7 +102,9 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         self.variables: dict[str, int] = {}  # Of the files
         self.frames: list[Frame] = []
         self.events: list[Event] = []
-        self.required: list[sympy.Basic] = []  # Conditions without which the program ends
+        self.path: list[sympy.Basic] = []  # Conditions of the branches that are carried out
+        # Conditions without which the program ends; the same with those that lead there
+        self.required: dict[sympy.Basic, sympy.Basic] = {}
         self.notes: list[str] = []
         self.place = SourcePlace("?", 0)  # Of the statement that is carried out
         # Functions that a traced run was in
@@ -126,9 +129,11 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         """Carry out statements: how they are left, and the value that is returned."""
 
     def require(self, condition: sympy.Basic) -> None:
-        """Remember a condition without which the program ends."""
+        """Remember a condition without which the program ends, if it comes here at all."""
         if not self.is_dry and condition not in self.required:
-            self.required.append(condition)
+            known = {mpi_arguments.PROCESSES, ARGUMENTS, *self.parameters}
+            way = [one for one in self.path if one.free_symbols and one.free_symbols <= known]
+            self.required[condition] = sympy.Or(*map(sympy.Not, way), condition)
 
     def note(self, text: str) -> None:
         """Remember what the user should know."""

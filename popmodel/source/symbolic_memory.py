@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import sympy
 
-from popmodel.source.formula_text import expanded
+from popmodel.source.formula_text import expanded, parts_of
 from popmodel.source.intermediate_form import SourcePlace, SourceType
 from popmodel.source.source_events import Access, Nest, Tally
 
@@ -348,6 +348,8 @@ class SymbolicMemory:
                         return given
             if is_open:
                 return self.symbol(text, place, depends)
+            if sum(map(parts_of, (one, other, condition))) > LARGEST:
+                return self.symbol(text, place, depends)  # SymPy would take seconds for it
             chosen = sympy.Piecewise((one, condition), (other, True))
             functions = condition.atoms(sympy.Function) - condition.atoms(sympy.Mod)
             if chosen.count_ops() < LARGEST // 4 and not functions:

@@ -141,6 +141,51 @@ def test_a_program_that_ends_otherwise_requires_it(tmp_path: Path) -> None:
     assert document["program"][0]["collective"]["bytes"] == "8*n/P"
 
 
+GRID = (
+    "int dims[2] = {0, 0}, wraps[2] = {1, 0}, up, down; MPI_Comm grid; MPI_Status st;\n"
+    "MPI_Dims_create(size, 2, dims);\n"
+    "MPI_Cart_create(MPI_COMM_WORLD, 2, dims, wraps, 0, &grid);\n"
+)
+
+
+@pytest.mark.parametrize(("dim", "wraps"), [(0, True), (1, False)])
+def test_neighbours_in_a_grid_are_formulas_of_rank_where_who_receives_is_open(
+    dim: int, wraps: bool, tmp_path: Path
+) -> None:
+    items = program(
+        tmp_path,
+        f"{GRID} MPI_Cart_shift(grid, {dim}, 1, &down, &up);\n"
+        "if (rank != 7) MPI_Send(a, n, MPI_DOUBLE, up, 0, grid);\n"
+        "MPI_Recv(b, n, MPI_DOUBLE, MPI_ANY_SOURCE, 0, grid, &st);",
+    )
+    text = items[0]["p2p"]["to"]
+    sizes = (4, 3)
+    for rank in range(12):
+        place = list(divmod(rank, sizes[1]))
+        place[dim] += 1
+        place[dim] %= sizes[dim] if wraps else 99
+        to = eval(text, {"rank": rank, "P": 12, "P0": 4, "P1": 3, "floor": int})
+        inside = place[dim] < sizes[dim] and rank != 7
+        assert to == place[0] * sizes[1] + place[1] if inside else to < 0
+
+
+def test_the_classes_of_mpi_for_cpp_are_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "app.cpp"
+    path.write_text(
+        "#include <mpi.h>\nint main(int c, char **v) { MPI::Init(c, v);\n"
+        "double x[9] = {}; MPI::COMM_WORLD.Send(x, 9, MPI::DOUBLE, 1, 0); MPI::Finalize(); }\n"
+    )
+    with pytest.raises(UsageError, match=r"app.cpp:2: uses the C\+\+ classes of MPI"):
+        popmodel.signature(path)
+
+
+def test_a_program_that_does_nothing_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n')
+    with pytest.raises(UsageError, match="nothing in it takes time"):
+        popmodel.signature(path).save(tmp_path / "app.toml")
+
+
 def test_what_the_source_does_not_say_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "app.c"
     path.write_text(START.replace("atoi(argv[1])", "secret()").replace(
@@ -443,3 +488,29 @@ def test_every_which_turn_a_process_has_its_turn_is_said(tmp_path: Path) -> None
     )
     assert loop["body"][0]["collective"]["every"] == "P0"
     assert document(tmp_path / "app.c")["decomp"]["global"] == ["P", "P"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words", "required"),
+    [
+        ("if (argc != 3) exit(1);", 3, []),
+        ("if (argc > 1) { if (argc != 4) exit(1); }", 1, []),
+        ("if (argc > 1) { if (n % size) exit(1); }", 1, ["(argc <= 1 or (n % P) == 0)"]),
+        ("if (n % size) exit(1);", 1, ["(n % P) == 0"]),
+    ],
+)
+def test_what_ends_a_program_is_asked_for_on_its_branch_only(
+    asked: str, words: int, required: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(
+        "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+        "int main(int argc, char **argv) { int n = 8, size; MPI_Init(&argc, &argv);\n"
+        'MPI_Comm_size(MPI_COMM_WORLD, &size); scanf("%d", &n);\n'
+        f"{asked}\n"
+        "if (argc > 2) MPI_Barrier(MPI_COMM_WORLD);\n"
+        "MPI_Bcast(argv, n / size, MPI_INT, 0, MPI_COMM_WORLD); MPI_Finalize(); return 0; }\n"
+    )
+    document = tomllib.loads(popmodel.signature(path).text or "")
+    assert document["params"]["argc"] == words
+    assert document.get("limits", {}).get("require", []) == required
