@@ -472,10 +472,12 @@ class CExpressions(ABC):
             deep = inner.get_canonical().kind
             if kind == kinds.LVALUEREFERENCE:
                 return self._type(inner)
-            element = SourceType("record", name=inner.spelling)
-            return SourceType(
-                "pointer", size, element if deep == kinds.RECORD else self._type(inner), name=name
-            )
+            if deep == kinds.RECORD:  # which may have a pointer to itself
+                bytes_ = max(inner.get_canonical().get_size(), 0)
+                element = SourceType("record", bytes_, name=inner.spelling)
+            else:
+                element = self._type(inner)
+            return SourceType("pointer", size, element, name=name)
         if kind in (kinds.CONSTANTARRAY, kinds.INCOMPLETEARRAY, kinds.VARIABLEARRAY):
             length = plain.element_count if kind == kinds.CONSTANTARRAY else None
             return SourceType("array", size, self._type(plain.element_type), length, name)

@@ -144,6 +144,8 @@ class FortranExpressions(FortranUnits):
                 return sum(
                     one.type == "extent_specifier" or self._rank(one) > 0 for one in arguments
                 )
+            if lower_text(callee) in _REDUCTIONS and _dimension(arguments) is not None:
+                return self._rank(arguments[0]) - 1
             if lower_text(callee) in _ELEMENTAL | {"merge"}:
                 return max((self._rank(one) for one in arguments), default=0)
             return 0
@@ -187,7 +189,9 @@ class FortranExpressions(FortranUnits):
             array, *lists = node.named_children
             sections = lists[0].named_children if lists else []
             if not self._is_array(array):
-                return self._extents(max(sections, key=self._rank))
+                along = _dimension(sections) if lower_text(array) in _REDUCTIONS else None
+                extents = self._extents(max(sections, key=self._rank))
+                return [one for number, one in enumerate(extents) if number != along]
         known = self._declared(array)
         bounds = known.bounds if known is not None else []
         found: list[Expression] = []
@@ -199,14 +203,23 @@ class FortranExpressions(FortranUnits):
                 continue
             first, last = section_of(section)
             begin, end = first or low, last or high
-            if end is None:
-                name = f"extent{dimension + 1} of {lower_text(array)}"
-                found.append(Variable(f"{self.unit.key}::{name}", name, INTEGER))
-                continue
-            start: Expression = Literal(1) if begin is None else self._value(begin)
-            length = SourceOperation("-", (self._value(end), start), INTEGER)
-            found.append(SourceOperation("+", (length, Literal(1)), INTEGER))
+            found.append(
+                self._kept(array, dimension) if end is None else self._length(begin, end)
+            )
         return found
+
+    def _length(self, begin: Any, end: Any) -> Expression:
+        start: Expression = Literal(1) if begin is None else self._value(begin)
+        length = SourceOperation("-", (self._value(end), start), INTEGER)
+        return SourceOperation("+", (length, Literal(1)), INTEGER)
+
+    def _kept(self, array: Any, dimension: int) -> Expression:
+        """How many elements an array has that is allocated somewhere: known of its object."""
+        name = f"extent{dimension + 1} of {lower_text(array)}"
+        if array.type == "derived_type_member_expression":
+            base, component = array.named_children[0], lower_text(array.named_children[-1])
+            return Field(self._value(base), f"extent{dimension + 1} of {component}", INTEGER)
+        return Variable(f"{self.unit.key}::{name}", name, INTEGER)
 
     def _element(
         self,
@@ -338,7 +351,7 @@ class FortranExpressions(FortranUnits):
     ) -> Expression | None:
         place = self._place(node)
         if name in _REDUCTIONS and arguments and self._rank(arguments[0]):
-            return self._reduction(name, arguments, place)
+            return self._reduction(name, arguments, counters, place)
         if name in _INQUIRIES:
             return self._inquiry(name, arguments)
         arguments = [one for one in arguments if one.type != "keyword_argument"]
@@ -393,15 +406,22 @@ class FortranExpressions(FortranUnits):
             return found
         return SourceOperation("unknown", (), INTEGER)
 
-    def _reduction(self, name: str, arguments: Sequence[Any], place: SourcePlace) -> Expression:
-        """A sum or another value of all elements: a loop before the statement."""
-        array = arguments[0]
-        counters = [self._counter() for _ in range(self._rank(array))]
+    def _reduction(
+        self, name: str, arguments: Sequence[Any], outer: Sequence[Variable], place: SourcePlace
+    ) -> Expression:
+        """A sum or another value of all elements, or along a dimension: a loop before."""
+        array, along = arguments[0], _dimension(arguments)
+        counters, indexes = [self._counter() for _ in range(self._rank(array))], list(outer)
         extents = self._extents(array)
+        if along is None:
+            indexes = counters
+        else:
+            counters, extents = counters[along : along + 1], extents[along : along + 1]
+            indexes[along:along] = counters
         kept, self.before = self.before, []
-        value = self._value(array, counters)
+        value = self._value(array, indexes)
         if name == "dot_product" and len(arguments) > 1:
-            value = SourceOperation("*", (value, self._value(arguments[1], counters)), value.type)
+            value = SourceOperation("*", (value, self._value(arguments[1], indexes)), value.type)
         self.number += 1
         total = Variable(f"{self.unit.key}::total~{self.number}", f"total{self.number}", value.type)
         operator = _REDUCTIONS[name]
@@ -520,6 +540,16 @@ class FortranExpressions(FortranUnits):
             last = SourceOperation("-", (extent, Literal(1)), INTEGER)
             body = (CountedLoop(counter, Literal(0), last, Literal(1), body, place),)
         return body
+
+
+def _dimension(arguments: Sequence[Any]) -> int | None:
+    """Along which dimension an array is summed up, counted from 0; None of all of it."""
+    for one in arguments[1:]:
+        is_named = one.type == "keyword_argument" and lower_text(one.named_children[0]) == "dim"
+        number = one.named_children[-1] if is_named else one
+        if number.type == "number_literal":
+            return int(node_text(number)) - 1
+    return None
 
 
 def _number(text: str) -> Literal:

@@ -207,11 +207,18 @@ class _FortranReader(FortranExpressions):
         if kind == "read_statement":
             return self._read(node, place)
         if kind == "allocate_statement":
+            made: list[Statement] = []
             for one in nodes_in(node, "sized_allocation"):
                 target, size = one.named_children[0], one.named_children[-1]
                 if target.type == "identifier" and size.type == "size":
                     self._find(lower_text(target))[0].bounds = bounds_of(size)
-        elif kind.endswith("_statement") and kind not in _COSTLESS and not kind.startswith("end"):
+                elif size.type == "size":
+                    for dimension, (low, high) in enumerate(bounds_of(size)):
+                        length = self._length(low, high)
+                        assignment = Assignment(self._kept(target, dimension), "", length, INTEGER)
+                        made.append(ExpressionStatement(assignment, place))
+            return tuple(made)
+        if kind.endswith("_statement") and kind not in _COSTLESS and not kind.startswith("end"):
             words = kind.removesuffix("_statement").replace("_", " ")
             self.problems.append(f"{place}: {words} is not followed")
         return ()
@@ -342,6 +349,17 @@ class _FortranReader(FortranExpressions):
             target = self._value(left)
             value = self._value(right)
             return (ExpressionStatement(Assignment(target, "", value, target.type), place),)
+        if right.type == "array_literal" and left.type == "identifier" and rank == 1:
+            variable = self._variable(lower_text(left))
+            element = variable.type.element or OTHER
+            values = [self._value(one) for one in right.named_children]
+            return tuple(
+                ExpressionStatement(
+                    Assignment(Element(variable, Literal(number), element), "", value, element),
+                    place,
+                )
+                for number, value in enumerate(values)
+            )
         counters = [self._counter() for _ in range(rank)]
         extents = self._extents(left)
         kept, self.before = self.before, []

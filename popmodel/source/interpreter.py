@@ -476,7 +476,7 @@ class Interpreter(SymbolicEvaluation):
                 after[where] = UnfollowedReal() if is_known(path) else None
             elif new in self.parameters:  # an option of the command line, in whatever turn
                 turn[where] = after[where] = new
-            elif isinstance(new, sympy.Expr) or self._is_whole(where):
+            elif isinstance(new, (sympy.Expr, UnfollowedReal)):  # a whole number
                 text = named(self.memories[memory].name, path)
                 turn[where] = self.symbol(text, place, frozenset((variable,)))
                 after[where] = self.symbol(text, place) if is_known(path) else None

@@ -192,7 +192,8 @@ class _AccessStream(NamedTuple):
     """Accesses to an array that move alike: elements, from the first to the last of them."""
 
     array: str
-    size: int
+    size: int  # Of an element; of fields that of the object
+    lines: int  # Of cache, at most, that an element is in: one for each field
     steps: tuple[sympy.Expr, ...]  # By how many elements it moves in a turn of each loop
     offsets: tuple[sympy.Expr, ...]
     is_written: bool
@@ -226,13 +227,18 @@ def _streams(
         made.append(
             _AccessStream(
                 array,
-                members[0][0].size,
+                members[0][0].record or members[0][0].size,
+                len({_fields(access) for access, _ in members if access.record}) or 1,
                 steps,
                 tuple(offsets),
                 any(access.is_store for access, _ in members),
             )
         )
     return made, meaning
+
+
+def _fields(access: Access) -> tuple[str, ...]:
+    return tuple(part for part in access.path if isinstance(part, str))
 
 
 def _layers(
@@ -303,9 +309,9 @@ def _traffic(
         step = stream.steps[-1]
         moved = sympy.Integer(stream.size)
         if step.is_number and step != 0:
-            moved = sympy.Integer(min(stream.size * abs(step), LINE))
-        elif step != 0:
-            moved = sympy.Integer(LINE)  # each element is in a line of its own
+            moved = sympy.Integer(min(stream.size * abs(step), LINE * stream.lines))
+        elif step != 0:  # each element is in a line of its own
+            moved = sympy.Integer(LINE * min(stream.lines, -(-stream.size // LINE)))
         share = sympy.Integer(1)
         for number in range(level, len(levels)):
             if stream.steps[number] == 0:

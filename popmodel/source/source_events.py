@@ -21,6 +21,7 @@ class Access(NamedTuple):
     size: int  # Bytes
     place: SourcePlace
     depends: frozenset[sympy.Symbol] = frozenset()  # Loops whose turns decide which element it is
+    record: int = 0  # Bytes of the object in an array that it is a field of
 
 
 @dataclass

@@ -147,6 +147,8 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             return other or (self._home(target), ())
         if isinstance(target, Field):
             memory, path = self.locate(target.base)
+            if path and isinstance(path[-1], sympy.Basic):
+                self.records[memory, len(path)] = target.base.type.size
             return memory, (*path, target.name)
         if isinstance(target, Element):
             index = self.value(target.subscript)

@@ -102,6 +102,8 @@ class SymbolicMemory:
         self.turns: dict[sympy.Symbol, sympy.Expr] = {}  # Of loops, by their variables
         self.pointed: dict[tuple[int, tuple[str, ...]], int] = {}  # Blocks by where pointers lie
         self.names: Counter[str] = Counter()  # How many symbols have a name
+        # Bytes of objects in arrays: of which block, and behind how many parts of a way
+        self.records: dict[tuple[int, int], int] = {}
         self.tally: Tally | None = None
         self.nest: Nest | None = None
 
@@ -281,7 +283,9 @@ class SymbolicMemory:
             *(self.dependence(part) for part in path if isinstance(part, sympy.Basic))
         )
         size = type_.size or 8
-        self.tally.accesses.append(Access(name, path, is_store, size, place, depends))
+        indexes = [number for number, part in enumerate(path, 1) if isinstance(part, sympy.Basic)]
+        record = self.records.get((memory, indexes[-1]), 0) if indexes else 0
+        self.tally.accesses.append(Access(name, path, is_store, size, place, depends, record))
 
     def merge(
         self,

@@ -360,3 +360,49 @@ def test_sizes_of_an_array_that_a_loop_fills_are_numbers_by_their_names(tmp_path
     )
     found = tomllib.loads(popmodel.signature(path).text)
     assert list(found["constants"]) == ["m"]
+
+
+OCEAN = """program ocean
+  use mpi
+  type :: field
+    integer :: nx
+    real(8), allocatable :: t(:, :)
+  end type
+  type(field) :: f
+  integer :: me, nx = 200, nz = 20, buffer(2), i, ierr
+  character(32) :: word
+  real(8), allocatable :: total(:)
+  call MPI_Comm_rank(MPI_COMM_WORLD, me, ierr)
+  if (me == 0) then
+    if (command_argument_count() >= 1) then
+      call get_command_argument(1, word)
+      read(word, *) nx
+    end if
+    buffer = (/ nx, nz /)
+  end if
+  call MPI_Bcast(buffer, 2, MPI_INTEGER, 0, MPI_COMM_WORLD, ierr)
+  f%nx = buffer(1)
+  nz = buffer(2)
+  call make(f, nz)
+  allocate(total(f%nx))
+  f%t = 1
+  total = sum(f%t, dim=2)
+contains
+  subroutine make(grid, depth)
+    type(field) :: grid
+    integer :: depth
+    allocate(grid%t(0:grid%nx + 1, depth))
+  end subroutine
+end program
+"""
+
+
+def test_arrays_of_objects_and_sums_along_a_dimension_have_the_sizes_that_are_broadcast(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "ocean.f90"
+    path.write_text(OCEAN)
+    found = tomllib.loads(popmodel.signature(path).text)
+    assert found["params"] == {"nx": 200} and "constants" not in found
+    trips = [item["serial"]["trip"] for item in found["program"] if "serial" in item]
+    assert trips == ["20*nx + 40", "20*nx"]

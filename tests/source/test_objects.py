@@ -247,3 +247,18 @@ def test_a_number_behind_a_pointer_that_was_kept_is_no_constant_of_what_is_retur
     found = tomllib.loads(popmodel.signature(path).text)
     assert found["params"] == {"o_n": 20}
     assert found["program"][-1]["serial"]["trip"] == "30*o_n"
+
+
+def test_fields_of_objects_in_an_array_move_the_objects_through_the_caches(tmp_path: Path) -> None:
+    found = program(
+        tmp_path,
+        "struct Particle { double x, y, vx, vy; int id; };\n"
+        "struct Cell { double a[16], x; char rest[120]; };\n",
+        "std::vector<Particle> all(n); std::vector<Cell> cells(n);\n"
+        "for (auto &p : all) { p.x += 2 * p.vx; }\n"
+        "for (int i = 0; i < n; i++) cells[i].x = 0;",
+    )
+    first, second = (item["serial"] for item in found["program"])
+    assert (first["loads"], first["stores"]) == (2, 1)
+    assert (first["bytes"]["MEM"], first["written"]["MEM"]) == (80, 40)
+    assert second["bytes"]["MEM"] == 128  # one line of an object of four, read and written
