@@ -112,6 +112,7 @@ class CExpressions(ABC):
         while last.kind in (self.kinds.CXX_FUNCTIONAL_CAST_EXPR, self.kinds.UNEXPOSED_EXPR):
             last = [cursor, *last.get_children()][-1]
         made = self._constructed(Address(variable, OTHER), last)
+        made = made or self._of_template(Address(variable, OTHER), cursor)
         if made is None:
             declared = self._declared(cursor)
             yield declared
@@ -227,7 +228,7 @@ class CExpressions(ABC):
             return THIS
         if kind == kinds.CXX_NEW_EXPR and children:
             room = Invocation("", "operator new", (), type_, self._place(cursor))
-            return self._constructed(room, children[-1]) or room
+            return self._constructed(room, children[-1]) or self._of_template(room, cursor) or room
         if kind == kinds.INIT_LIST_EXPR:
             values = tuple(map(self._value, children))
             if type_.kind == "record":
@@ -404,6 +405,33 @@ class CExpressions(ABC):
         values = (self._value(child) for child in cursor.get_arguments() if child is not None)
         key, place = self._definition_key(what), self._place(cursor)
         return Invocation(key, what.spelling, (pointer, *values), THIS.type, place)
+
+    def _of_template(self, pointer: Expression, cursor: Any) -> Expression | None:
+        """As `_constructed`, of a class template whose types are open: by the count of values."""
+        children, kinds = list(cursor.get_children()), self.kinds
+        names = (child.referenced for child in children if child.kind == kinds.TEMPLATE_REF)
+        template = next(names, None)
+        if (
+            template is None
+            or children[-1].kind != kinds.UNEXPOSED_EXPR
+            or children[-1].type.spelling
+        ):
+            return None
+        values = [self._value(child) for child in children[-1].get_children()]
+        if template.location.is_in_system_header:
+            key = "" if template.spelling == "vector" else None
+        else:
+            fitting = (
+                one.get_usr()
+                for one in template.get_children()
+                if one.kind == kinds.CONSTRUCTOR
+                and sum(part.kind == kinds.PARM_DECL for part in one.get_children()) == len(values)
+            )
+            key = next(fitting, None)
+        if key is None:
+            return None
+        arguments = (pointer, *values)
+        return Invocation(key, template.spelling, arguments, THIS.type, self._place(cursor))
 
     def _definition_key(self, function: Any) -> str:
         """The key of a function; of one that is made of a template, that of the template."""

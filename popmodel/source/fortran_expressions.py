@@ -203,9 +203,7 @@ class FortranExpressions(FortranUnits):
                 continue
             first, last = section_of(section)
             begin, end = first or low, last or high
-            found.append(
-                self._kept(array, dimension) if end is None else self._length(begin, end)
-            )
+            found.append(self._kept(array, dimension) if end is None else self._length(begin, end))
         return found
 
     def _length(self, begin: Any, end: Any) -> Expression:

@@ -262,3 +262,21 @@ def test_fields_of_objects_in_an_array_move_the_objects_through_the_caches(tmp_p
     assert (first["loads"], first["stores"]) == (2, 1)
     assert (first["bytes"]["MEM"], first["written"]["MEM"]) == (80, 40)
     assert second["bytes"]["MEM"] == 128  # one line of an object of four, read and written
+
+
+def test_an_object_that_is_made_inside_of_a_template_is_made_by_its_constructor(
+    tmp_path: Path,
+) -> None:
+    found = program(
+        tmp_path,
+        "template <typename T> struct Mesh { int cells; T *a;\n"
+        "  Mesh(int k) : cells(k + 1) {} Mesh(int k, int m) : cells(k * m) {} };\n"
+        "template <typename S> void run(S n) {\n"
+        "  Mesh<S> mesh(n), other(n, 2); std::vector<S> all(n);\n"
+        "  double s = 0; std::vector<double> b(9);\n"
+        "  for (int i = 0; i < mesh.cells; i++) b[i] *= 2;\n"
+        "  for (int i = 0; i < other.cells; i++) b[i] *= 3;\n"
+        "  for (int i = 0; i < all.size(); i++) b[i] *= 4; }\n",
+        "run<int>(n);",
+    )
+    assert trips(found) == ["n + 1", "2*n", "n"]
