@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import math
@@ -369,14 +370,18 @@ def read_text(path: str | os.PathLike[str], error: type[FileError] = FileError) 
             content = file.read(LARGEST_FILE + 1)
         if len(content) > LARGEST_FILE:
             raise error(path, f"is larger than {LARGEST_FILE >> 20} MiB, the limit for documents")
-        return io.StringIO(content.decode("utf-8-sig"), newline=None).read()
+        is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # of Windows
+        text = content.decode("utf-16" if is_wide else "utf-8-sig")
+        return io.StringIO(text, newline=None).read()
     except (OSError, UnicodeDecodeError) as reason:
         problem = "is not UTF-8 text"
         if isinstance(reason, OSError):
             problem = f"cannot be read: {reason.strerror}"
         refused, missing = error(path, problem), isinstance(reason, FileNotFoundError)
         refused.hint = refused.hint or (
-            "check its path" if missing else "name a text file that you may read"
+            "check its path"
+            if missing
+            else "save it as UTF-8, or name a text file that you may read"
         )
         raise refused from None
 

@@ -77,6 +77,15 @@ ClickUsageError: type[Exception] = typer.BadParameter.__bases__[0]
 ClickException: type[Exception] = ClickUsageError.__bases__[0]
 
 
+_OF_FILES = {
+    "trace": "metrics {}",
+    "table": "predict {} --cores 64",
+    "signature": "predict {} --cores 64",
+    "source": "signature from {}",
+}
+"""What is asked most of a file."""
+
+
 class _FittingHelp:
     """Keeps the column of options narrow on a narrow terminal, so that the text has words."""
 
@@ -124,6 +133,10 @@ class Verbs(_FittingHelp, TyperGroup):
             raise UsageError(f"'{args[0]}' has another name now", f"try {RENAMED[args[0]]}")
         if args[0] not in VERBS and not args[0].startswith("-"):
             hint = did_you_mean(args[0], VERBS, f"commands: {', '.join(VERBS)}")
+            if os.path.isfile(args[0]):  # noqa: PTH113
+                from popmodel.cli.inputs import kind_of
+
+                hint = f"try popmodel {_OF_FILES[kind_of(args[0])].format(args[0])}"
             raise UsageError(f"unknown command '{args[0]}'", hint)
         return super().resolve_command(ctx, args)
 

@@ -475,9 +475,12 @@ def _check_problem(runs: Sequence[MeasuredRow]) -> None:
     for name in names:
         values = list(dict.fromkeys(run.parameters.get(name) for run in runs))
         if len(values) > 1:
-            shown = ", ".join("not known" if each is None else f"{each:g}" for each in values[:3])
+            shown = ["not known" if each is None else f"{each:.12g}" for each in values[:3]]
+            run = next(run for run in runs if name in run.parameters)
+            of_one = "give runs of one problem size"
+            if run.window is None:
+                of_one = f"take those of one ({run.source}:{name}={run.parameters[name]:.12g})"
             raise UsageError(
-                f"runs of different problems: {name} is {shown}",
-                "give runs of one problem size, or say --scaling weak if the work grows with "
-                "the cores",
+                f"runs of different problems: {name} is {', '.join(shown)}",
+                f"{of_one}, or say --scaling weak if the work grows with the cores",
             )

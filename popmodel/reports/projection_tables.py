@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,8 @@ from popmodel.reports.notes import Reasons, joint_caveats
 from popmodel.reports.prediction_words import run_takes, split_name
 from popmodel.reports.views import Document, Views
 
+_PLACE = r"(?::\d+)?(?: \S*\[\d+\].*| value \d+| job \S+| row \d+)?$|:\d+ .*$"
+"""What stands behind the name of a file to tell a run in it."""
 _BASELINES = {
     "nearest": "as the nearest run",
     "linear": "ideal from there",
@@ -62,7 +65,7 @@ def blocks(document: Document, families: Sequence[str] | None = None) -> list[Se
 
 def _head(inner: Document, size: str) -> Section:
     """The runs that are carried on, and to which size."""
-    names = [run["source"].rpartition("/")[2].partition(":")[0] for run in inner["runs"]]
+    names = [re.sub(_PLACE, "", run["source"].rpartition("/")[2]) for run in inner["runs"]]
     measured = dict.fromkeys(map(split_name, inner["runs"]))
     law = inner["law"]
     facts = (

@@ -30,7 +30,8 @@ _SIZES = {
 }
 _RUNTIME = (
     r"(?:total|wallclock|wall|elapsed|execution|exec|run|running|real|loop)*(?:time|clock|raw)|"
-    r"wall|elapsed|duration|real|seconds|secs?|timetaken|timetosolution|tts"
+    r"wall|elapsed|duration|real|seconds|secs?|timetaken|timetosolution|tts|"
+    r"t(?:total|wall|elapsed|run|exec)"
 )
 _STATISTICS = ("mean", "average", "avg", "median", "best", "minimum", "min")
 """Which of several is the runtime: the first that stands there."""
@@ -38,7 +39,7 @@ _REPEATED = rf"(?:run|rep|repeat|repetition|trial|try|sample|measurement|t|{_RUN
 _RESULT = re.compile(
     r".*(?:speedup|efficiency|flops?|bandwidth|throughput|energy|power|rss|time|seconds|relative|"
     rf"stddev|stdev|std|sd|variance|max|maximum|worst|error|{'|'.join(_STATISTICS)})"
-    r"|user|sys|system|eff|ci95"
+    r"|user|sys|system|eff|ci95|.*pers(?:ec(?:ond)?)?"
 )
 """What is measured of a run beside its runtime, and sets nothing."""
 _TIME_WORDS = {
@@ -59,6 +60,10 @@ _CLOCK_UNIT = r"\[?(?:d+[-: ])?h+\]?:m+(?::s+)?(?:\.\w+)?|\[?m+\]?:s+(?:\.\w+)?"
 _BRACKETS = re.compile(r"(?P<name>.*\S)\s*(?:\[(?P<square>.*)\]|\((?P<round>[^()]*)\))")
 _SUFFIX = re.compile(r"(?P<name>runtime)_(?P<unit>[A-Za-zµμ]+)")
 _WHOLE = re.compile(r"0*[1-9]\d{0,8}(?:\.0*)?", re.ASCII)  # a spreadsheet's 4.0 is 4
+_PAIR = re.compile(
+    rf"(?:{_ONES}|n?p|mpi)(?:x|times)(?:threads|n?t|openmp|omp)|split|layout|config(?:uration)?"
+)
+"""What a column of both is called, ``4 x 2``."""
 _LAUNCHED = {
     "processes": r"\b(?:mpirun|mpiexec\S*|srun|aprun)\s(?:.*\s)?(?:-n|-np|--np|--ntasks)[ =]?(\d+)",
     "threads": r"(?:OMP_NUM_THREADS=|\s--cpus-per-task[ =]|\ssrun\s(?:.*\s)?-c ?)(\d+)",
@@ -109,7 +114,7 @@ def meaning_of(head: str) -> Meaning | None:
         letters = _letters(head)  # ``time (mean)``
     for word in ("", *([] if is_time else sorted(_TIME_WORDS, key=len, reverse=True))):
         rest = letters.removesuffix(word)
-        rest = rest.removesuffix("in") if word else rest
+        rest = re.sub("(?:in|per)$", "", rest) if word else rest  # ``time in s``, ``time / s``
         inside = unit if is_time else _TIME_WORDS.get(word)
         if not letters.endswith(word) or not rest:
             continue
@@ -130,7 +135,7 @@ def is_result(head: str) -> bool:
 
 
 def _letters(head: str) -> str:
-    return re.sub(r"[\W_]", "", head.casefold())
+    return re.sub(r"[\W_]", "", head.casefold().replace("/", "per"))
 
 
 def seconds_of(cell: Any, unit: str | None) -> float:
@@ -243,8 +248,9 @@ def _meanings(
         for head in times
         if any(seconds_of(row.values.get(head), found[head].unit) > 0 for row in rows)
     ]
+    dated = {_letters(head) for head in heads} & {"date", "day"}
     for head in times if able else ():  # such as the time of the day
-        if head not in able:
+        if head not in able or (dated and len(able) > 1 and head.casefold() == "time"):
             del found[head]
     return found
 
@@ -278,6 +284,7 @@ def _completed(table: SizedRows, chosen: Mapping[str, str], top: Place) -> Sized
     """Complete the processes and threads of each run by what else is said of them."""
     heads, rows = table.heads, [row._replace(values=dict(row.values)) for row in table.rows]
     cores, each = chosen["cores"], chosen["per node"]
+    pair = next((head for head in heads if _PAIR.fullmatch(_letters(head))), "")
     command = next((head for head in heads if head.casefold() == "command"), "")
     for name, other in (COLUMNS[:2], COLUMNS[1::-1]):
         if name in heads or not rows:
@@ -292,6 +299,10 @@ def _completed(table: SizedRows, chosen: Mapping[str, str], top: Place) -> Sized
             ]  # fmt: skip
         elif cores and other in heads:
             values = [quotient(row, cores, other, name) for row in rows]
+        elif pair:
+            pairs = [re.findall(r"\d+", str(row.values.get(pair))) for row in rows]
+            both = all(len(numbers) == 2 for numbers in pairs)
+            values = [numbers[COLUMNS.index(name)] for numbers in pairs] if both else []
         elif command:
             said = [re.search(_LAUNCHED[name], f" {row.values.get(command)}") for row in rows]
             values = [match and match[1] for match in said] if any(said) else []
@@ -304,7 +315,7 @@ def _completed(table: SizedRows, chosen: Mapping[str, str], top: Place) -> Sized
             f"column {cores!r} may be processes, or processes x threads",
             f"say it: {top.path}:{cores}=processes, or how many threads: {top.path}:threads=N",
         )
-    if len(left) == 1 and rows:
+    if len(left) == 1 and not (left[0] == "processes" and chosen["nodes"]):
         of = "per process " if left[0] == "threads" else ""
         told = f"no {left[0]} are given: 1 {of}assumed"
         table.notes.append(f"{told}, {top.path}:{left[0]}=N sets them")

@@ -30,7 +30,8 @@ from popmodel.runs.text_tables import REMARK, Place, Row, as_number, is_number
 
 INFORMATION = (
     *("run", "repeat", "job", "job_id", "date", "time", "host", "comment", "note", "source"),
-    *("jobid", "rep", "repetition", "trial", "try", "sample", "index", "id", "label", "name"),
+    *("timestamp", "epoch", "start", "end", "user", "version", "commit", "seed", "jobid", "rep"),
+    *("repetition", "trial", "try", "sample", "index", "id", "label", "name"),
     *("popmodel", "command", "popmodel_time", "popmodel_host", "popmodel_command"),
 )
 """Columns that say something about a run without setting anything, whatever is in them."""
@@ -124,7 +125,7 @@ def number_of(column: Column, cell: Any, place: Place) -> float:
         seconds = seconds_of(cell, column.unit)
         if 0 < seconds < math.inf:
             return seconds
-        unit = column.unit or "seconds"
+        unit = "seconds" if column.unit in (None, "s") else column.unit
         must = f"a time such as {unit}" if ":" in unit else f"a number of {unit} above 0"
         raise place.error(
             f"{name} must be {must}, not {shown(cell)}", None if is_number(cell) else _TIME_HINT
@@ -261,12 +262,13 @@ def _as_said(
                 f"has no column {name!r} that could mean {meant}",
                 f"its columns are {', '.join(head for head in heads if head)}",
             )
-    for name, text in values.items():
-        if name in heads:
-            raise Place(top.path).error(
-                f"has a column {name!r}, and {name}={text} is set for all of its runs",
-                "leave out one of them",
-            )
+    for name in [name for name in values if name in heads]:  # runs of that value
+        wanted = float(values.pop(name))
+        others = [as_number(str(row.values.get(name))) for row in rows]
+        rows = [row for row, value in zip(rows, others, strict=True) if value == wanted]
+        if not rows:
+            listed = ", ".join(f"{value:.12g}" for value in dict.fromkeys(others[:8]))
+            raise Place(top.path).error(f"has no run with {name} = {wanted:.12g}", f"has {listed}")
     return [*(names.get(head, head) for head in heads), *values], [
         Row(
             row.place,

@@ -30,7 +30,7 @@ _COMMAS = {
     "decimal": re.compile(r".*,.*"),
 }
 """What a comma in a number tells, the first that fits."""
-_GROUPING = re.compile("(?<=\\d)[\u00a0\u202f](?=\\d{3})")  # blanks between thousands
+_GROUPED = re.compile("[-+]?\\d{1,3}(?:[ \u00a0\u202f]\\d{3})+(?:[.,]\\d+)?")  # thousands
 _ONE_LINE = "give each column one field"
 
 Line = tuple[int, str]
@@ -191,7 +191,12 @@ def _of_bars(line: str) -> list[str]:
 def _with_points(heads: Sequence[str], rows: Sequence[Row], mark: str) -> list[Row]:
     """Rows whose numbers have decimal points, and nothing between thousands."""
     rows = [
-        row._replace(values={head: _GROUPING.sub("", cell) for head, cell in row.values.items()})
+        row._replace(
+            values={
+                head: re.sub(r"\s", "", cell) if _GROUPED.fullmatch(cell) else cell
+                for head, cell in row.values.items()
+            }
+        )
         for row in rows
     ]
     numeric = set()

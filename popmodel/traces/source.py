@@ -154,6 +154,11 @@ FOREIGN = (
         ("*.pcf", "*.row"),
         "give the .prv or .prv.gz file of the same name",
     ),
+    Foreign(
+        "a table, not a trace",
+        ("*.csv", "*.tsv", "*.md"),
+        "popmodel predict FILE --cores 64 goes from a table of runtimes to a split",
+    ),
     Foreign("a file compressed by bzip2", (), "unpack it: bunzip2 FILE", (b"BZh",)),
     Foreign("a file compressed by xz", (), "unpack it: unxz FILE", (b"\xfd7zXZ\0",)),
     Foreign("a file compressed by zstd", (), "unpack it: unzstd FILE", (b"\x28\xb5\x2f\xfd",)),

@@ -43,12 +43,14 @@ TABLES = {
     "gnuplot with commas": "#P,T,time\n1,1,100.5\n# out of memory\n4,2,14.25\n",
     "fixed width": "NTasks cpus-per-task      Elapsed\n------ ------------- ------------\n"
     "     1             1   00:01:40.5\n     4             2  00:00:14.25\n",
-    "nodes and ranks per node": "nodes,ppn,threads,time_s\n1,1,1,100.5\n2,2,2,14.25\n",
+    "nodes and ranks per node": "nodes,tasks/node,threads,time / s\n1,1,1,100.5\n2,2,2,14.25\n",
     "cores and threads": "cores,threads,time\n1,1,100.5\n8,2,14.25\n",
     "cores and ranks": "total cores,# ranks,t\n1,1,100.5\n8,4,14.25\n",
     "units in cells": "p,t,real\n1,1,1m40.5s\n4,2,14250 ms\n",
     "clock": "np,nt,Elapsed (hh:mm:ss)\n1,1,0:01:40.5\n4,2,00:00:14.25\n",
     "minutes": "procs,threads,wall clock time [min]\n1,1,1.675\n4,2,0.2375\n",
+    "splits": "P x T,time,date\n1x1,100.5,2024-01-01\n4 x 2,14.25,2024-01-02\n",
+    "date and time": "date,time,np,nt,t_total\n1.1.,12:03,1,1,100.5\n1.1.,12:30,4,2,14.25\n",
     "commands": "command,mean,stddev,median,user,system,min,max\n"
     "OMP_NUM_THREADS=1 mpirun -np 1 ./a,100.5,1,2,3,4,5,6\n"
     '"OMP_NUM_THREADS=2 mpirun --bind-to core -n 4 ./a",14.25,1,2,3,4,5,6\n',
@@ -89,6 +91,14 @@ def test_json_of_hyperfine_and_of_columns_is_read(tmp_path: Path) -> None:
     assert sizes(read(tmp_path, json.dumps(columns), ".json")) == TWO
 
 
+def test_a_value_of_a_column_takes_the_runs_that_have_it(tmp_path: Path) -> None:
+    text = "np,N,time\n1,64,3\n2,64,2\n1,128,9\n"
+    assert sizes(read(tmp_path, text, N="64")) == [(1, 1, 3.0), (2, 1, 2.0)]
+    with pytest.raises(TableError, match="has no run with N = 7") as caught:
+        read(tmp_path, text, N="7")
+    assert caught.value.hint == "has 64, 128"
+
+
 def test_what_is_missing_is_left_out_and_said(tmp_path: Path) -> None:
     found = read(tmp_path, "ranks,threads,time\n1,1,3\n2,1,OOM\n4,1,\n8,1,1\n")
     assert sizes(found) == [(1, 1, 3.0), (8, 1, 1.0)]
@@ -119,6 +129,7 @@ def test_what_is_assumed_and_not_used_is_said(tmp_path: Path) -> None:
         ('np,time\n4,"1,5"\n8,1.2\n', "3: 1,5 has a decimal comma, 1.2 a decimal point", "write"),
         ("cores,threads,time\n9,2,3\n", "2: 9 cores are no whole number", "processes=N"),
         ("np,threads,time\n4,2,3\n,4,2\n", "3: processes must be a whole number", "merged cells"),
+        ("nodes,threads,time\n2,4,3\n", "has no column 'processes'", "say which of nodes"),
         ("np,time\n4,12 parsecs\n", "2: runtime must be a number of seconds above 0", "its unit"),
         ("np,Elapsed (hh:mm:ss)\n1,0:10\n2,0.004\n", "3: runtime must be a time such as hh", ""),
         ("| np | time |\n|--|--|\n| 1 | 2 |\n\n| a | b |\n|--|--|\n", "6: a second table", "own"),

@@ -64,7 +64,7 @@ def test_numbers_stay_numbers(number: object) -> None:
 
 def test_pandas_reads_it_without_a_word() -> None:
     records: list[Record] = [{"name": f"=f{n}", "count": n, "value": -0.1 * n} for n in range(3)]
-    table = pandas.read_text_table(io.StringIO(written(records)))
+    table = pandas.read_csv(io.StringIO(written(records)))
     assert table["count"].tolist() == [0, 1, 2]
     assert table["value"].tolist() == [record["value"] for record in records]
     assert table[["popmodel", "popmodel_time", "popmodel_host", "popmodel_command"]].iloc[
