@@ -478,6 +478,7 @@ def replay_contended(
 def repetition(
     tokens: npt.NDArray[np.int32],
     alone: bool,
+    shortest: bool,
 ) -> tuple[
     npt.NDArray[np.int32],
     npt.NDArray[np.int32],

@@ -131,11 +131,12 @@ popmodel::LongVector<Found> loops_of(const popmodel::LongVector<int32_t> &level,
 }
 
 // Sequences that become shorter: in each, the innermost loops of the one below are items. Bodies of
-// loops may be known again where they stand alone: wherever counts vary they can be 1.
+// loops may be known again where they stand alone: wherever counts vary they can be 1. Of a level the
+// shortest loops may be taken alone: in short sequences longer ones are equal counts by chance.
 class Levels {
   public:
-    Levels(popmodel::LongVector<int32_t> tokens, int32_t symbols, bool alone)
-        : symbols_(symbols), alone_(alone) {
+    Levels(popmodel::LongVector<int32_t> tokens, int32_t symbols, bool alone, bool shortest)
+        : symbols_(symbols), alone_(alone), shortest_(shortest) {
         sequence_.push_back(std::move(tokens));
         while (collapse()) {
         }
@@ -165,9 +166,15 @@ class Levels {
         Places before(size + 1);
         for (int32_t at = 0; at < size; at++)
             before[at + 1] = before[at] + places(level[at]);
-        const popmodel::LongVector<Found> loops = loops_of(level, stretches, before);
+        popmodel::LongVector<Found> loops = loops_of(level, stretches, before);
         if (loops.empty())
             return false;
+        if (shortest_) {
+            const auto shorter = [](const Found &a, const Found &b) { return a.period < b.period; };
+            const int32_t period = std::min_element(loops.begin(), loops.end(), shorter)->period;
+            const auto longer = [&](const Found &loop) { return loop.period > period; };
+            loops.erase(std::remove_if(loops.begin(), loops.end(), longer), loops.end());
+        }
         for (const Found &loop : loops)
             learn(level, stretches, loop);
         popmodel::LongVector<int32_t> above, first;
@@ -233,7 +240,7 @@ class Levels {
     static constexpr int32_t LONGEST = 64;
 
     int32_t symbols_;
-    bool alone_;
+    bool alone_, shortest_;
     popmodel::LongVector<popmodel::LongVector<int32_t>> sequence_, first_, bodies_;
     std::map<std::pair<int32_t, uint64_t>, int32_t> known_;
     std::set<int32_t> lengths_;
@@ -368,7 +375,7 @@ struct Nest {
     popmodel::LongVector<int32_t> passed_;
 };
 
-nb::tuple repetition(In<int32_t> tokens, bool alone) {
+nb::tuple repetition(In<int32_t> tokens, bool alone, bool shortest) {
     int32_t symbols = 0;
     for (size_t i = 0; i < tokens.size(); i++) {
         check(tokens.data()[i] >= 0 && tokens.data()[i] < INT32_MAX / 2, "tokens must count from 0");
@@ -379,7 +386,7 @@ nb::tuple repetition(In<int32_t> tokens, bool alone) {
     popmodel::LongVector<int32_t> counts, token, parent, node, iteration;
     {
         nb::gil_scoped_release released;
-        const Levels levels({tokens.data(), tokens.data() + tokens.size()}, symbols, alone);
+        const Levels levels({tokens.data(), tokens.data() + tokens.size()}, symbols, alone, shortest);
         Nest nest(levels, tokens.size());
         for (const auto &each : nest.counts) {
             counts.insert(counts.end(), each.begin(), each.end());
@@ -398,7 +405,7 @@ nb::tuple repetition(In<int32_t> tokens, bool alone) {
 } // namespace
 
 void bind_repetition(nb::module_ &module) {
-    module.def("repetition", &repetition, nb::arg("tokens"), nb::arg("alone"),
+    module.def("repetition", &repetition, nb::arg("tokens"), nb::arg("alone"), nb::arg("shortest"),
                "Nested loops of a sequence: token and parent of each node, offsets and counts of "
                "its executions, node and iteration of each token.");
 }

@@ -45,6 +45,10 @@ _NEARLY_ALL = 0.9
 """Share of the time of iterations in a loop inside, from which on that may be meant."""
 _EITHER = 0.75
 """What the confidence is multiplied by then."""
+_FEW = 4
+"""Iterations below which few places in them may be alike by chance."""
+_BY_CHANCE = 12
+"""Places that iterations behind the first have to repeat for that not to be."""
 _NORMAL = 1.349
 """Quartiles of a normal distribution lie so many standard deviations apart."""
 _LONG = 2.0
@@ -154,6 +158,9 @@ def _rated(events: ProgramEvents, steps: Steps, begin: int, start: int, done: in
     if share < _MATTERS and np.mean(found.of >= 0) < _MATTERS:
         return _Rated(steps, None, None, 0.0, 0.0, "what repeats is less than 1 % of the run")
     confidence = share * min(_regularity(found, steps.kinds), steps.alike)
+    turns, places = len(steps.kinds), sum(len(leaf.places) for leaf in leaves(loop.body))
+    if turns < _FEW:
+        confidence *= min(1.0, (turns - 1) * places / _BY_CHANCE)
     if _holds_steps(events, steps, loop, found):
         confidence *= _EITHER
     return _Rated(steps, loop, found, share, confidence, "")

@@ -96,7 +96,7 @@ def items_of(events: ProgramEvents, common: Common) -> tuple[StructureItem, ...]
             number,
             -1,
             likeness("loop", *(item.likeness for item in body)),
-            likeness("kin", *(item.kin for item in body)),
+            likeness("kin of loops", *(item.kin for item in body)),
             _sums([item.time for item in body], counts),
             _sums([item.events for item in body], counts),
             counts,

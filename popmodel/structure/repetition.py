@@ -56,17 +56,21 @@ class Repetition:
         return found
 
 
-def repetition(tokens: NDArray[np.int32], *, alone: bool = False) -> Repetition:
-    """Find the loops of a sequence: the longest, then those in their bodies.
+def repetition(
+    tokens: NDArray[np.int32], *, alone: bool = False, shortest: bool = False
+) -> Repetition:
+    """Find the loops of a sequence: the longest, then those in their bodies; or the shortest first.
 
     Where counts vary, bodies of loops have to be known again where they stand `alone`.
     """
-    return Repetition(*_kernel.repetition(tokens, alone))
+    return Repetition(*_kernel.repetition(tokens, alone, shortest))
 
 
 def repetitions(sequences: Sequence[NDArray[np.int32]]) -> list[Repetition]:
     """Find the loops of some sequences, all in that way in which they need the fewest nodes."""
     found = [[repetition(each, alone=alone) for each in sequences] for alone in (False, True)]
+    if max(map(len, sequences), default=0) <= _SHORT:
+        found.append([repetition(each, alone=True, shortest=True) for each in sequences])
     return min(found, key=lambda nests: sum(len(nest.token) for nest in nests))
 
 
@@ -78,6 +82,7 @@ def repetitions(sequences: Sequence[NDArray[np.int32]]) -> list[Repetition]:
 # that is the same at nine of ten turns.
 
 
+_SHORT = 4096  # tokens up to which equal counts may be chance
 _STABLE = 0.9
 """Share of the iterations in which a call has to do the same for a finer token."""
 _ENOUGH = 0.9

@@ -37,7 +37,7 @@ class Slot:
     passed: int = 0
 
 
-def repetition(tokens: Sequence[int], *, alone: bool = False) -> Repetition:
+def repetition(tokens: Sequence[int], *, alone: bool = False, shortest: bool = False) -> Repetition:
     """Find the loops of a sequence."""
     items = [Item(int(token)) for token in tokens]
     symbols = max((item.symbol for item in items), default=-1) + 1
@@ -47,6 +47,9 @@ def repetition(tokens: Sequence[int], *, alone: bool = False) -> Repetition:
         loops = _loops(level, [_size(each.symbol, bodies, symbols) for each in items])
         if not loops:
             break
+        if shortest:
+            least = min(period for _, period, _ in loops)
+            loops = [loop for loop in loops if loop[1] == least]
         for begin, period, _ in loops:
             if level[begin : begin + period] not in bodies:
                 bodies.append(level[begin : begin + period])

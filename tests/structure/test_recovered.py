@@ -9,7 +9,7 @@ from structure.programs import Call, Repeat, loops, write
 
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure.iterations import structure_of
-from popmodel.structure.structure import Leaf
+from popmodel.structure.structure import LIKELY, Leaf
 
 # Of a loop that comes into two places, one lacks what the other has.
 LEFT_OUT = [
@@ -82,6 +82,35 @@ def test_a_solver_in_time_steps_that_takes_as_many_iterations_as_it_needs(proces
     (inner,) = (each for each in found.loop.body if not isinstance(each, Leaf))
     assert inner.counts == tuple(counts)
     assert same_places(written, found)
+
+
+@given(st.integers(2, 4), st.lists(st.integers(2, 4), min_size=4, max_size=6))
+@example(2, [2, 4, 3, 2, 2])
+def test_few_steps_with_equal_counts_by_chance_are_all_found(processes, counts):
+    solver = Repeat(tuple(counts), (Call("ring", 1), Call("allreduce", 2)))
+    step = (Call("ring", 10, seconds=5e-3), solver, Call("allreduce", 11))
+    written = write(processes, (Call("allreduce", 20), Repeat((len(counts),), step)))
+    found = structure_of(written.program)
+    assert found.loop is not None
+    assert found.loop.counts == (len(counts),)
+    assert same_places(written, found)
+
+
+def test_two_steps_of_a_few_calls_are_doubtful():
+    """They may be alike by chance; those of many calls are not."""
+    for calls, sure in ((2, False), (6, True)):
+        step = tuple(Call("ring", number) for number in range(calls))
+        found = structure_of(write(2, (Call("allreduce", 20), *step, *step)).program)
+        assert found.loop is not None
+        assert found.loop.counts == (2,)
+        assert (found.confidence >= LIKELY) == sure
+
+
+def test_a_loop_is_no_kin_of_a_call():
+    a, b = Call("allreduce", 0, seconds=1e-4), Call("chain", 1)
+    written = write(3, [a, b, b, a, b, b, a, b, b, a, a, a, a, b, b, b, a, b, a, a, a])
+    found = structure_of(written.program)
+    assert len(found.place) == sum(map(len, written.events))
 
 
 def test_a_call_every_fifth_step_is_a_place_that_other_steps_pass_without():

@@ -64,17 +64,20 @@ NESTS = st.recursive(
 )
 
 
-@given(st.one_of(NESTS, st.text("abcd", max_size=60)), st.booleans())
-def test_as_the_reference_finds_it(text, alone):
+WAYS = st.fixed_dictionaries({"alone": st.booleans(), "shortest": st.booleans()})
+
+
+@given(st.one_of(NESTS, st.text("abcd", max_size=60)), WAYS)
+def test_as_the_reference_finds_it(text, way):
     tokens = tokens_of(text[:200])
-    found, wanted = repetition(tokens, alone=alone), oracle.repetition(tokens, alone=alone)
+    found, wanted = repetition(tokens, **way), oracle.repetition(tokens, **way)
     for name in COLUMNS:
         assert getattr(found, name).tolist() == getattr(wanted, name).tolist(), name
 
 
-@given(NESTS, st.booleans())
-def test_executed_it_is_the_sequence(text, alone):
-    found = repetition(tokens_of(text), alone=alone)
+@given(NESTS, WAYS)
+def test_executed_it_is_the_sequence(text, way):
+    found = repetition(tokens_of(text), **way)
     spent = dict.fromkeys(range(len(found.token)), 0)
     said = []
 
@@ -101,4 +104,4 @@ def test_finds_the_outer_loop_of_a_long_sequence():
 
 def test_refuses_what_is_no_token():
     with pytest.raises(ValueError, match="tokens must count from 0"):
-        _kernel.repetition(np.array([0, -1], np.int32), False)
+        _kernel.repetition(np.array([0, -1], np.int32), False, False)
