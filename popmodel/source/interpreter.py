@@ -84,6 +84,8 @@ class Interpreter(SymbolicEvaluation):
         self.loop_variables: dict[tuple[SourcePlace, int, sympy.Expr], sympy.Symbol] = {}
         # Of the loops that are carried out: condition, value and state of turns that left early
         self.breaks: list[list[tuple[sympy.Basic, Any, dict[int, Contents]]]] = [[]]
+        self.leaves = [False]  # Whether turns of these loops may be the last one by a condition
+        self.may_break = False  # The same of the turn that was carried out last
         # What a turn of a loop does, by the identity of loops: the same one each time
         self._bodies: dict[int, tuple[Loop, Body]] = {}
         self.unrolled = 0  # Loops inside of each other that are carried out turn by turn
@@ -215,11 +217,13 @@ class Interpreter(SymbolicEvaluation):
             holds = sympy.Not(condition) if stays == 1 else condition  # where it stays
             early = self.frames[-1].returns if leaves[0] == "return" else self.breaks[-1]
             early.append((sympy.Not(holds), leaves[1], leaves[2]))
+            self.leaves[-1] |= leaves[0] == "break"
             self.state = sides[stays][2]
             closers.append((self.events, Conditional(holds, [], branch.place)))
             self.path.append(holds)
             self.events = []
             return None, None
+        self.leaves[-1] |= "break" in flows
         self.state = self.merge(condition, first[2], second[2], branch.place)
         stays = 0 if flows[0] == "continue" else 1
         return flows[stays], sides[stays][1]
@@ -260,29 +264,46 @@ class Interpreter(SymbolicEvaluation):
             return None, None
         home = self._home(loop.variable)
         is_short = turns.is_Integer and turns <= UNROLLED and self._unrolls
+        after = expanded(first + turns * step)
         if is_short and not directive:
+            may_break = False
             for number in range(int(turns)):
                 self.state[home] = {(): expanded(first + number * step)}
                 flow, value = self._unrolled_turn(loop.body, loop.place)
+                may_break |= self.may_break
                 if flow == "break":
+                    after = self.state[home].get((), after)
                     break
                 if flow == "return":
                     return flow, value
-            self.state[home] = {(): expanded(first + turns * step)}
+            self.may_break = may_break
+            self.state[home] = {(): self._unless_left(after, loop.variable.name, loop.place)}
             return None, None
         variable = self._loop_variable(loop.variable.name, loop.place, turns)
         fixed = {(home, ()): expanded(first + variable * step)}
         name = loop.variable.name
         self._repeat(loop.body, variable, turns, loop.place, directive, fixed, name)
-        self.state[home] = {(): expanded(first + turns * step)}
+        self.state[home] = {(): self._unless_left(after, name, loop.place)}
         return None, None
+
+    def _unless_left(self, after: Any, text: str, place: SourcePlace) -> Any:
+        """What is somewhere after a loop, if it is carried out to its last turn."""
+        if not self.may_break:
+            return after
+        self.note(f"{place}: taken as long as the count of turns allows")
+        text = f"last {text}"  # Another number at each place
+        if isinstance(after, Pointer):
+            return after._replace(offset=self.symbol(text, place))
+        return self.symbol(text, place) if isinstance(after, sympy.Expr) else after
 
     def _turn(self, body: Body, place: SourcePlace) -> tuple[str | None, Any]:
         """A turn of a loop; what is known after it holds for those that left it early, too."""
         self.breaks.append([])
+        self.leaves.append(False)
         try:
             return self.carry_out(body)
         finally:
+            self.may_break = self.leaves.pop()
             for condition, _, state in reversed(self.breaks.pop()):
                 self.state = self.merge(condition, state, self.state, place)
 
@@ -398,6 +419,13 @@ class Interpreter(SymbolicEvaluation):
             corrections, steps = 0, dict.fromkeys(steps)
         for attempts in range(corrections, -1, -1):
             turn, after = self._in_turns(changed, steps, variable, turns, place)
+            if self.may_break and turns not in self.unknown:
+                names = {where: named(self.memories[where[0]].name, where[1]) for where in after}
+                after |= {
+                    where: self._unless_left(after[where], names[where], place)
+                    for where, by in steps.items()
+                    if by not in (None, 0)
+                }
             if self.is_dry:  # only what the loop leaves matters
                 self.depth -= 1
                 self.put(after)

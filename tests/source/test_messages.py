@@ -514,3 +514,16 @@ def test_what_ends_a_program_is_asked_for_on_its_branch_only(
     document = tomllib.loads(popmodel.signature(path).text or "")
     assert document["params"]["argc"] == words
     assert document.get("limits", {}).get("require", []) == required
+
+
+@pytest.mark.parametrize("turns", ["n", "7"])
+def test_where_a_loop_was_left_is_not_known_after_it(turns: str, tmp_path: Path) -> None:
+    items = program(
+        tmp_path,
+        f"int i, count = 0; for (i = 0; i < {turns}; i++) {{ if (a[i] == s) break; count++; }}\n"
+        "MPI_Bcast(a, i, MPI_DOUBLE, 0, MPI_COMM_WORLD);\n"
+        "MPI_Bcast(a, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);",
+    )
+    unknown = document(tmp_path / "app.c")["constants"]
+    for item in items[-2:]:
+        assert item["collective"]["bytes"].removeprefix("8*") in unknown
