@@ -284,6 +284,8 @@ def _fastest(document: Document) -> str:
         return "none can be projected"
     first, *others = (f"{p} x {t}" for p, t in document["best"])
     as_good = f"; {', '.join(others)} may be as fast" if others else ""
+    if document["refused"] and len(document["candidates"]) == 1:
+        as_good = ", the only split that these runs tell of"
     return f"{first}{'' if document['trust']['ok'] else ', as far as known'}{as_good}"
 
 

@@ -135,7 +135,8 @@ def is_result(head: str) -> bool:
 
 
 def _letters(head: str) -> str:
-    return re.sub(r"[\W_]", "", head.casefold().replace("/", "per"))
+    words = head.casefold().replace("/", "per").replace("×", "x")
+    return re.sub(r"[\W_]", "", words)
 
 
 def seconds_of(cell: Any, unit: str | None) -> float:
@@ -300,9 +301,9 @@ def _completed(table: SizedRows, chosen: Mapping[str, str], top: Place) -> Sized
         elif cores and other in heads:
             values = [quotient(row, cores, other, name) for row in rows]
         elif pair:
-            pairs = [re.findall(r"\d+", str(row.values.get(pair))) for row in rows]
-            both = all(len(numbers) == 2 for numbers in pairs)
-            values = [numbers[COLUMNS.index(name)] for numbers in pairs] if both else []
+            splits = [re.findall(r"\d+", str(row.values.get(pair))) for row in rows]
+            both = all(len(numbers) == 2 for numbers in splits)
+            values = [numbers[COLUMNS.index(name)] for numbers in splits] if both else []
         elif command:
             said = [re.search(_LAUNCHED[name], f" {row.values.get(command)}") for row in rows]
             values = [match and match[1] for match in said] if any(said) else []

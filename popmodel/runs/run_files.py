@@ -233,10 +233,13 @@ def _of_hyperfine(document: Any, place: Place) -> list[tuple[Place, Any]]:
 
 
 def _of_columns(document: Any, place: Place) -> list[tuple[Place, Any]]:
-    """Rows of a table that is written by columns, as by pandas; none of others."""
-    if not isinstance(document, dict) or not all(
-        isinstance(column, dict | list) for column in document.values()
-    ):
+    """Rows of a table that is written by columns, as by pandas, or below a name; none of others."""
+    if not isinstance(document, dict):
+        return []
+    for name, rows in document.items():
+        if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
+            return [(place._replace(entry=f"{name}[{at}]"), row) for at, row in enumerate(rows)]
+    if not all(isinstance(column, dict | list) for column in document.values()):
         return []
     columns = [
         [*(cells.values() if isinstance(cells, dict) else cells)] for cells in document.values()

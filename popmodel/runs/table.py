@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -198,7 +198,7 @@ def read_rows(
         filled = [cell for cell in cells if cell not in (None, "")]
         numeric = bool(filled) and all(map(is_number, filled))
         if numeric and head not in own and (head in results or is_result(head)):
-            unused.append(head)
+            unused += [head] if is_result(head) else []
             continue
         sets = (
             numeric and head and head.casefold() not in INFORMATION and not head.startswith(REMARK)
@@ -220,15 +220,36 @@ def read_rows(
                 f"column {head!r} is {not_known}",
                 f"name it after the parameter that it sets, or {REMARK}{head} if it sets none",
             )
+    runs = tuple(_measurement(columns, row) for row in rows)
+    notes = [*_several_kinds(columns, rows, runs, top), *notes]
     if unused and parameters is None:
         notes.append(f"not used, as results of runs: {', '.join(unused)}")
     return RunTimes(
         top.path,
-        tuple(_measurement(columns, row) for row in rows),
+        runs,
         tuple(column.name for column in columns if column.what == "parameter"),
         tuple(column.head for column in columns if column.what == "nothing" and column.head),
         tuple(notes),
     )
+
+
+def _several_kinds(
+    columns: Sequence[Column], rows: Sequence[Row], runs: Sequence[MeasuredRow], top: Place
+) -> Iterator[str]:
+    """Say that repeats of all runs differ in a word, such as a compiler: they are no repeats."""
+    for column in columns:
+        if column.what != "nothing" or column.head.casefold() in INFORMATION:
+            continue
+        kinds: dict[object, set[str]] = defaultdict(set)
+        for row, run in zip(rows, runs, strict=True):
+            kinds[run.configuration].add(str(row.values.get(column.head, "")))
+        first, *others = kinds.values()
+        if len(first) > 1 and others and all(words == first for words in others):
+            words = sorted(first)
+            yield (
+                f"runs of one size differ in {column.head} ({', '.join(words[:3])}), and are taken "
+                f"for repeats: {top.path}:{column.head}={words[0]} takes those of one"
+            )
 
 
 def _timed(columns: Sequence[Column], rows: Sequence[Row], notes: list[str]) -> list[Row]:
@@ -253,6 +274,11 @@ def _as_said(
     names = {name: text for name, text in said.items() if name not in values}
     bare = {unit_of(head)[0]: head for head in heads}
     for name, meant in list(names.items()):
+        alike = [row for row in rows if row.values.get(name) == meant]
+        if alike:  # runs with that word
+            rows = alike
+            del names[name]
+            continue
         head = bare.get(name, name)
         if name not in heads and head in heads:  # its unit stays: Wall=runtime of Wall [ms]
             unit = unit_of(head)[1]

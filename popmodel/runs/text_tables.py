@@ -77,7 +77,9 @@ def text_rows(path: str | os.PathLike[str]) -> tuple[Place, list[str], list[Row]
         for number, line in enumerate(read_text(path, TableError).split("\n"), 1)
         if line.strip()
     ]
-    given = _SPREADSHEET.fullmatch(lines[0][1].strip()) if lines else None
+    if not lines:
+        raise place.error("is empty", "name a table with a line of names, and a line for each run")
+    given = _SPREADSHEET.fullmatch(lines[0][1].strip())
     lines = lines[1:] if given else lines
     head, body = _head_and_body(lines, place)
     mark = given[1] if given else _separator(head[1], body)

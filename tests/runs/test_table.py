@@ -58,7 +58,7 @@ def test_an_empty_cell_leaves_a_parameter_open(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words", "hint"),
     [
-        ("", "runs.csv:1: has no column 'processes'", "the first line names the columns: proc"),
+        ("", "runs.csv: is empty", "a line of names"),
         ("processes,threads\n", "runs.csv:1: has no column 'runtime'", "the first line names"),
         (f"{HEAD}\n", "runs.csv: has no runs", "one line per run"),
         (f"{HEAD},runtime\n1,1,1,2\n", "runs.csv:1: has 2 columns 'runtime'", "all but one"),

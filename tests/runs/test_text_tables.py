@@ -49,7 +49,7 @@ TABLES = {
     "units in cells": "p,t,real\n1,1,1m40.5s\n4,2,14250 ms\n",
     "clock": "np,nt,Elapsed (hh:mm:ss)\n1,1,0:01:40.5\n4,2,00:00:14.25\n",
     "minutes": "procs,threads,wall clock time [min]\n1,1,1.675\n4,2,0.2375\n",
-    "splits": "P x T,time,date\n1x1,100.5,2024-01-01\n4 x 2,14.25,2024-01-02\n",
+    "splits": "P × T,time,date\n1x1,100.5,2024-01-01\n4 x 2,14.25,2024-01-02\n",
     "date and time": "date,time,np,nt,t_total\n1.1.,12:03,1,1,100.5\n1.1.,12:30,4,2,14.25\n",
     "commands": "command,mean,stddev,median,user,system,min,max\n"
     "OMP_NUM_THREADS=1 mpirun -np 1 ./a,100.5,1,2,3,4,5,6\n"
@@ -89,6 +89,18 @@ def test_json_of_hyperfine_and_of_columns_is_read(tmp_path: Path) -> None:
     assert sizes(read(tmp_path, json.dumps({"results": runs[:1]}), ".json")) == [(1, 1, 100.5)]
     columns = {"P": [1, 4], "T": {"0": 1, "1": 2}, "time [s]": [100.5, 14.25]}
     assert sizes(read(tmp_path, json.dumps(columns), ".json")) == TWO
+    listed = json.dumps({"what": "runs", "of": [{"np": 1, "t": 100.5}, {"np": 4, "t": 14.25}]})
+    assert sizes(read(tmp_path, listed, ".json")) == [(1, 1, 100.5), (4, 1, 14.25)]
+
+
+def test_runs_of_several_kinds_are_told_and_taken_apart(tmp_path: Path) -> None:
+    text = "np,time,compiler,host\n1,3,gcc,a\n1,2,icc,b\n2,2,gcc,a\n2,1,icc,a\n"
+    found = read(tmp_path, text)
+    assert found.notes[0] == (
+        "runs of one size differ in compiler (gcc, icc), and are taken for repeats: "
+        f"{found.path}:compiler=gcc takes those of one"
+    )
+    assert sizes(read(tmp_path, text, compiler="icc")) == [(1, 1, 2.0), (2, 1, 1.0)]
 
 
 def test_a_value_of_a_column_takes_the_runs_that_have_it(tmp_path: Path) -> None:
