@@ -106,7 +106,8 @@ def bundled_signatures(_: Any) -> list[str]:
 
 def signature_parameters(ctx: Any) -> list[str]:
     """Parameters of the signature that was named."""
-    given = [str(word) for value in ctx.params.values() for word in _several(value)]
+    several = (one if isinstance(one, list | tuple) else (one,) for one in ctx.params.values())
+    given = [str(word) for words in several for word in words]
     # Behind an option that waits for its value click has not yet told arguments apart.
     given += [*ctx.args, "stencil3d"]
     bundled = bundled_signatures(ctx)
@@ -118,10 +119,6 @@ def signature_parameters(ctx: Any) -> list[str]:
         return [f"{name}=" for name in read_toml(path)["params"]]
     except (OSError, ValueError, KeyError, TypeError):  # the command will say what is wrong with it
         return []
-
-
-def _several(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else (value,)
 
 
 def machine_presets(_: Any) -> list[str]:

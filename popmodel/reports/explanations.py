@@ -106,7 +106,8 @@ def _first_sentence(text: str) -> str:
 def _facts(definition: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Label and text of what is known of a metric, in the order in which people ask."""
     terms = [
-        f"{term['symbol']}: {term['meaning']}{_unit(term['unit'])}" for term in definition["terms"]
+        f"{term['symbol']}: {term['meaning']}{in_unit(term['unit'])}"
+        for term in definition["terms"]
     ]
     entries: Sequence[tuple[str, Sequence[str]]] = (
         ("meaning", [definition["meaning"]]),
@@ -146,7 +147,8 @@ def _word_facts(word: Entry) -> list[tuple[str, str]]:
     return [(label, text) for label, text in facts if text]
 
 
-def _unit(unit: str) -> str:
+def in_unit(unit: str) -> str:
+    """A unit behind the meaning of a term; nothing for a plain number."""
     return f" ({unit})" if unit not in {"", "1"} else ""
 
 

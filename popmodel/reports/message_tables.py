@@ -54,6 +54,7 @@ def communication_blocks(trace: str, document: Document) -> list[Section]:
     matrix, calls = _matrix(document), _calls(document)
     drawn = document["processes"] <= _SMALL and matrix
     title = Title(f"communication of {trace}", (_processes(document),))
+    patterns = [_row(pattern_text(one), [one], _where(one)) for one in document["patterns"]]
     return fitted(
         lambda rows: [
             told_title(title, document["caveats"]),
@@ -61,7 +62,7 @@ def communication_blocks(trace: str, document: Document) -> list[Section]:
             matrix if drawn else _further(matrix),
             _further(_sizes(document)),
             _further(_call_table(calls)) if drawn else _call_table(calls, _CALLS),
-            (Brief((_patterns(document),), (_in_short(document, rows),)),),
+            (Brief((_listing(patterns),), (_in_short(document, rows),)),),
             _further(titled("notes", document["notes"])),
         ],
         SHOWN,
@@ -173,11 +174,6 @@ def _call_table(rows: Sequence[TableRow], most: int | None = None) -> Section:
 
 def _size(size: float | None) -> str:
     return format_size(size, digits=3) if size else "-"
-
-
-def _patterns(document: Document) -> Section:
-    """All patterns, in the order of the program."""
-    return _listing([_row(pattern_text(one), [one], _where(one)) for one in document["patterns"]])
 
 
 def _in_short(document: Document, most: int) -> Section:
@@ -334,15 +330,11 @@ def _share(share: float) -> str:
     return f"{100 * share:.0f} %" if share > 0.995 else f"{100 * share:.2g} %"
 
 
-def _dims(dims: list[int]) -> str:
-    return " x ".join(map(str, dims))
-
-
 def _grid(facts: Mapping[str, Any]) -> str:
     """A grid: ``4 x 4 periodic``, ``16 in a ring``."""
     if len(facts["dims"]) == 1:
         return f"{facts['dims'][0]} in a {'ring' if facts['periodic'][0] else 'line'}"
-    return f"{_dims(facts['dims'])}{_around(facts['periodic'])}"
+    return f"{' x '.join(map(str, facts['dims']))}{_around(facts['periodic'])}"
 
 
 def _around(periodic: list[bool]) -> str:

@@ -85,7 +85,10 @@ def shade(efficiency: float, *, dark: bool = False) -> Shade:
 
 def contrast(one: str, other: str) -> float:
     """Contrast of two colours, 1 to 21, as the Web Content Accessibility Guidelines define it."""
-    low, high = sorted(_luminance(colour) for colour in (one, other))
+    low, high = sorted(
+        sum(weight * part for weight, part in zip(_WEIGHTS, _linear(colour), strict=True))
+        for colour in (one, other)
+    )
     return (high + 0.05) / (low + 0.05)
 
 
@@ -99,10 +102,6 @@ def rules() -> str:
             f".heat-{number}{{color:{ink};background:light-dark({light.paper},{dark.paper})}}"
         )
     return "\n".join(lines)
-
-
-def _luminance(colour: str) -> float:
-    return sum(weight * part for weight, part in zip(_WEIGHTS, _linear(colour), strict=True))
 
 
 def _linear(colour: str) -> Iterator[float]:

@@ -34,9 +34,12 @@ def blocks(document: Document) -> list[Section]:
     for number, run in enumerate(runs, start=1):
         head = f"run {number} of {len(runs)}{_BY_SPAWN if run['spawned'] else ''}"
         whole += [(Heading(head, is_part=True),), *_of_run(run), _next(run)]
-    rows = tuple(TableRow(run["trace"], texts(_figures(run))) for run in runs[:_RUNS])
+    rows = []
+    for one in runs[:_RUNS]:
+        numbers = count(one["processes"]), count(sum(one["threads"]))
+        rows.append(TableRow(one["trace"], texts([*numbers, format_time(one["duration"])])))
     table = TableBlock(
-        heads(["processes", "threads", "duration"]), rows, first=plural(len(runs), "run")
+        heads(["processes", "threads", "duration"]), tuple(rows), first=plural(len(runs), "run")
     )
     more = len(runs) - _RUNS
     brief: tuple[Section, ...] = (
@@ -50,10 +53,6 @@ def blocks(document: Document) -> list[Section]:
 _RUNS = 12  # on a screen
 _LACKS = 3
 _PLACED = 4
-
-
-def _figures(run: Document) -> list[str]:
-    return [count(run["processes"]), count(sum(run["threads"])), format_time(run["duration"])]
 
 
 def _of_run(run: Document) -> list[Section]:

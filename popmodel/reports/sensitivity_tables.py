@@ -253,18 +253,15 @@ def _more(hidden: Sequence[Entry], runtime: float) -> Section:
 
 def _figures(one: Entry, runtime: float) -> list[str]:
     """Figures of a region: its shares, and what is gained, in per cent of the runtime."""
+    slowest = next(gain for gain in one["slowest"]["gain"] if gain["faster"] == 0.5)
     gains = [
         *(region_gain(one, runtime, faster) for faster in _FASTER),
-        1 - _at(one["slowest"]["gain"], 0.5) / runtime,
+        1 - slowest["runtime"] / runtime,
         1 - one["balanced"] / runtime,
     ]
     shares = one["share"], one["critical"] / runtime
     plain = (0.0 if abs(gain) < SMALL else gain for gain in gains)  # no sign of a nothing
     return [percent(value) for value in (*shares, *plain)]
-
-
-def _at(gains: Sequence[Mapping[str, float]], faster: float) -> float:
-    return next(one["runtime"] for one in gains if one["faster"] == faster)
 
 
 def _made_faster(one: Entry) -> str:
@@ -368,8 +365,10 @@ def _curves(run: Document) -> Iterator[str]:
         curve = run[key]
         if not curve["slopes"][-1]:  # nothing depends on it
             continue
-        ends = curve["breakpoints"][0], curve["breakpoints"][-1]
-        low, high = (_write(name, end if key == "latency" else _inverse(end)) for end in ends)
+        ends = [curve["breakpoints"][end] for end in (0, -1)]
+        if name == "bandwidth":
+            ends = [1 / end if end else math.inf for end in ends]
+        low, high = (_write(name, end) for end in ends)
         first, last = (_paid(curve["slopes"][end]) for end in (0, -1))
         slopes = first if len(curve["slopes"]) == 1 else f"{first} .. {last}"
         error = curve["error"]
@@ -416,10 +415,6 @@ def _parameter(run: Document, name: str) -> str:
 def _finite(value: float | None) -> float:
     """A document writes what has no limit as null."""
     return math.inf if value is None else value
-
-
-def _inverse(value: float) -> float:
-    return 1 / value if value else math.inf
 
 
 def _write(name: str, value: float) -> str:

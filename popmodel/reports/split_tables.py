@@ -178,7 +178,9 @@ def split_table(document: Document, *, brief: bool = False, most: int = _ROWS) -
             mark = "*" if _is_taken(first, document) else " "
             label = f"{mark} {first['processes']:>{digits[0]}} x {first['threads']:<{digits[1]}}"
             if "why" not in first:
-                rows.append(row(label + _mark(first), *_cells(first, document, brief=brief)))
+                sign = _MARKS.get(first["validity"]["status"], "")
+                sign += "^" if first["regret"] is None else ""
+                rows.append(row(label + sign, *_cells(first, document, brief=brief)))
                 continue
             if last is not first:
                 label = f"{label.rstrip()} .. {split_name(last)}"
@@ -217,11 +219,6 @@ def _shown(document: Document, most: int) -> list[Entry]:
 
     best = sorted((one for one in every if "why" not in one), key=lost)[:most]
     return [one for one in every if one in best]
-
-
-def _mark(one: Entry) -> str:
-    """Signs for what a reader should know of a split."""
-    return _MARKS.get(one["validity"]["status"], "") + ("^" if one["regret"] is None else "")
 
 
 def _remarks(document: Document, *, brief: bool) -> list[str]:

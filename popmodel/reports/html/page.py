@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -93,7 +93,7 @@ def _page(contents: Contents) -> str:
             document_id=DOCUMENT,
             document=stored(in_script(contents.document), _LARGE_DOCUMENT),
             data={one.id: stored(in_script(one.data), _LARGE_DATA) for one in shown if one.data},
-            packed=_packed(shown),
+            packed={name: pack(data) for one in shown for name, data in one.packed.items()},
         )
     )
     return folded(_BETWEEN_CELLS.sub(r"\1", text))
@@ -159,10 +159,6 @@ def _policy(scripts: Sequence[str]) -> str:
     )
 
 
-def _packed(shown: Sequence[Section]) -> Mapping[str, Any]:
-    return {name: pack(values) for one in shown for name, values in one.packed.items()}
-
-
 @cache
 def _environment() -> Environment:
     """The templates; all that they show is escaped, and what is not there is an error."""
@@ -199,7 +195,8 @@ def _file(name: str) -> str:
 @cache
 def _own(name: str) -> str:
     """A script or style of this project, without what only its readers need."""
-    lines = (line.strip() for line in _optional(name).split("\n"))
+    text = _file(name) if (_TEMPLATES / name).exists() else ""
+    lines = (line.strip() for line in text.split("\n"))
     bare = (re.sub(r"(^|\s+)// .*", "", line) for line in lines)
     kept = "\n".join(filter(None, bare))
     return _tight(kept) if name.endswith(".css") else kept
@@ -209,10 +206,6 @@ def _tight(style: str) -> str:
     """A style without comments and blanks that separate nothing."""
     bare = re.sub(r"/\*[^*]*\*/", "", style)
     return re.sub(r";?\s*([{};])\s*", r"\1", re.sub(r"([:,])\s+", r"\1", bare)).strip()
-
-
-def _optional(name: str) -> str:
-    return _file(name) if (_TEMPLATES / name).exists() else ""
 
 
 def _styles(shown: Sequence[Section]) -> list[str]:

@@ -13,6 +13,7 @@ from popmodel.efficiency.family import Family, FamilyEvaluation, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.reports import palette
+from popmodel.reports.explanations import in_unit
 from popmodel.reports.figures import describe_team, label, percent, run_names
 from popmodel.reports.html.contents import Contents, Section
 from popmodel.reports.notes import Reasons
@@ -147,14 +148,8 @@ def _explained(family: Family, metric: str) -> dict[str, Any]:
     """A metric as ``popmodel docs`` tells of it; the tree shows its parts."""
     (known,) = explain(f"{family.id}.{metric}", {family.id: family})["definitions"]
     told = ("name", "meaning", "advice", "formula", "source")
-    symbols = [
-        (term["symbol"], _with_unit(term["meaning"], term["unit"])) for term in known["terms"]
-    ]
+    symbols = [(term["symbol"], term["meaning"] + in_unit(term["unit"])) for term in known["terms"]]
     return {"metric": metric, **{name: known[name] for name in told}, "where": symbols}
-
-
-def _with_unit(meaning: str, unit: str) -> str:
-    return f"{meaning} ({unit})" if unit not in ("", "1") else meaning
 
 
 def _costs(metric: str, runs: Sequence[PageColumn], shares: Sequence[Mapping[str, float]]) -> str:

@@ -104,7 +104,7 @@ def _of_script(document: Document) -> dict[str, Any]:
         "here": {"latency": network["latency"], "bandwidth": network["bandwidth"], "speed": 1.0},
         "range": {
             "latency": latencies,
-            "bandwidth": [_inverse(gap) for gap in reversed(gaps)],
+            "bandwidth": [1 / gap if gap else None for gap in reversed(gaps)],
             "speed": [speed["least"], speed["most"]],
         },
     }
@@ -115,24 +115,12 @@ def _ranges(document: Document) -> tuple[tuple[float, float], tuple[float, float
     network = document["network"]
     return (
         _hull(document["latency"]["breakpoints"], network["latency"]),
-        _hull(document["inverse_bandwidth"]["breakpoints"], 1 / _finite(network["bandwidth"])),
+        _hull(document["inverse_bandwidth"]["breakpoints"], 1 / (network["bandwidth"] or math.inf)),
     )
 
 
 def _hull(points: Sequence[float], value: float) -> tuple[float, float]:
     return min(points[0], value), max(points[-1], value)
-
-
-def _inverse(gap: float) -> float | None:
-    return 1 / gap if gap else None
-
-
-def _of_javascript(value: float) -> str:
-    return "Infinity" if math.isinf(value) else repr(value)
-
-
-def _finite(value: float | None) -> float:
-    return math.inf if value is None else value
 
 
 def _presets(document: Document) -> Iterator[dict[str, Any]]:
@@ -146,5 +134,5 @@ def _presets(document: Document) -> Iterator[dict[str, Any]]:
             yield {
                 "name": name,
                 "told": describe(network.with_(rules="alpha-beta")),
-                "value": f"{network.latency!r} {_of_javascript(network.bandwidth)}",
+                "value": f"{network.latency!r} {network.bandwidth!r}".replace("inf", "Infinity"),
             }

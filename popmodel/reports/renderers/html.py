@@ -52,7 +52,7 @@ def html(sections: Iterable[Section], heading: int = 3, *, brief: bool = False) 
     shown: list[Markup] = []
     for kind, group in groupby(blocks, _list_of):
         if kind:
-            shown.append(_list(list(group), kind))
+            shown.append(nested([_entry(block) for block in group], kind))
         else:
             shown += [_block(block, heading, below) for block in group]
     return join(shown)
@@ -67,10 +67,6 @@ def _list_of(block: Block) -> str:
     if isinstance(block, NoteBlock):
         return _LISTS.get(block.role, "")
     return "bullets" if isinstance(block, EquationBlock) and not block.text else ""
-
-
-def _list(blocks: Sequence[Block], kind: str) -> Markup:
-    return nested([_entry(block) for block in blocks], kind)
 
 
 def _entry(block: Block) -> tuple[int, Markup]:
@@ -97,7 +93,7 @@ def _block(block: Block, heading: int, below: int) -> Markup:
         case Title(left, rights):
             return _heading(heading, f"{left}, {rights[0]}")
         case Listing():
-            return _listing(block)
+            return _grid(block.title, block.heads, block.rows)
         case CommandBlock(texts, comment):
             return _command(texts, comment)
         case Code(lines):
@@ -136,22 +132,17 @@ def _table(table: TableBlock) -> Markup:
     return _grid(table.title or table.first, heads, table.rows)
 
 
-def _listing(listing: Listing) -> Markup:
-    """Names stand at the left here: they may be long."""
-    return _grid(listing.title, listing.heads, listing.rows)
-
-
 def _grid(first: str, heads: Sequence[str], rows: Sequence[TableRow]) -> Markup:
     corner = element("th", first, scope="col") if first else element("td")
-    above = element("tr", corner, *(_head(head) for head in heads))
+    # A column of bars has no head.
+    columns = (
+        element("th", head, scope="col", class_="number") if head else element("td")
+        for head in heads
+    )
+    above = element("tr", corner, *columns)
     least = min((row.depth for row in rows), default=0)
     body = [_row(row, row.depth - least, len(heads)) for row in rows]
     return _framed(above, body, first or "Figures")
-
-
-def _head(text: str) -> Markup:
-    """The head of a column; a column of bars has none."""
-    return element("th", text, scope="col", class_="number") if text else element("td")
 
 
 def _framed(above: Markup, rows: Sequence[Markup], label: str) -> Markup:
