@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -73,13 +74,24 @@ def placed(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
 def check(mpi: Mpi, tmp_path: Path) -> Checked:
     """Run ``popmodel check`` as a process of its own."""
 
-    def run(*words: str | Path, options: Sequence[str] = (), **variables: str) -> Answered:
+    def run(
+        *words: str | Path,
+        options: Sequence[str] = (),
+        largest_file: int | None = None,
+        **variables: str,
+    ) -> Answered:
         output = tmp_path / "check.json"
         output.unlink(missing_ok=True)
         own = {name: value for name, value in ENVIRONMENT.items() if name not in OF_LAUNCHERS}
         command = [sys.executable, "-m", "popmodel", "check", "-o", output, *options, "--", *words]
+
+        def limit() -> None:
+            if largest_file is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
         done = subprocess.run(
             list(map(str, command)),
+            preexec_fn=limit,
             cwd=tmp_path,
             env={**os.environ, **own, "PATH": _path(mpi), **variables},
             capture_output=True,
