@@ -29,8 +29,8 @@ _SIZES = {
     "per node": rf"{_OF}{_ONES}pernode|ppn|rpn",
 }
 _RUNTIME = (
-    r"(?:total|wallclock|wall|elapsed|execution|exec|run|running|real|loop)*(?:time|clock|raw)|"
-    r"wall|elapsed|duration|real|seconds|secs?|timetaken|timetosolution|tts|"
+    r"(?:total|wallclock|wall|elapsed|execution|exec|run|running|real|loop)*time|wall(?:clock)?|"
+    r"elapsed(?:raw)?|duration|real|seconds|secs?|timetaken|timetosolution|tts|"
     r"t(?:total|wall|elapsed|run|exec)"
 )
 _STATISTICS = ("mean", "average", "avg", "median", "best", "minimum", "min")
@@ -38,8 +38,8 @@ _STATISTICS = ("mean", "average", "avg", "median", "best", "minimum", "min")
 _REPEATED = rf"(?:run|rep|repeat|repetition|trial|try|sample|measurement|t|{_RUNTIME})(\d+)"
 _RESULT = re.compile(
     r".*(?:speedup|efficiency|flops?|bandwidth|throughput|energy|power|rss|time|seconds|relative|"
-    rf"stddev|stdev|std|sd|variance|max|maximum|worst|error|{'|'.join(_STATISTICS)})"
-    r"|user|sys|system|eff|ci95|.*pers(?:ec(?:ond)?)?"
+    r"stddev|stdev|std|variance|pers(?:ec(?:ond)?)?)|user|sys|system|eff|ci95|"
+    rf"(?:{_RUNTIME}|)(?:sd|max|maximum|worst|error|{'|'.join(_STATISTICS)})"
 )
 """What is measured of a run beside its runtime, and sets nothing."""
 _TIME_WORDS = {
@@ -212,8 +212,9 @@ def _one_run_each(
     if len(repeats) != 1 or is_told:
         return list(heads), list(rows)
     ((unit, several),) = repeats.items()
-    if len(several) < 2:
-        return list(heads), list(rows)
+    numbers = [int(re.findall(r"\d+", unit_of(head)[0])[-1]) for head in several]
+    if len(several) < 2 or numbers != [*range(numbers[0], numbers[0] + len(several))]:
+        return list(heads), list(rows)  # t1, t2, t4: of other threads
     runtime = f"{COLUMNS[2]} [{unit}]" if unit else COLUMNS[2]
     others = [head for head in heads if head not in several]
     return [*others, runtime], [
@@ -244,6 +245,8 @@ def _meanings(
         if meaning:
             found[head] = meaning
     times = [head for head, meaning in found.items() if meaning.kind == "runtime"]
+    if not times and "t" in found:  # whole seconds
+        found["t"], times = Meaning("runtime", None, 10), ["t"]
     able = [
         head
         for head in times

@@ -19,6 +19,8 @@ NAMES = st.sampled_from(
         *("processes", "threads", "runtime", "runtime [ms]", "N", "p", "time", "host", "#x", ""),
         *("parameters", "metrics", "aggregates", "schema", "runs", "params", "value", "metric"),
         *("callpath", "measurements", "point", "values", "coordinates", "window", "disturbed"),
+        *("ranks", "T", "t", "cores", "nodes", "ppn", "P x T", "command", "Time (s)", "wall_min"),
+        *("run1", "run2", "elapsed [hh:mm:ss]", "results", "times", "mean", "speedup", "| a |"),
         *("mpi", "mpi.load_balance", "parallel_efficiency", "aggregates.useful_mean", "a.b"),
     )
 )
@@ -29,6 +31,9 @@ CELLS: st.SearchStrategy[Any] = st.one_of(
     st.integers(-3, 10**12),
     st.floats(),
     st.sampled_from(("popmodel/runs/1", "popmodel/metrics/1", "1.5 ms", "85 %", "nan", "x", "")),
+    st.sampled_from(
+        ("1,5", "1.234,5", "1:02:03", "2m3s", "4 x 2", "mpirun -n 4 ./a", "#", "---", "9" * 400)
+    ),
 )
 JSON = st.recursive(
     CELLS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=6)
@@ -93,9 +98,9 @@ def test_text_of_extra_p(folder: Path, lines: list[tuple[str, list[str]]]) -> No
     refused_or_read(folder, ".txt", text)
 
 
-@given(rows=TABLES)
-def test_csv(folder: Path, rows: list[list[str]]) -> None:
-    refused_or_read(folder, ".csv", "\n".join(",".join(row) for row in rows))
+@given(rows=TABLES, mark=st.sampled_from((",", ";", "\t", " ", "|", "  ")))
+def test_tables_in_text(folder: Path, rows: list[list[str]], mark: str) -> None:
+    refused_or_read(folder, ".csv", "\n".join(mark.join(row) for row in rows))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

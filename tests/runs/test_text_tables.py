@@ -111,6 +111,12 @@ def test_a_value_of_a_column_takes_the_runs_that_have_it(tmp_path: Path) -> None
     assert caught.value.hint == "has 64, 128"
 
 
+def test_a_parameter_that_sounds_like_a_statistic_stays_one(tmp_path: Path) -> None:
+    found = read(tmp_path, "P,t,tmax,dx min,timemax\n1,30,10,1,4\n2,15,10,1,4\n")
+    assert sizes(found) == [(1, 1, 30.0), (2, 1, 15.0)]
+    assert found.parameters == ("tmax", "dx min")
+
+
 def test_what_is_missing_is_left_out_and_said(tmp_path: Path) -> None:
     found = read(tmp_path, "ranks,threads,time\n1,1,3\n2,1,OOM\n4,1,\n8,1,1\n")
     assert sizes(found) == [(1, 1, 3.0), (8, 1, 1.0)]
@@ -146,6 +152,8 @@ def test_what_is_assumed_and_not_used_is_said(tmp_path: Path) -> None:
         ("np,Elapsed (hh:mm:ss)\n1,0:10\n2,0.004\n", "3: runtime must be a time such as hh", ""),
         ("| np | time |\n|--|--|\n| 1 | 2 |\n\n| a | b |\n|--|--|\n", "6: a second table", "own"),
         ("np time\n4 2 3\n", "2: has 3 fields, the header has 2", "one field"),
+        ("np,t1,t2,t4\n1,9,5,3\n", "has no column 'runtime'", "say which of t1, t2, t4 it is"),
+        ("np,clock\n1,2.4\n", "has no column 'runtime'", "say which of clock it is"),
         ("1,1,100\n2,1,51\n", "has no column 'processes'", "the first line names the columns"),
     ],
 )  # fmt: skip
