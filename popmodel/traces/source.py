@@ -10,7 +10,7 @@ import math
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -154,11 +154,6 @@ FOREIGN = (
         ("*.pcf", "*.row"),
         "give the .prv or .prv.gz file of the same name",
     ),
-    Foreign(
-        "a table, not a trace",
-        ("*.csv", "*.tsv", "*.md"),
-        "popmodel predict FILE --cores 64 goes from a table of runtimes to a split",
-    ),
     Foreign("a file compressed by bzip2", (), "unpack it: bunzip2 FILE", (b"BZh",)),
     Foreign("a file compressed by xz", (), "unpack it: unxz FILE", (b"\xfd7zXZ\0",)),
     Foreign("a file compressed by zstd", (), "unpack it: unzstd FILE", (b"\x28\xb5\x2f\xfd",)),
@@ -172,6 +167,19 @@ FOREIGN = (
     ),
 )
 """All that are known by name."""
+_TABLES = (
+    Foreign(
+        "a table, not a trace",
+        ("*.csv", "*.tsv", "*.md"),
+        "popmodel predict FILE --cores 64 goes from a table of runtimes to a split",
+    ),
+    Foreign(
+        "a spreadsheet",
+        ("*.xlsx", "*.xls", "*.ods"),
+        "save it as CSV: popmodel predict FILE.csv --cores 64 goes from runtimes to a split",
+    ),
+)
+"""Which a folder may hold beside anything."""
 
 
 def foreign_file(path: Path, head: bytes) -> Foreign | None:
@@ -181,7 +189,7 @@ def foreign_file(path: Path, head: bytes) -> Foreign | None:
         for each in FOREIGN
         if head.startswith(each.magic) or any(word in head for word in each.words)
     )
-    return next(by_content, None) or _by_name([path.name])
+    return next(by_content, None) or _by_name([path.name], (*FOREIGN, *_TABLES))
 
 
 def foreign_folder(path: Path) -> Foreign | None:
@@ -196,9 +204,9 @@ def foreign_folder(path: Path) -> Foreign | None:
     return _by_name([*names, path.resolve().name])
 
 
-def _by_name(names: list[str]) -> Foreign | None:
+def _by_name(names: list[str], among: Iterable[Foreign] = FOREIGN) -> Foreign | None:
     found = (
-        each for each in FOREIGN if any(fnmatch.filter(names, pattern) for pattern in each.names)
+        each for each in among if any(fnmatch.filter(names, pattern) for pattern in each.names)
     )
     return next(found, None)
 

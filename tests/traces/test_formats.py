@@ -48,6 +48,7 @@ def test_other_files_are_told_what_is_read(tmp_path: Path, text: bytes, problem:
 
 
 FOREIGN = [
+    ("runs.xlsx", b"PK", "a spreadsheet"),
     ("traces.def", b"\x03B\1\0", "part of an archive in OTF2"),
     ("0.evt", b"\x03B\1\0", "part of an archive in OTF2"),
     ("x", b"\x03B\1\0", "part of an archive in OTF2"),
@@ -121,6 +122,15 @@ def test_formats_of_other_tools_have_their_names(
     with pytest.raises(TraceError) as caught:
         read(folder)
     assert caught.value.message == f"{folder}: is a directory with {foreign_folder(folder).name}"
+
+
+def test_a_table_is_no_trace_and_a_folder_may_hold_one(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("ranks,time\n1,2\n")
+    with pytest.raises(FileError, match="is a table, not a trace") as caught:
+        popmodel.metrics(str(path))
+    assert "popmodel predict FILE" in (caught.value.hint or "")
+    assert foreign_folder(tmp_path) is None
 
 
 def test_every_foreign_format_is_tried() -> None:
