@@ -275,11 +275,14 @@ def findings(lines: Sequence[JoinedLine]) -> list[str]:
     ]
 
 
-def _recorded(draft: Draft, trace: Trace) -> dict[tuple[str, Line], Any]:
-    """What the trace has of each line, by process: the place there, and the call in the source."""
-    calls = _calls_by_file(draft)
+def _recorded(draft: Draft, trace: Trace) -> dict[tuple[str, tuple[Line, ...]], Any]:
+    """What the trace has of each line, by process: the place there, and the calls in the source.
+
+    Compilers have some calls at the line where their function begins.
+    """
+    calls, within = _calls_by_file(draft)
     table = calls_by_process(trace)
-    recorded: dict[tuple[str, Line], Any] = {}
+    recorded: dict[tuple[str, tuple[Line, ...]], Any] = {}
     for (kind, place), rows in table.groupby(["kind", "place"], sort=False):
         assert isinstance(kind, str) and isinstance(place, str)
         name = kind.removeprefix("MPI_").lower()
@@ -290,8 +293,9 @@ def _recorded(draft: Draft, trace: Trace) -> dict[tuple[str, Line], Any]:
         begins = calls[file].get(name, [])
         number = bisect_right(begins, int(line))
         is_there = number > 0 and begins[number - 1] > int(line) - _LINES
-        begin = f"{file}:{begins[number - 1]}" if is_there else ""
-        recorded[f"{place}: {kind}", (name, begin)] = rows.groupby("process").agg(
+        here = begins[number - 1 : number] if is_there else within.get((place, name), ())
+        lines = tuple((name, f"{file}:{begin}") for begin in sorted(here))
+        recorded[f"{place}: {kind}", lines] = rows.groupby("process").agg(
             executions=("executions", "sum"),
             size_min=("size_min", "min"),
             size_max=("size_max", "max"),
@@ -300,29 +304,35 @@ def _recorded(draft: Draft, trace: Trace) -> dict[tuple[str, Line], Any]:
     return recorded
 
 
-def _calls_by_file(draft: Draft) -> dict[str, dict[str, list[int]]]:
-    """Lines where calls of MPI begin, by file and name."""
+def _calls_by_file(
+    draft: Draft,
+) -> tuple[dict[str, dict[str, list[int]]], dict[tuple[str, str], set[int]]]:
+    """Lines where calls of MPI begin: by file and name, by where their function begins and name."""
     found: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
-    waiting: list[Any] = [one.body for one in draft.interpreter.program.functions.values()]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Invocation) and part.name.upper().startswith("MPI_"):
-            file, _, line = str(part.place).rpartition(":")
-            found[file][part.name[len("MPI_") :].lower()].add(int(line))
-        waiting += [one for one in part if isinstance(one, tuple)]
+    within: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for function in draft.interpreter.program.functions.values():
+        waiting: list[Any] = [function.body]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Invocation) and part.name.upper().startswith("MPI_"):
+                file, _, line = str(part.place).rpartition(":")
+                name = part.name[len("MPI_") :].lower()
+                found[file][name].add(int(line))
+                within[str(function.place), name].add(int(line))
+            waiting += [one for one in part if isinstance(one, tuple)]
     return {
         file: {name: sorted(lines) for name, lines in of_file.items()}
         for file, of_file in found.items()
-    }
+    }, within
 
 
 def _lines(
-    recorded: dict[tuple[str, Line], Any], processes: Sequence[_TracedProcess]
+    recorded: dict[tuple[str, tuple[Line, ...]], Any], processes: Sequence[_TracedProcess]
 ) -> Iterator[JoinedLine]:
     """Counts and sizes of all lines, in the source and in the trace."""
     executions = [process.executions() for process in processes]
-    for (place, key), rows in recorded.items():
-        of_source = [own.get(key, []) for own in executions]
+    for (place, keys), rows in recorded.items():
+        of_source = [[call for key in keys for call in own.get(key, ())] for own in executions]
         recorded_here = [process.rank in rows.index for process in processes]
         yield JoinedLine(
             place,
@@ -334,7 +344,7 @@ def _lines(
             ],
         )
         sent = rows.dropna(subset=["amount"])
-        if key[0] in _OWN_SIZES or not len(sent) or not any(of_source):
+        if not len(sent) or not any(of_source) or keys[0][0] in _OWN_SIZES:
             continue
         sizes = [
             [(count, _of_all(call, size, process)) for count, call, size in calls if count != 0]

@@ -190,3 +190,18 @@ return 0; }
             )
             == place
         )
+
+
+def test_calls_at_the_line_where_their_function_begins_are_those_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = (
+        "#include <mpi.h>\n"
+        "void meet(void) {\n" + "\n" * 40 + "MPI_Barrier(MPI_COMM_WORLD);\n" + "\n" * 40 + "\n"
+        "MPI_Barrier(MPI_COMM_WORLD); }\n"
+        "int main(int argc, char **argv) { meet(); meet(); return 0; }\n"
+    )
+    for executions, finding in ((4, "of 1 counts"), (5, "the source says 4 calls")):
+        rows = [("MPI_Barrier", 2, executions, None)]
+        _, findings = joined(rows, tmp_path, monkeypatch, program=program)
+        assert finding in findings[0], executions
