@@ -394,8 +394,7 @@ class Draft:
                 flush()
                 every = turns
             if isinstance(event, Work):
-                ends = (*WAITS, "recv", "sendrecv", "sendrecv_replace")  # it waits for what comes
-                if calls and calls[-1][0].name in ends:
+                if calls and self._is_awaited(calls[-1][0]):
                     flush()
                 work.append((event, rest))
             elif isinstance(event, RepeatedEvents):
@@ -430,6 +429,12 @@ class Draft:
             if item.entries.get("name", "").startswith("again"):
                 self.counts[item.entries["name"]] = item.entries["count"]
         return once
+
+    def _is_awaited(self, call: MessageCall) -> bool:
+        """Whether what follows waits for what comes, of a neighbour where a call only receives."""
+        if call.name == "recv" and call.partner is not None:
+            return call.partner.has(RANK) or call.partner in self.interpreter.mpi.neighbours
+        return call.name in (*WAITS, "sendrecv", "sendrecv_replace")
 
     def _every(
         self, conditions: Sequence[sympy.Basic], loops: Sequence[RepeatedEvents]

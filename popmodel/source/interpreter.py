@@ -322,9 +322,8 @@ class Interpreter(SymbolicEvaluation):
     def _loop(self, loop: Loop) -> tuple[str | None, Any]:
         """A loop whose turns are not known beforehand, unless it ends within a few."""
         is_endless = loop.condition is None or isinstance(loop.condition, Literal)
-        bound = None if is_endless else self._bound(loop)
-        is_long = bound is not None and not bound.is_number  # its first turns are as others are
-        is_endless |= is_long or not self._unrolls
+        is_endless |= not self._unrolls
+        begin = self._point()
         for _ in range(0 if is_endless else UNROLLED):
             assert loop.condition is not None
             condition = self.condition(loop.condition)
@@ -337,6 +336,7 @@ class Interpreter(SymbolicEvaluation):
                 return flow, value
             if flow == "break":
                 return None, None
+        self._go_back(begin)  # its first turns are as others are
         turns = self._bound(loop) or self.symbol(f"turns_{loop.place.line}", loop.place)
         variable = self._loop_variable("turn", loop.place, turns)
         _, body = self._bodies.get(id(loop), (loop, ()))
@@ -347,6 +347,20 @@ class Interpreter(SymbolicEvaluation):
             self._bodies[id(loop)] = loop, body
         self._repeat(body, variable, turns, loop.place, "", {}, "turns")
         return None, None
+
+    def _point(self) -> tuple[Any, ...]:
+        """Where the program is, to go back to."""
+        tally, nest, frame = self.tally, self.nest, self.frames[-1]
+        counts = None if tally is None else Tally(dict(tally.flops), list(tally.accesses))
+        inner = None if nest is None else list(nest.inner)
+        return dict(self.state), list(self.events), list(frame.returns), counts, inner
+
+    def _go_back(self, point: tuple[Any, ...]) -> None:
+        self.state, self.events[:], self.frames[-1].returns[:], tally, inner = point
+        if tally is not None:
+            self.tally = tally
+            if self.nest is not None:
+                self.nest.tally, self.nest.inner = tally, inner
 
     def _bound(self, loop: Loop) -> sympy.Expr | None:
         """Turns of ``i < n && more``: at most those that the first part allows."""

@@ -527,3 +527,15 @@ def test_where_a_loop_was_left_is_not_known_after_it(turns: str, tmp_path: Path)
     unknown = document(tmp_path / "app.c")["constants"]
     for item in items[-2:]:
         assert item["collective"]["bytes"].removeprefix("8*") in unknown
+
+
+def test_a_loop_that_data_ends_is_not_written_with_its_first_turn_apart(tmp_path: Path) -> None:
+    (loop,) = program(
+        tmp_path,
+        "double rest = 1; int turn = 0;\n"
+        "while (rest > 1e-8 && turn < n) {\n"
+        "  for (int i = 0; i < n; i++) { a[i] *= 2; rest = a[i]; }\n"
+        "  MPI_Barrier(MPI_COMM_WORLD); turn++; }",
+    )
+    assert loop["loop"]["count"] == "n"
+    assert [next(iter(item)) for item in loop["body"]] == ["serial", "collective"]
