@@ -16,6 +16,7 @@ from popmodel.base.expressions.grammar import MAX_LENGTH
 from popmodel.signatures.document import Noted, TomlItem, TomlTable, text_of
 from popmodel.source.computing_items import computing_items
 from popmodel.source.formula_text import (
+    exact_number,
     exact_quotients,
     expanded,
     formula,
@@ -132,7 +133,7 @@ class Draft:
             if text == "omp_get_thread_num()"
         }
         self._variables: dict[sympy.Symbol, sympy.Symbol] = {}  # As `by_variable`
-        self._parameters: set[str] = set()
+        self._parameters = {ARGUMENTS.name}
         for parameter in interpreter.parameters.values():
             parameter.name = formula_name(parameter.name, self._parameters)
             self._parameters.add(parameter.name)
@@ -656,9 +657,9 @@ class Draft:
             ):
                 if one.symbol in self.measured:
                     number, call = self.measured[one.symbol]
-                    value, origin = formula(number), f"from the trace, {call}"
+                    value, origin = exact_number(number), f"from the trace, {call}"
                 else:
-                    value = "?" if one.default is None else formula(one.default)
+                    value = "?" if one.default is None else exact_number(one.default)
                     origin = str(one.place)
                 parameters[names[one.symbol]] = Noted(value, origin)
         self.given = parameters
@@ -672,7 +673,7 @@ class Draft:
             name: Noted("?", f"{place}: {what}") for name, (what, place) in self.open.items()
         }
         constants |= {
-            symbol.name: Noted(formula(number), f"from the trace, {call}")
+            symbol.name: Noted(exact_number(number), f"from the trace, {call}")
             for symbol, (number, call) in self.measured.items()
             if symbol in self.used and symbol in interpreter.unknown
         }

@@ -352,4 +352,9 @@ def formula(value: sympy.Basic) -> str | int | float:
     return str(_PRINTER.doprint(value))
 
 
+def exact_number(value: sympy.Expr) -> int | float:
+    """A number as a signature has it."""
+    return int(value) if value.is_Integer else float(value)
+
+
 _PRINTER = _Printer()

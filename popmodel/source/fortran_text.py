@@ -1,4 +1,7 @@
-"""Fortran sources as one text in free form: preprocessor, included files, fixed form."""
+"""Fortran sources as one text in free form: preprocessor, included files, fixed form.
+
+A file whose suffix is that of fixed form is one of free form if a statement shows it.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ _DEEPEST = 20
 _DIRECTIVE = re.compile(r"^[cC*!](\$omp)", re.IGNORECASE)
 _CONDITIONAL = re.compile(r"^\s*!\$(?=\s)")
 _INCLUDE = re.compile(r"""^\s*(?:#\s*)?include\s+["']([^"']+)["']""", re.IGNORECASE)
+_ONLY_FREE = re.compile(r"(?!\s*!)(?![cCdD*#])[ 0-9]{0,4}[A-Za-z]")
+"""A statement in the columns that fixed form has for labels."""
 _MACRO = re.compile(r"^#\s*(\w+)\s*(.*)$")
 
 
@@ -37,7 +42,11 @@ class FortranText:
         for place, line in self._expanded(path, 0):
             self.places.append(place)
             self.lines.append(line)
-        if path.suffix in FIXED:
+        if "-ffixed-form" in arguments or (
+            path.suffix in FIXED
+            and "-ffree-form" not in arguments
+            and not any(map(_ONLY_FREE.match, self.lines))
+        ):
             self.lines = _free(self.lines)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,20 +93,30 @@ SHAPES = {
 }
 """Calls that transfer or wait."""
 _QUIET_NAMES = (
-    "init init_thread initialized finalized finalize wtick get_processor_name comm_free "
-    "comm_set_errhandler errhandler_set type_commit type_free op_free request_free get_count "
-    "get_elements error_string info_create info_set info_free query_thread group_free pcontrol "
-    "status_set_error comm_set_name comm_group group_incl group_excl"
+    "init init_thread finalize wtick get_processor_name comm_free comm_set_errhandler "
+    "errhandler_set errhandler_create errhandler_free comm_create_errhandler error_string "
+    "error_class type_commit type_free op_create op_free request_free info_create info_set "
+    "info_free pcontrol status_set_error comm_set_name type_set_name comm_group group_incl "
+    "group_excl group_range_incl group_free buffer_attach buffer_detach free_mem "
+    "get_version get_library_version"
 )
-QUIET = frozenset(_QUIET_NAMES.split())
+_ANSWERING_NAMES = (
+    "initialized finalized query_thread is_thread_main get_count get_elements comm_compare "
+    "group_size group_rank group_translate_ranks type_extent type_get_extent comm_get_attr "
+    "attr_get topo_test get_address address"
+)
+_ANSWERING = frozenset(_ANSWERING_NAMES.split())
+"""Calls that cost nothing worth naming, whose answers are not known."""
+QUIET = frozenset(_QUIET_NAMES.split()) | _ANSWERING
 """Calls that cost nothing worth naming."""
 
 
 _RECEIVED = {
-    **dict.fromkeys(("recv", "irecv"), 0),
-    **dict.fromkeys(("reduce", "allreduce", "iallreduce", "scan"), 1),
+    **dict.fromkeys(("recv", "irecv", "recv_init", "sendrecv_replace"), 0),
+    **dict.fromkeys(("reduce", "allreduce", "iallreduce", "scan", "exscan"), 1),
+    **dict.fromkeys(("reduce_scatter", "reduce_scatter_block"), 1),
     **dict.fromkeys(("gather", "gatherv", "scatter", "allgather", "allgatherv", "alltoall"), 3),
-    **{"sendrecv": 5, "alltoallv": 4},
+    **{"sendrecv": 5, "alltoallv": 4, "scatterv": 4},
 }
 """Which argument of a call points to what comes from elsewhere; what bcast brings is known."""
 
@@ -117,6 +128,8 @@ _IN_PLACE = {
     "alltoallv": (None, 7),
 }
 """Where count and type are of a call whose buffer is MPI_IN_PLACE, which leaves the others out."""
+_MOST_BLOCKS = 100
+"""Blocks of a derived type that are counted one by one."""
 _COUNTS = {"allgatherv": 4, "alltoallv": 1, "reduce_scatter": 2}
 """Arrays of counts by process."""
 
@@ -145,6 +158,8 @@ class MpiCalls:
             self._message(name, values, invocation)
         elif name == "wtime":
             return UnfollowedReal()
+        elif name in _ANSWERING:
+            self._forget(values)
         elif name not in QUIET:
             self.interpreter.note(
                 f"{invocation.place}: {invocation.name} is not followed: left out"
@@ -413,19 +428,60 @@ class MpiCalls:
         self._set(values[2], SourceCommunicator(name))
 
     def _type_contiguous(self, values: list[Any], invocation: Invocation) -> None:
-        if isinstance(values[0], sympy.Expr):
-            self._derive(values[2], values[0] * self._bytes(values[1], invocation), invocation)
+        self._derive(values[2], (values[0],), values[1], invocation)
 
     def _type_vector(self, values: list[Any], invocation: Invocation) -> None:
-        if all(isinstance(value, sympy.Expr) for value in values[:2]):
-            self._derive(
-                values[4], values[0] * values[1] * self._bytes(values[3], invocation), invocation
-            )
+        self._derive(values[4], values[:2], values[3], invocation)
 
-    def _derive(self, pointer: Any, size: sympy.Expr, invocation: Invocation) -> None:
-        name = f"type of {invocation.place}"
-        self.types[name] = expanded(size)
-        self._set(pointer, LiteralText(name, "mpi"))
+    _type_hvector = _type_create_hvector = _type_vector
+
+    def _type_create_indexed_block(self, values: list[Any], invocation: Invocation) -> None:
+        self._derive(values[4], values[:2], values[3], invocation)
+
+    def _type_create_resized(self, values: list[Any], invocation: Invocation) -> None:
+        self._derive(values[3], (), values[0], invocation)
+
+    def _type_size(self, values: list[Any], invocation: Invocation) -> None:
+        self._set(values[1], self._bytes(values[0], invocation))
+
+    def _type_dup(self, values: list[Any], invocation: Invocation) -> None:
+        self._derive(values[1], (), values[0], invocation)
+
+    def _type_create_subarray(self, values: list[Any], invocation: Invocation) -> None:
+        sizes = self._elements(values[2], values[0], invocation)
+        self._derive(values[6], sizes or (None,), values[5], invocation)
+
+    def _type_indexed(self, values: list[Any], invocation: Invocation) -> None:
+        lengths = self._elements(values[1], values[0], invocation)
+        number = sympy.Add(*lengths) if lengths else None
+        self._derive(values[4], (number,), values[3], invocation)
+
+    _type_hindexed = _type_create_hindexed = _type_indexed
+
+    def _type_create_struct(self, values: list[Any], invocation: Invocation) -> None:
+        lengths = self._elements(values[1], values[0], invocation)
+        kinds = [self._get(values[3], index, invocation) for index in range(len(lengths))]
+        sizes = [self._bytes(kind, invocation) for kind in kinds]
+        total = sympy.Add(*(map(sympy.Mul, lengths, sizes))) if lengths else None
+        self._derive(values[4], (total,), LiteralText("MPI_BYTE", "mpi"), invocation)
+
+    _type_struct = _type_create_struct
+
+    def _elements(self, array: Any, count: Any, invocation: Invocation) -> list[Any]:
+        """The numbers in an array of a known length; none if one of them is not known."""
+        if not isinstance(count, sympy.Integer) or count > _MOST_BLOCKS:
+            return []
+        found = [self._get(array, index, invocation) for index in range(int(count))]
+        return found if all(isinstance(one, sympy.Expr) for one in found) else []
+
+    def _derive(
+        self, pointer: Any, numbers: Sequence[Any], kind: Any, invocation: Invocation
+    ) -> None:
+        """A type of so many of another one, if that is known."""
+        if all(isinstance(number, sympy.Expr) for number in numbers):
+            name = f"type of {invocation.place}"
+            self.types[name] = expanded(sympy.Mul(*numbers, self._bytes(kind, invocation)))
+            self._set(pointer, LiteralText(name, "mpi"))
 
 
 def _is_world(value: Any) -> bool:

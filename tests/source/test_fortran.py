@@ -406,3 +406,15 @@ def test_arrays_of_objects_and_sums_along_a_dimension_have_the_sizes_that_are_br
     assert found["params"] == {"nx": 200} and "constants" not in found
     trips = [item["serial"]["trip"] for item in found["program"] if "serial" in item]
     assert trips == ["20*nx + 40", "20*nx"]
+
+
+@pytest.mark.parametrize("name", ["app.f", "app.f90"])
+def test_free_form_is_read_whatever_the_suffix(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(
+        "program app\n  use mpi\n  implicit none\n  integer :: ierr\n  real(8) :: x(8)\n"
+        "  call MPI_Init(ierr)\n  call MPI_Bcast(x, 8, MPI_DOUBLE_PRECISION, &\n"
+        "       0, MPI_COMM_WORLD, ierr)\n  call MPI_Finalize(ierr)\nend program app\n"
+    )
+    text, _ = signature_of_source([tmp_path / name], "app")
+    (item,) = tomllib.loads(text)["program"]
+    assert item["collective"]["bytes"] == 64

@@ -539,3 +539,57 @@ def test_a_loop_that_data_ends_is_not_written_with_its_first_turn_apart(tmp_path
     )
     assert loop["loop"]["count"] == "n"
     assert [next(iter(item)) for item in loop["body"]] == ["serial", "collective"]
+
+
+@pytest.mark.parametrize(
+    ("made", "bytes_"),
+    [
+        ("MPI_Type_vector(n, 2, 7, MPI_DOUBLE, &t);", "16*n"),
+        ("MPI_Type_create_subarray(2, whole, part, from, MPI_ORDER_C, MPI_FLOAT, &t);", "4*n**2"),
+        ("MPI_Type_indexed(2, part, from, MPI_INT, &t);", "8*n"),
+        ("MPI_Type_create_struct(2, part, at, kinds, &t);", "12*n"),
+        ("MPI_Type_create_resized(MPI_DOUBLE, 0, 800, &t);", 8),
+    ],
+)
+def test_bytes_of_derived_types_are_of_what_they_hold(
+    made: str, bytes_: int | str, tmp_path: Path
+) -> None:
+    (item,) = program(
+        tmp_path,
+        "int whole[2] = {n + 2, n + 2}, part[2] = {n, n}, from[2] = {1, 1};\n"
+        "MPI_Aint at[2] = {0, 8}; MPI_Datatype t, kinds[2] = {MPI_INT, MPI_DOUBLE};\n"
+        f"{made} MPI_Type_commit(&t); MPI_Bcast(a, 1, t, 0, MPI_COMM_WORLD);",
+    )
+    assert item["collective"]["bytes"] == bytes_
+
+
+def test_calls_of_mpi_that_are_not_followed_are_named_in_cpp_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "app.cpp"
+    path.write_text(
+        "#include <mpi.h>\nint main(int c, char **v) { double x[9] = {}; MPI_Win w;\n"
+        "MPI_Win_create(x, 72, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &w);\n"
+        "MPI_Put(x, 9, MPI_DOUBLE, 1, 0, 9, MPI_DOUBLE, w);\n"
+        "MPI_Bcast(x, 9, MPI_DOUBLE, 0, MPI_COMM_WORLD); }\n"
+    )
+    notes = popmodel.signature(path).facts["notes"]
+    assert "app.cpp:4: MPI_Put is not followed: left out" in notes
+    assert not [note for note in notes if "undeclared" in note]
+
+
+def test_what_a_status_says_of_a_message_is_not_what_was_there_before(tmp_path: Path) -> None:
+    items = program(
+        tmp_path,
+        "int count = 0; MPI_Status st; MPI_Probe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &st);\n"
+        "MPI_Get_count(&st, MPI_INT, &count);\n"
+        "MPI_Bcast(a, count, MPI_INT, 0, MPI_COMM_WORLD);",
+    )
+    assert items[-1]["collective"]["bytes"].startswith("4*count")
+
+
+def test_presets_that_are_fractions_are_numbers(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        "double width = 21.42; if (argc > 2) width = atof(argv[2]);\n"
+        "MPI_Bcast(a, (int)(width * n), MPI_DOUBLE, 0, MPI_COMM_WORLD);",
+    )
+    assert document(tmp_path / "app.c")["params"]["width"] == 21.42
