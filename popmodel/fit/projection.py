@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from itertools import combinations
@@ -70,6 +71,7 @@ class OutlyingRun(NamedTuple):
 
     run: int  # Its number, from 0
     expected: Interval  # Runtime, s, by the law of the others
+    repeats: int = 0  # Of the same size, that are as far from it
 
     def text(self, runs: Sequence[MeasuredRow]) -> str:
         """Say which run it is, and what it would have to be."""
@@ -78,8 +80,10 @@ class OutlyingRun(NamedTuple):
         value, low, high = (format_time(seconds, digits=3) for seconds in self.expected)
         far = max(factor, 1 / factor)
         times = f"{far:.0f}" if far > 99 else f"{far:.2g}"
+        again = f", as {plural(self.repeats, 'repeat')}" if self.repeats else ""
         return (
-            f"{run.place.rpartition('/')[2]} ({run.processes} x {run.threads}) takes "
+            f"{run.place.rpartition('/')[2]} ({run.processes} x {run.threads}"
+            f"{again}) takes "
             f"{format_time(run.runtime, digits=3)}, {times if factor > 1 else f'1/{times}'} times "
             f"what the other runs say ({value}, 90 %: {low} .. {high}): "
             f"{f'is it in {unit}? correct' if unit else 'check'} it, or leave it out"
@@ -293,7 +297,9 @@ def _outlying(
                 seconds = runs[number].runtime * own
                 by = (likely[column], high[column], low[column])
                 found.append(OutlyingRun(number, Interval(*(float(seconds / one) for one in by))))
-        return tuple(found)
+        first = {runs[one.run].configuration: one for one in reversed(found)}
+        again = Counter(runs[one.run].configuration for one in found)
+        return tuple(first[size]._replace(repeats=number - 1) for size, number in again.items())
     return ()
 
 
