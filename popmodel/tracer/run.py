@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
@@ -112,8 +113,13 @@ def _ended(child: int, taken: list[int]) -> int:
             number = taken.pop(0)
             if number not in _OF_A_TERMINAL or not _is_in_foreground():
                 os.kill(child, number)
+        until = time.monotonic() + _LOOK
         came = signal.sigtimedwait(_PASSED_ON | {signal.SIGCHLD}, _LOOK)
-        if came is None or came.si_signo == signal.SIGCHLD:
+        # Where a stop outlasts the wait, Python gives a signal that never came, and not None.
+        continued = signal.SIGCONT in signal.sigpending() or signal.SIGCONT in taken
+        if came is None or (continued and time.monotonic() > until):
+            continue
+        if came.si_signo == signal.SIGCHLD:
             continue
         if came.si_code != _FROM_THE_KERNEL:
             os.kill(child, came.si_signo)

@@ -6,11 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from patience import GENEROUS
+from patience import GENEROUS, until, words_in
 
 from popmodel.tracer.commands import CommandError
 from popmodel.tracer.run import run
@@ -70,6 +71,41 @@ def test_signals_are_as_programs_expect_them() -> None:
     assert blocked == 1
     ignored = shell("grep -q '^SigIgn:\t0*1000$' /proc/self/status")  # SIGPIPE alone
     assert ignored == 1
+
+
+def test_a_stop_that_lasts_is_no_signal_for_the_command(tmp_path: Path) -> None:
+    """As by Ctrl-Z and fg: Python then tells of one that never came."""
+    told, command = tmp_path / "told", tmp_path / "command.py"
+    names = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGTERM")
+    command.write_text(f"""\
+import os, signal, sys
+for name in {names}:
+    write = lambda number, _: os.write(1, f"{{signal.Signals(number).name}} ".encode())
+    signal.signal(getattr(signal, name), write)
+print("ready", flush=True)
+while True:
+    signal.pause()
+""")
+    runner = RUNNER.replace(
+        "sys.exit", "import popmodel.tracer.run as of\nof._LOOK = 0.01\nsys.exit"
+    )
+    words = [sys.executable, "-c", runner, sys.executable, str(command)]
+    with (
+        told.open("w") as out,
+        subprocess.Popen(words, stdout=out, start_new_session=True) as child,
+    ):
+        try:
+            until(lambda: words_in(told), "it is ready")
+            child.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+            time.sleep(0.02)  # longer than a look lasts, at least
+            child.send_signal(signal.SIGCONT)
+            until(lambda: "SIGCONT" in words_in(told), "it goes on")
+            child.send_signal(signal.SIGTERM)
+            until(lambda: "SIGTERM" in words_in(told), "it is passed on")
+        finally:
+            os.killpg(child.pid, signal.SIGKILL)
+    assert words_in(told) == ["ready", "SIGCONT", "SIGTERM"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
