@@ -200,6 +200,7 @@ _MOST_PIECES = 4
 """Cases of a value that are compared one by one."""
 
 
+@lru_cache(100_000)
 def compared(comparison: Any, one: sympy.Expr, other: sympy.Expr) -> sympy.Basic:
     """A comparison; of a value with few cases one of each: SymPy decides some wrongly."""
     cases: tuple[tuple[sympy.Expr, Callable[[sympy.Expr], sympy.Basic]], ...] = (

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import sympy
 
-from popmodel.source.formula_text import expanded, parts_of
+from popmodel.source.formula_text import expanded, parts_of, symbols_of
 from popmodel.source.intermediate_form import SourcePlace, SourceType
 from popmodel.source.source_events import Access, Nest, Tally
 
@@ -135,8 +135,8 @@ class SymbolicMemory:
             parts = [part for part in (*value.path, value.offset) if isinstance(part, sympy.Basic)]
             return frozenset().union(*map(self.dependence, parts))
         if isinstance(value, sympy.Basic):
-            symbols = value.free_symbols
-            return frozenset().union(*(self.depends.get(one, frozenset()) for one in symbols))
+            parts = (self.depends[one] for one in symbols_of(value) if one in self.depends)
+            return frozenset().union(*parts)
         return frozenset()
 
     def allocate(self, name: str, type_: SourceType) -> int:
@@ -352,8 +352,9 @@ class SymbolicMemory:
                         return given
             if is_open:
                 return self.symbol(text, place, depends)
-            if sum(map(parts_of, (one, other, condition))) > LARGEST:
-                return self.symbol(text, place, depends)  # SymPy would take seconds for it
+            is_long = sum(map(parts_of, (one, other, condition))) > LARGEST
+            if is_long or condition.has(sympy.Piecewise):  # SymPy would multiply cases out
+                return self.defined_symbol(text, place, _undivided(one, condition, other))
             chosen = sympy.Piecewise((one, condition), (other, True))
             functions = condition.atoms(sympy.Function) - condition.atoms(sympy.Mod)
             if chosen.count_ops() < LARGEST // 4 and not functions:
@@ -370,6 +371,13 @@ class SymbolicMemory:
                 )
             )
         return UnfollowedReal(depends)
+
+
+def _undivided(one: sympy.Expr, condition: sympy.Basic, other: sympy.Expr) -> sympy.Piecewise:
+    """Two cases as they are: SymPy looks for the cases of the condition in each other."""
+    case = sympy.Basic.__new__(sympy.functions.elementary.piecewise.ExprCondPair, one, condition)
+    otherwise = sympy.functions.elementary.piecewise.ExprCondPair(other, sympy.true)
+    return sympy.Basic.__new__(sympy.Piecewise, case, otherwise)
 
 
 @lru_cache(100_000)

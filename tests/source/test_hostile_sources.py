@@ -18,6 +18,7 @@ from popmodel.source import (
     c_family,
     formula_text,
     fortran_family,
+    loop_costs,
     openmp_directives,
     signature_of_source,
     symbolic_memory,
@@ -66,7 +67,7 @@ def calls_of(folder: Path, name: str, text: str) -> int:
     """How many functions of Python are called for a program: its work, whatever the machine."""
     (folder / name).write_text(text)
     clear_cache()  # of SymPy; what earlier tests have left there would be work that is not seen
-    for module in (formula_text, openmp_directives, symbolic_memory):
+    for module in (formula_text, loop_costs, openmp_directives, symbolic_memory):
         for function in vars(module).values():
             getattr(function, "cache_clear", bool)()
     calls = 0
@@ -95,6 +96,7 @@ def calls_of(folder: Path, name: str, text: str) -> int:
         ("a.c", "a[0] += 1;"),
         ("a.c", "for (int i = 0; i < n; i++) a[i] += 1;"),
         ("a.c", "if (n) { n = n + 1; } else { n = 2; }"),
+        ("a.c", "if (n > k) k = k + n; else n = n - k;"),  # cases of cases
         ("a.c", "switch (n) { case 1: a[0] = 2; case 2: a[1] = 3; }"),
         ("a.c", "a[0] = a[1] + a[2] - a[3] * 2.0;"),
         ("a.c", "{ int k = n; while (k) { k--; } }"),  # a value of all turns is cut at a length
