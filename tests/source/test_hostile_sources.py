@@ -96,7 +96,9 @@ def calls_of(folder: Path, name: str, text: str) -> int:
         ("a.c", "a[0] += 1;"),
         ("a.c", "for (int i = 0; i < n; i++) a[i] += 1;"),
         ("a.c", "if (n) { n = n + 1; } else { n = 2; }"),
-        ("a.c", "if (n > k) k = k + n; else n = n - k;"),  # cases of cases
+        pytest.param(  # cases of cases
+            "a.c", "if (n > k) k = k + n; else n = n - k;", marks=pytest.mark.long, id="cases"
+        ),
         ("a.c", "switch (n) { case 1: a[0] = 2; case 2: a[1] = 3; }"),
         ("a.c", "a[0] = a[1] + a[2] - a[3] * 2.0;"),
         ("a.c", "{ int k = n; while (k) { k--; } }"),  # a value of all turns is cut at a length
@@ -108,7 +110,7 @@ def calls_of(folder: Path, name: str, text: str) -> int:
 def test_twice_the_source_is_about_twice_the_work(name: str, once: str, tmp_path: Path) -> None:
     def text(times: int) -> str:
         if name == "a.c":
-            return C_MAIN.format("static double a[99];\n" + once * times)
+            return C_MAIN.format("static double a[99]; int k = 1;\n" + once * times)
         return f"program p\nreal(8) :: a(100)\nread(*,*) n\n{once * times}end program\n"
 
     calls_of(tmp_path, name, text(20))  # what is computed once
