@@ -386,7 +386,8 @@ def _at(
     given = {name: np.array([1.0 if lost is not None else own]) for name, own in values.items()}
     best = _with_parts(metrics_of(given, home, processes, threads, mode))
     spread: Mapping[tuple[str, str], Array] = {}
-    if lost is None and not line.blind and able.mean() >= _ENOUGH:
+    is_blind = line.blind and place not in line.places
+    if lost is None and not is_blind and able.mean() >= _ENOUGH:
         kept = {name: own[able] for name, own in sampled.items()}
         spread = _with_parts(metrics_of(kept, home, processes, threads, mode))
     named = {key: law for name, law in laws.items() for key in FACTORS[name].metrics}
@@ -450,7 +451,7 @@ def _is_usable(value: Any) -> Any:
 
 def _why(line: ProjectedLine, place: int) -> str:
     """Why there are no intervals at a place; empty where there are."""
-    if line.blind:
+    if line.blind and place not in line.places:
         return line.blind
     low, high = line.reach
     if place > high:

@@ -7,7 +7,7 @@ of the same shape as one that is predicted from a signature.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +106,8 @@ class ProjectedRuns:
         """Return why the projection to a size is not to be trusted."""
         row = self.of(processes, threads)["", "runtime"]
         own = [line for line in self.projection.lines if _reaches(line, processes, threads)]
-        single = [text for line in own for text in _assumed(line) if len(line.places) == 1]
+        single = [text for line in self._carried(own) for text in _assumed(line)]
+        single = single if own and len(own[0].places) == 1 else []
         disturbed = [run.place.rpartition("/")[2] for run in self.runs if run.disturbed]
         others = f" and {len(disturbed) - 1} more" if len(disturbed) > 1 else ""
         crowded = [f"threads had no CPU of their own in {name}{others}" for name in disturbed[:1]]
@@ -119,6 +120,12 @@ class ProjectedRuns:
             p, t = own[0].configuration(_next_place(own[0], place[own[0].axis]))
             found[-1] += f"; a run of {p} x {t} would tell most"
         return found
+
+    def _carried(self, lines: Iterable[ProjectedLine]) -> list[ProjectedLine]:
+        """Lines that are carried to sizes that no run has."""
+        measured = {(run.processes, run.threads) for run in self.runs}
+        asked = set(self.projection.sizes) - measured
+        return [line for line in lines if any(_reaches(line, *size) for size in asked)]
 
     def facts(self) -> dict[str, Any]:
         """Return what the projection rests on, the laws, and other extrapolations."""
@@ -161,7 +168,7 @@ class ProjectedRuns:
             ],
             "warnings": [
                 *self.compared.warnings,
-                *dict.fromkeys(text for line in lines for text in _assumed(line)),
+                *dict.fromkeys(text for line in self._carried(lines) for text in _assumed(line)),
                 *([_RUNTIME_ONLY] if any(map(_is_runtime_only, lines)) else []),
             ],
         }

@@ -107,7 +107,19 @@ def _answer(document: Document) -> str:
         inner = document["projection"]
         sizes = {run["source"]: split_name(run) for run in inner["runs"]}
         text += f", speed-up {speedup['value']:.3g} over {sizes[inner['scaling']['reference']]}"
-    return text
+    return text + _slower(document["projection"], [document])
+
+
+def _slower(inner: Document, projected: Sequence[Mapping[str, Any]]) -> str:
+    """Say that a run on fewer cores was faster than all that is projected."""
+    times = [one["runtime"]["value"] for one in projected if one["runtime"]["value"] is not None]
+    least = min((one["processes"] * one["threads"] for one in projected), default=0)
+    fewer = [run for run in inner["runs"] if run["processes"] * run["threads"] < least]
+    fastest = min(fewer, key=lambda run: float(run["runtime"]), default=None)
+    weak = inner["scaling"]["mode"] != "strong"
+    if weak or not times or fastest is None or fastest["runtime"] >= min(times):
+        return ""
+    return f"; {split_name(fastest)} took {format_time(fastest['runtime'])}: more cores are slower"
 
 
 def _tree(document: Document, family_id: str, reasons: Reasons | None = None) -> Section:
@@ -265,7 +277,8 @@ def _answers(document: Document, counts: Sequence[int]) -> Iterator[str]:
         words = f"{plural(counts[0], 'core')} {keep} a parallel efficiency of"
         yield f"{words} {100 * document['target']:g} %, the most within reach"
     if len(counts) == 1:
-        yield f"fastest of {plural(counts[0], 'core')}: {_fastest(document)}"
+        slower = _slower(document["projection"], document["candidates"])
+        yield f"fastest of {plural(counts[0], 'core')}: {_fastest(document)}{slower}"
         return
     times = {
         one["cores"]: one["runtime"]["value"]
