@@ -148,16 +148,12 @@ def _rows(columns: Sequence[_ProcessColumn], shown: NDArray[np.int64]) -> tuple[
 
 
 def _cell(column: _ProcessColumn, process: int) -> TableCell:
-    value, least, most = column.values[process], *_ends(column)
+    value, least, most = column.values[process], np.nanmin(column.values), np.nanmax(column.values)
     mark = " "
     if least < most:
         mark = _MOST if value == most else _LEAST if value == least else " "
     share = value / 100 if column.name == "useful_share" else None
     return TableCell(column.text(value) + mark, share)
-
-
-def _ends(column: _ProcessColumn) -> tuple[float, float]:
-    return float(np.nanmin(column.values)), float(np.nanmax(column.values))
 
 
 def _outliers(columns: Sequence[_ProcessColumn]) -> NDArray[np.int64]:

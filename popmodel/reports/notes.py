@@ -89,7 +89,8 @@ def join(texts: Sequence[str], names: Sequence[str]) -> str | None:
     columns = list(zip(*(_NUMBER.findall(text) for text in texts), strict=True))
     differ = [len(set(column)) > 1 for column in columns]
     matches = list(_NUMBER.finditer(texts[0]))
-    if any(d and _names(texts[0], m) for d, m in zip(differ, matches, strict=True)):
+    ahead = [texts[0][: match.start()] for match in matches]
+    if any(differs and _LABEL.search(text) for differs, text in zip(differ, ahead, strict=True)):
         return None
     if sum(differ) == 1 and len(texts) <= _NAMED:
         index = differ.index(True)
@@ -99,11 +100,6 @@ def join(texts: Sequence[str], names: Sequence[str]) -> str | None:
         for column, differs in zip(columns, differ, strict=True)
     )
     return _NUMBER.sub(lambda _: next(written), texts[0])
-
-
-def _names(text: str, number: re.Match[str]) -> bool:
-    """Whether a number of a text names something, as in ``rank 3`` or ``threads 1-3``."""
-    return _LABEL.search(text[: number.start()]) is not None
 
 
 def _with_names(

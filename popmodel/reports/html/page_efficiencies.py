@@ -120,10 +120,11 @@ def _cell(
         return {"absent": reasons.mark(why)}
     ratio = family.id == SCALING
     lost = shares.get(metric)
+    ends = [found[end] for end in ("low", "high") if found[end] is not None]
     return {
         "absent": None,
         "text": _written(found["value"], ratio=ratio),
-        "interval": _interval(found, ratio=ratio),
+        "interval": " .. ".join(_written(end, ratio=ratio) for end in ends if len(ends) == 2),
         "heat": None if ratio else palette.level(found["value"]),
         "lost": None if lost is None else _time(lost * run.runtime["value"]),
         "worst": run.lowest.get(family.id) == metric,
@@ -132,11 +133,6 @@ def _cell(
 
 def _written(value: float, *, ratio: bool) -> str:
     return f"{value:.3f}" if ratio else percent(value)
-
-
-def _interval(found: Mapping[str, Any], *, ratio: bool) -> str:
-    ends = [found["low"], found["high"]]
-    return "" if None in ends else " .. ".join(_written(end, ratio=ratio) for end in ends)
 
 
 def _time(seconds: float) -> str:
