@@ -50,6 +50,9 @@ from popmodel.source.symbolic_memory import (
 
 MOST_STEPS = 150_000
 """Statements, beyond which calls are not followed any more."""
+_TOO_LARGE = "the program is too large to be followed to its end: calls from"
+_PARTS_OF_A_STEP = 10
+"""Parts of values with cases that take about as long as a statement."""
 MOST_WITHOUT_MESSAGES = 2_000
 """Statements of a function that sends nothing, such as one that reads texts, all calls together."""
 _TIMES_OF_WORK = 10
@@ -229,12 +232,13 @@ class SymbolicEvaluation(LibraryCalls, ABC):
     @property
     def is_too_large(self) -> bool:
         """Whether a program was too large to be followed to its end."""
-        return self.steps > MOST_STEPS
+        return self.steps + self.parts_of_cases // _PARTS_OF_A_STEP > MOST_STEPS
 
     def call(self, function: SourceFunction, arguments: Sequence[Any]) -> Any:
         """Carry out a function."""
         if self.is_too_large:
-            self.note(f"the program is too large: calls of {function.name} are not followed")
+            if not any(note.startswith(_TOO_LARGE) for note in self.notes):
+                self.note(f"{_TOO_LARGE} {function.name} ({function.place}) on are not followed")
             return self._anything(function.type, function.name, function.place)
         if (
             sum(frame.function.key == function.key for frame in self.frames) > 1

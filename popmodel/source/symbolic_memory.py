@@ -101,6 +101,7 @@ class SymbolicMemory:
         self.depends: dict[sympy.Symbol, frozenset[sympy.Symbol]] = {}
         self.turns: dict[sympy.Symbol, sympy.Expr] = {}  # Of loops, by their variables
         self.pointed: dict[tuple[int, tuple[str, ...]], int] = {}  # Blocks by where pointers lie
+        self.parts_of_cases = 0  # Of all values that are one or another by a condition
         self.names: Counter[str] = Counter()  # How many symbols have a name
         # Bytes of objects in arrays: of which block, and behind how many parts of a way
         self.records: dict[tuple[int, int], int] = {}
@@ -352,8 +353,9 @@ class SymbolicMemory:
                         return given
             if is_open:
                 return self.symbol(text, place, depends)
-            is_long = sum(map(parts_of, (one, other, condition))) > LARGEST
-            if is_long or condition.has(sympy.Piecewise):  # SymPy would multiply cases out
+            parts = sum(map(parts_of, (one, other, condition)))
+            self.parts_of_cases += parts
+            if parts > LARGEST or condition.has(sympy.Piecewise):  # SymPy would multiply cases out
                 return self.defined_symbol(text, place, _undivided(one, condition, other))
             chosen = sympy.Piecewise((one, condition), (other, True))
             functions = condition.atoms(sympy.Function) - condition.atoms(sympy.Mod)

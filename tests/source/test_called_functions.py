@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.source import c_family
+from popmodel.source import c_family, symbolic_evaluation
 from popmodel.source.interpreter import Interpreter
 from popmodel.source.source_events import MessageCall, RepeatedEvents, Work
 
@@ -116,3 +116,19 @@ def test_of_several_all_are_named(tmp_path: Path) -> None:
 
 def test_of_several_that_which_a_traced_run_was_in_is_followed(tmp_path: Path) -> None:
     assert followed(tmp_path, "", CHOICE, frozenset({"far", "main"}))[0] == ["far"]
+
+
+@pytest.mark.parametrize("cases", [0, 40])
+def test_a_program_is_followed_up_to_a_count_of_statements_and_cases(
+    cases: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(symbolic_evaluation, "MOST_STEPS", 10 + 6 * cases)
+    body = "int k = 1;\n" + "if (n > k) k = k + n; else n = n - k;\n" * cases
+    work = "for (int i = 0; i < n; i++) a[i] = i;\n" * 3
+    assert followed(tmp_path, "", f"{body}near(a, n);")[0] == ([] if cases else ["near"])
+    functions, notes = followed(tmp_path, "", f"{body}{work}near(a, n); far(a, n); near(a, n);")
+    assert functions == ["main"] * 3
+    assert [note for note in notes if "too large" in note] == [
+        "the program is too large to be followed to its end: calls from near (a.cpp:5) on are "
+        "not followed"
+    ]
