@@ -48,7 +48,7 @@ from popmodel.source.symbolic_memory import (
     named,
 )
 
-MOST_STEPS = 150_000
+MOST_STEPS = 160_000
 """Statements, beyond which calls are not followed any more."""
 _TOO_LARGE = "the program is too large to be followed to its end: calls from"
 _PARTS_OF_A_STEP = 10
