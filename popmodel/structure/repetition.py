@@ -82,7 +82,7 @@ def repetitions(sequences: Sequence[NDArray[np.int32]]) -> list[Repetition]:
 # that is the same at nine of ten turns.
 
 
-_SHORT = 4096  # tokens up to which equal counts may be chance
+_SHORT = 128  # tokens up to which equal counts may be chance
 _STABLE = 0.9
 """Share of the iterations in which a call has to do the same for a finer token."""
 _ENOUGH = 0.9
