@@ -12,6 +12,7 @@ from typing import Any
 from popmodel.base.errors import PopmodelError
 from popmodel.source.intermediate_form import (
     CONTAINERS,
+    INTEGER,
     OTHER,
     Address,
     Assignment,
@@ -184,7 +185,12 @@ class CExpressions(ABC):
         if kind == kinds.STRING_LITERAL:
             return Literal(cursor.spelling.strip('"'), type_)
         if kind == kinds.CXX_UNARY_EXPR and (size := self._constant(cursor)):  # sizeof
-            return Literal(size, type_)  # that of a parameter of a template is not known
+            return Literal(size, type_)
+        if kind == kinds.CXX_UNARY_EXPR:  # that of a parameter of a template is not known
+            extent = cursor.extent
+            text = self._text(extent.start.file.name)[extent.start.offset : extent.end.offset]
+            name = re.sub(r"\W+", "_", text.decode("latin-1")).strip("_")
+            return Variable(name, name, INTEGER)
         if kind == kinds.DECL_REF_EXPR:
             return self._reference(cursor, type_)
         if kind == kinds.MEMBER_REF_EXPR:

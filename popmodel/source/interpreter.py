@@ -53,6 +53,7 @@ from popmodel.source.symbolic_memory import (
     THREADS,
     Contents,
     Pointer,
+    SourceParameter,
     UnfollowedReal,
     difference,
     further,
@@ -337,7 +338,14 @@ class Interpreter(SymbolicEvaluation):
             if flow == "break":
                 return None, None
         self._go_back(begin)  # its first turns are as others are
-        turns = self._bound(loop) or self.symbol(f"turns_{loop.place.line}", loop.place)
+        name = f"turns_{loop.place.line}"
+        turns = self._bound(loop)
+        if turns is None:
+            turns = self.symbol(name, loop.place)
+        elif turns.is_Integer and getattr(loop.condition, "operator", "") == "&&":  # at most
+            most = sympy.Symbol(name, integer=True, positive=True)
+            self.parameters[most] = SourceParameter(most, name, loop.place, turns, 0)
+            turns = most
         variable = self._loop_variable("turn", loop.place, turns)
         _, body = self._bodies.get(id(loop), (loop, ()))
         if not body:

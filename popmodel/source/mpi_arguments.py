@@ -145,6 +145,7 @@ class MpiCalls:
             sympy.Symbol, tuple[SourceCommunicator, int]
         ] = {}  # Coordinates of a process
         self.types: dict[str, sympy.Expr] = {}  # Bytes of derived types
+        self.left_out: set[tuple[str, str]] = set()  # Calls that a note names, and their places
         self.dims = 0  # Of what MPI_Dims_create was asked for
 
     def call(self, invocation: Invocation) -> Any:
@@ -161,9 +162,9 @@ class MpiCalls:
         elif name in _ANSWERING:
             self._forget(values)
         elif name not in QUIET:
-            self.interpreter.note(
-                f"{invocation.place}: {invocation.name} is not followed: left out"
-            )
+            text = f"{invocation.name} is not followed: left out"
+            self.interpreter.note(f"{invocation.place}: {text}")
+            self.left_out.add((name, str(invocation.place)))
             self._forget(values)
         if name == "init_thread" and len(values) > 3:
             self._set(values[3], values[2])

@@ -49,8 +49,10 @@ _TESTS = ("test", "testall", "testany", "testsome", "probe", "iprobe")
 """Calls that move nothing, as often as a run happens to make them."""
 _OPEN = ("share~", "cases~")
 """What symbols begin with that nobody can solve for alone."""
-_OWN_SIZES = ("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatter")
-"""Collectives of which each process may send another size: these are not compared."""
+_OWN_SIZES = (
+    *("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatter", "start", "startall"),
+)
+"""Calls of which each process may send another size, or several: these are not compared."""
 
 Line: TypeAlias = tuple[str, str]
 """Name of a call, such as ``bcast``, and file:line."""
@@ -295,6 +297,8 @@ def _recorded(draft: Draft, trace: Trace) -> dict[tuple[str, tuple[Line, ...]], 
         is_there = number > 0 and begins[number - 1] > int(line) - _LINES
         here = begins[number - 1 : number] if is_there else within.get((place, name), ())
         lines = tuple((name, f"{file}:{begin}") for begin in sorted(here))
+        if lines and not draft.interpreter.mpi.left_out.isdisjoint(lines):
+            continue  # a note says so
         recorded[f"{place}: {kind}", lines] = rows.groupby("process").agg(
             executions=("executions", "sum"),
             size_min=("size_min", "min"),

@@ -593,3 +593,14 @@ def test_presets_that_are_fractions_are_numbers(tmp_path: Path) -> None:
         "MPI_Bcast(a, (int)(width * n), MPI_DOUBLE, 0, MPI_COMM_WORLD);",
     )
     assert document(tmp_path / "app.c")["params"]["width"] == 21.42
+
+
+def test_a_loop_that_data_may_end_early_has_its_most_turns_as_a_number_to_set(
+    tmp_path: Path,
+) -> None:
+    (loop,) = program(
+        tmp_path,
+        "int turn = 0; do { MPI_Allreduce(&s, &r, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);\n"
+        "turn++; } while (r > 1e-3 && turn < 10000);",
+    )
+    assert document(tmp_path / "app.c")["params"] == {loop["loop"]["count"]: 10000}

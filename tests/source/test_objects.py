@@ -280,3 +280,18 @@ def test_an_object_that_is_made_inside_of_a_template_is_made_by_its_constructor(
         "run<int>(n);",
     )
     assert trips(found) == ["n + 1", "2*n", "n"]
+
+
+def test_the_size_of_a_type_that_a_template_leaves_open_is_asked_for_by_its_name(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "app.cpp"
+    path.write_text(
+        "#include <mpi.h>\n"
+        "template <typename T> void send(T *a, int n) {\n"
+        "  MPI_Bcast(a, n * sizeof(T), MPI_BYTE, 0, MPI_COMM_WORLD); }\n"
+        "int main() { double a[9]; MPI_Init(0, 0); send(a, 9); }\n"
+    )
+    found = tomllib.loads(popmodel.signature(path).text)
+    assert found["constants"] == {"sizeof_T": "?"}
+    assert found["program"][0]["collective"]["bytes"] == "9*sizeof_T"

@@ -205,3 +205,21 @@ def test_calls_at_the_line_where_their_function_begins_are_those_in_it(
         rows = [("MPI_Barrier", 2, executions, None)]
         _, findings = joined(rows, tmp_path, monkeypatch, program=program)
         assert finding in findings[0], executions
+
+
+def test_calls_that_a_note_leaves_out_and_sizes_of_started_requests_do_not_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = (
+        "#include <mpi.h>\n"
+        "int main(int argc, char **argv) { MPI_Request q; MPI_Win w; double a[9];\n"
+        "MPI_Win_fence(0, w);\n"
+        "MPI_Send_init(a, 9, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, &q);\n"
+        "MPI_Start(&q); MPI_Wait(&q, 0); }\n"
+    )
+    rows = [("MPI_Win_fence", 3, 1, None), ("MPI_Start", 5, 1, 72)]
+    _, findings = joined(rows, tmp_path, monkeypatch, program=program)
+    assert findings == [
+        "of 1 counts and sizes of calls in the trace 1 agree with the source, 0 give a number that "
+        "it does not say"
+    ]
