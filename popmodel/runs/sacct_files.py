@@ -21,14 +21,15 @@ from popmodel.runs.text_tables import Place, Row, is_number
 
 _LAUNCHERS = re.compile(r"(orted|prted|prte|hydra_\w+|pmi_proxy|mpiexec|mpirun)")
 """Steps in which a launcher of MPI starts processes that Slurm does not know."""
-_CPUS, _NODES = ("AllocCPUS", "NCPUS"), ("NNodes", "AllocNodes")
+_CPUS, _NODES = ("AllocCPUS", "NCPUS", "ReqCPUS"), ("NNodes", "AllocNodes")
+_RAW = "JobIDRaw"
 _COARSE = 50.0
 """Runtime, s, below which half a second is more than runs usually differ by: 1 %."""
 
 
 def is_sacct(heads: Collection[str]) -> bool:
     """Whether the columns of a table are those of ``sacct``."""
-    return "JobID" in heads
+    return _RAW in heads or "JobID" in heads
 
 
 def read_sacct(
@@ -44,6 +45,9 @@ def read_sacct(
     and CPUsPerTask, AllocCPUS or NCPUS (unless ``threads=N`` is said).
     """
     given = dict(said or {})
+    if "JobID" not in heads:
+        rows = [row._replace(values={**row.values, "JobID": row.values[_RAW]}) for row in rows]
+        heads = [*heads, "JobID"]
     _check_heads(heads, given, top)
     left_out: dict[str, list[str]] = defaultdict(list)
     chosen: list[Row] = []

@@ -57,6 +57,13 @@ def test_a_trailing_separator_and_other_columns_do_not_matter(tmp_path: Path) ->
     assert sizes(read(tmp_path, text)) == [(4, 3, 150.5, None)]
 
 
+def test_raw_ids_and_cpus_that_were_asked_for_will_do(tmp_path: Path) -> None:
+    text = "JobIDRaw,NTasks,ReqCPUS,Elapsed\n7.0,4,12,1-02:03:04\n7.1,8,16,10:00\n"
+    found = read(tmp_path, text, ".csv")
+    assert sizes(found) == [(4, 3, 93784.0, None), (8, 2, 600.0, None)]
+    assert found.parameters == ()
+
+
 def test_jobs_of_another_launcher_need_what_slurm_does_not_know(tmp_path: Path) -> None:
     text = (
         "JobID|JobName|NTasks|AllocCPUS|NNodes|Elapsed|State\n"
