@@ -161,11 +161,12 @@ def _work_item(
         for number, (size, *_) in enumerate(cost.layers[:-1], start=1)
         if size is not None
     ]
-    for number, key in ((0, "bytes"), (1, "written")):
+    for number, key in ((1, "bytes"), (2, "written")):
+        passed = [
+            draft.quantity(_where_nothing_is_done(draft, layer[number])) for layer in cost.layers
+        ]
         traffic = {
-            level: text
-            for level in _LEVELS
-            if (text := _traffic(draft, cost, number, level, names)) != 0
+            level: text for level in _LEVELS if (text := _traffic(passed, level, names)) != 0
         }
         if traffic:
             entries[key] = traffic
@@ -232,14 +233,10 @@ def _shared_writes(
     }
 
 
-def _traffic(
-    draft: Draft, cost: LoopCost, number: int, level: str, names: Sequence[tuple[str, str]]
-) -> Any:
+def _traffic(passed: Sequence[Any], level: str, names: Sequence[tuple[str, str]]) -> Any:
     """Bytes of an iteration through a level, by the working sets that a cache holds."""
-    *sets, (_, *last) = cost.layers
-    text: Any = draft.quantity(_where_nothing_is_done(draft, last[number]))
-    for (own, common), (_, *passed) in reversed(list(zip(names, sets, strict=True))):
-        here = draft.quantity(_where_nothing_is_done(draft, passed[number]))
+    *before, text = passed
+    for (own, common), here in reversed(list(zip(names, before, strict=True))):
         if here != text:
             name = common if level == "MEM" else own
             text = f"if_fits({name}, {here}, {text}, '{_BEFORE[level]}')"
