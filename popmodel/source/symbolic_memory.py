@@ -136,8 +136,8 @@ class SymbolicMemory:
             parts = [part for part in (*value.path, value.offset) if isinstance(part, sympy.Basic)]
             return frozenset().union(*map(self.dependence, parts))
         if isinstance(value, sympy.Basic):
-            parts = (self.depends[one] for one in symbols_of(value) if one in self.depends)
-            return frozenset().union(*parts)
+            symbols = symbols_of(value)
+            return frozenset().union(*(self.depends[one] for one in symbols if one in self.depends))
         return frozenset()
 
     def allocate(self, name: str, type_: SourceType) -> int:
