@@ -158,7 +158,9 @@ def _amount_of(laws: LawSet, size: Moved, what: str) -> SignatureAmount:
         return SignatureAmount(plain, note="the same in all runs")
     exact = exact_law(size.samples, likely=size.likely, rounded=size.unit == "B")
     if exact is not None:
-        sure = exact.is_likely or not _is_of_run(exact.text) or exact.checks > 1
+        # A formula of P, T or an extent of the grid, not of parameters of the problem alone.
+        is_of_run = any(_OF_RUN.fullmatch(name) for name in parse(exact.text).names)
+        sure = exact.is_likely or not is_of_run or exact.checks > 1
         if exact.origin == FIT and sure and _stays_above_0(exact.text, size.samples):
             laws.add_exact(what, size.unit, exact, len(size.samples))
             return SignatureAmount(exact.text, note="fit: exact in all runs")
@@ -173,11 +175,6 @@ def _amount_of(laws: LawSet, size: Moved, what: str) -> SignatureAmount:
     laws.add_fit(what, size.unit, found)
     constants = constants_of(found, name, size.unit, what)
     return SignatureAmount(found.text(f"{name}_"), constants, f"{found.origin}: {found.form}")
-
-
-def _is_of_run(formula: str) -> bool:
-    """Whether it names P, T or an extent of the grid, not parameters of the problem alone."""
-    return any(_OF_RUN.fullmatch(name) for name in parse(formula).names)
 
 
 def _stays_above_0(formula: str, samples: Sequence[Sample]) -> bool:

@@ -379,7 +379,7 @@ def _finer(
     partner[together] = collectives.root[row]
     size[together] = collectives.sent[row] + collectives.received[row]
     what = _mix(kind, form, tag)
-    of_size = _mix(what, _classes(size))
+    of_size = _mix(what, np.frexp(size.astype(np.float64))[1].astype(np.int64))  # powers of two
     with_partner = _mix(of_size, partner)
     return [_mix(coarse, _sums(each, first)) for each in (what, of_size, with_partner)]
 
@@ -396,11 +396,6 @@ def _shapes(program: Program) -> NDArray[np.int64]:
         members = np.asarray(program.communicators.get(number, ()), np.int64)
         form[place] = forms.setdefault(np.diff(members).tobytes(), len(forms))
     return form[which]
-
-
-def _classes(size: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Power of two that each size lies below."""
-    return np.frexp(size.astype(np.float64))[1].astype(np.int64)
 
 
 def _mix(*columns: NDArray[Any]) -> NDArray[np.uint64]:

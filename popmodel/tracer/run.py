@@ -66,7 +66,7 @@ def run(
                 list(words),
                 dict(environment),
                 setsigmask=before,
-                setsigdef=[number for number in _OF_PYTHON if _is_pythons(number)],
+                setsigdef=[of for of in _OF_PYTHON if signal.getsignal(of) == signal.SIG_IGN],
                 file_actions=[] if output is None else [(os.POSIX_SPAWN_DUP2, output, 1)],
             )
         except OSError as error:
@@ -132,10 +132,6 @@ def _is_in_foreground() -> bool:
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
     except OSError:
         return False
-
-
-def _is_pythons(number: signal.Signals) -> bool:
-    return signal.getsignal(number) == signal.SIG_IGN
 
 
 def _not_started(path: str, error: OSError) -> CommandError:

@@ -301,15 +301,14 @@ def _contradictions(trace: Trace) -> tuple[str, ...]:
         said.append(
             f"the states of rank {gap.argmin()} overlap by {_time(-gap.min())}, which count twice"
         )
-    running = trace.derived("running", _running)
+    running = trace.derived(
+        "running",
+        lambda trace: running_time(trace.records, trace.devices.calls, trace.begin).total(),
+    )
     said += _never_running(trace.whole or trace, np.add.reduceat(running, masters) == 0)
     if not trace.call_warnings() and (running + in_mpi.time > covered + least).any():
         said += _running_in_calls(trace, least)
     return (*said, *_wrong_calls(trace, int(in_mpi.calls.sum())))
-
-
-def _running(trace: Trace) -> NDArray[np.int64]:
-    return running_time(trace.records, trace.devices.calls, trace.begin).total()
 
 
 def _never_running(trace: Trace, idle: NDArray[np.bool_]) -> list[str]:

@@ -84,7 +84,8 @@ class TraceWriter:
 
     def event(self, process: int, thread: int, time: int, pairs: Iterable[tuple[int, int]]) -> None:
         """Add events of one time, on one line: pairs of an `Event` or a type, and a value."""
-        values = "".join(f":{_number(type_)}:{value}" for type_, value in pairs)
+        typed = ((NUMBERS[of] if isinstance(of, Event) else of, value) for of, value in pairs)
+        values = "".join(f":{type_}:{value}" for type_, value in typed)
         if not values:
             raise UsageError("an event needs at least one pair of type and value")
         where = self._where(process, thread)
@@ -137,10 +138,6 @@ class TraceWriter:
             text = gzip.compress(text, mtime=0)
         files.write_bytes(target, text)
         write_beside(target, self._labels, self._names)
-
-
-def _number(type_: int) -> int:
-    return NUMBERS[type_] if isinstance(type_, Event) else type_
 
 
 def header_lines(
