@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from popmodel.base.units import TIME_UNITS
@@ -266,11 +268,16 @@ def _chosen(kind: str, meanings: Mapping[str, Meaning], rows: Sequence[Row], top
     if not best or not ranks[best[0]]:
         return best[0] if best else ""
     head = best[0]
-    if other := next((other for other in best if not _equal(head, other, rows)), None):
-        raise top.error(
-            f"columns {head!r} and {other!r} may both be the {kind}",
-            f"say which: {top.path}:{head}={kind}",
+    units = [meanings[other].unit for other in best] if kind == "runtime" else []
+    for other, unit in zip_longest(best, units):
+        alike = _equal(head, other, rows) or (
+            units and _same_times(head, other, units[0], unit, rows)
         )
+        if not alike:
+            raise top.error(
+                f"columns {head!r} and {other!r} may both be the {kind}",
+                f"say which: {shlex.quote(f'{top.path}:{head}={kind}')}",
+            )
     if len(ranks) == 1 and kind == "runtime" and re.fullmatch(r".+[a-z_ ]min", head.casefold()):
         raise top.error(
             f"column {head!r} may be in minutes, or the least of several times",
@@ -282,6 +289,20 @@ def _chosen(kind: str, meanings: Mapping[str, Meaning], rows: Sequence[Row], top
 def _equal(one: str, other: str, rows: Sequence[Row]) -> bool:
     """Whether two columns hold the same."""
     return all(row.values.get(one) == row.values.get(other) for row in rows)
+
+
+def _same_times(
+    one: str, other: str, unit: str | None, its: str | None, rows: Sequence[Row]
+) -> bool:
+    """Whether two columns hold the same times, each in its unit, but for rounding."""
+    return all(
+        math.isclose(
+            seconds_of(row.values.get(one), unit),
+            seconds_of(row.values.get(other), its),
+            rel_tol=0.01,
+        )
+        for row in rows
+    )
 
 
 def _completed(table: SizedRows, chosen: Mapping[str, str], top: Place) -> SizedRows:

@@ -21,6 +21,7 @@ from popmodel.runs.column_names import (
     is_missing,
     is_result,
     is_whole,
+    meaning_of,
     seconds_of,
     sized,
     unit_of,
@@ -279,11 +280,13 @@ def _as_said(
             rows = alike
             del names[name]
             continue
-        head = bare.get(name, name)
-        if name not in heads and head in heads:  # its unit stays: Wall=runtime of Wall [ms]
-            unit = unit_of(head)[1]
-            names[head] = names.pop(name) if unit_of(meant)[1] else f"{names.pop(name)} [{unit}]"
-        elif name not in heads:
+        head = name if name in heads else bare.get(name, name)
+        if head in heads:
+            meaning = meaning_of(head)
+            unit = unit_of(head)[1] if meaning is None else meaning.unit
+            keeps = meant == "runtime" and unit  # Wall=runtime of Wall [ms]
+            names[head] = f"{names.pop(name)} [{unit}]" if keeps else names.pop(name)
+        else:
             raise Place(top.path).error(
                 f"has no column {name!r} that could mean {meant}",
                 f"its columns are {', '.join(head for head in heads if head)}",

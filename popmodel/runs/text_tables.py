@@ -31,6 +31,7 @@ _COMMAS = {
 }
 """What a comma in a number tells, the first that fits."""
 _GROUPED = re.compile("[-+]?\\d{1,3}(?:[ \u00a0\u202f]\\d{3})+(?:[.,]\\d+)?")  # thousands
+_MARKS = {*"|\t;,"}
 _ONE_LINE = "give each column one field"
 
 Line = tuple[int, str]
@@ -86,10 +87,8 @@ def text_rows(path: str | os.PathLike[str]) -> tuple[Place, list[str], list[Row]
     ruled = bool(body) and bool(_RULE.fullmatch(body[0][1]))
     spans = _spans(body[0][1]) if mark == " " and ruled else []
     body = [line for line in body if not _RULE.fullmatch(line[1])]
-    names = _cells([head], mark, spans, place)
-    heads = list(names[0][1]) if names else []
+    (_, heads), *rows = _cells([head, *body], mark, spans, place) or [(1, [])]
     place = place._replace(line=head[0])
-    rows = _cells(body, mark, spans, place)
     wide = re.split(r"\s{2,}|\t", head[1].strip())
     if mark == " " and rows and not spans:
         count = len(rows[0][1])
@@ -126,6 +125,8 @@ def _head_and_body(lines: Sequence[Line], place: Place) -> tuple[Line, list[Line
         return (number, re.sub(rf"^\s*{REMARK}\s+", "", line)), body
     if not body:
         return (1, ""), []
+    while len(body) > 1 and not _MARKS & {*body[0][1]} and _MARKS & {*body[1][1]}:
+        body.pop(0)  # a title
     for index, (_, line) in enumerate(body[1:]):  # prose above a table of Markdown
         if "|" in body[index][1] and "|" in line and _RULE.fullmatch(line):
             return body[index], _one_table(body[index + 1 :], place)

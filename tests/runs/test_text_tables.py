@@ -51,6 +51,9 @@ TABLES = {
     "minutes": "procs,threads,wall clock time [min]\n1,1,1.675\n4,2,0.2375\n",
     "splits": "P × T,time,date\n1x1,100.5,2024-01-01\n4 x 2,14.25,2024-01-02\n",
     "date and time": "date,time,np,nt,t_total\n1.1.,12:03,1,1,100.5\n1.1.,12:30,4,2,14.25\n",
+    "title and lines in names": 'Strong scaling\n\nranks,"OMP\nthreads","time\n(s)"\n'
+    "1,1,100.5\n4,2,14.25\n",
+    "times in two units": "np,omp,Time (s),time_ms\n1,1,100.5,100500\n4,2,14.25,14250\n",
     "commands": "command,mean,stddev,median,user,system,min,max\n"
     "OMP_NUM_THREADS=1 mpirun -np 1 ./a,100.5,1,2,3,4,5,6\n"
     '"OMP_NUM_THREADS=2 mpirun --bind-to core -n 4 ./a",14.25,1,2,3,4,5,6\n',
@@ -170,6 +173,12 @@ def test_a_column_with_any_name_means_what_is_said(tmp_path: Path) -> None:
     text = "cpus-per-job,Zeit [ms],wall (us)\n4,1500,3\n"
     found = read(tmp_path, text, **{"cpus-per-job": "processes", "Zeit": "runtime"})
     assert sizes(found) == [(4, 1, 1.5)]
+    for head in ("Zeit", "Zeit [ms]"):
+        said = {"cpus-per-job": "processes", head: "runtime"}
+        assert sizes(read(tmp_path, text, **said)) == [(4, 1, 1.5)]
+    assert sizes(read(tmp_path, "np,a_ms,time_ms,t\n1,2,1500,8\n", time_ms="runtime")) == [
+        (1, 8, 1.5)
+    ]
 
 
 def test_names_that_say_nothing_stay_parameters() -> None:
