@@ -152,6 +152,9 @@ def _work_item(
         value = getattr(cost, key)
         if value != 0:
             entries[key] = draft.quantity(value)
+    if cost.chain:
+        note = "cycles, operations one after the other: a turn needs what the one before has made"
+        entries["chain"] = Noted(cost.chain, note)
     threads = sympy.Symbol("T", integer=True, positive=True) if is_parallel else sympy.Integer(1)
     names = [
         (

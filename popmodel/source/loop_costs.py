@@ -19,6 +19,8 @@ from popmodel.source.source_events import Access, Nest
 
 LINE = 64
 """Bytes of a cache line."""
+LATENCY = 4
+"""Cycles until the result of an addition or a multiplication is there, on common processors."""
 FLOPS = {
     **dict.fromkeys(("compare", "fabs", "abs"), 0),
     **dict.fromkeys(("sin", "cos", "exp", "log", "log2", "log10", "fmod"), 20),
@@ -57,6 +59,7 @@ class LoopCost(NamedTuple):
     # Working set with what passes the cache that holds it: bytes and written bytes of an iteration;
     # the largest set first, the last without one.
     layers: tuple[tuple[WorkingSet | None, sympy.Expr, sympy.Expr], ...]
+    chain: float = 0  # Cycles that a turn waits for the one before
 
 
 def loop_costs(nest: Nest, between: WorkingSet | None) -> Iterator[LoopCost]:
@@ -89,7 +92,28 @@ def loop_costs(nest: Nest, between: WorkingSet | None) -> Iterator[LoopCost]:
             _amount(moved, is_store=False),
             _amount(moved, is_store=True),
             tuple(_layers(levels, between)),
+            flops * LATENCY if _is_recurrence(inner) else 0,
         )
+
+
+def _is_recurrence(nest: Nest) -> bool:
+    """Whether a turn reads the element that the turn before has written."""
+    before = {nest.variable: nest.variable + 1}
+    stored = {
+        (access.array, _expanded(access.path)) for access in nest.tally.accesses if access.is_store
+    }
+    return any(
+        (access.array, moved) in stored
+        for access in nest.tally.accesses
+        if not access.is_store and _moves(access, nest.variable)
+        for moved in [_expanded(access.path, before)]
+    )
+
+
+def _expanded(
+    path: Sequence[sympy.Expr | str], by: dict[sympy.Symbol, sympy.Expr] | None = None
+) -> tuple[sympy.Expr | str, ...]:
+    return tuple(one if isinstance(one, str) else expanded(one.xreplace(by or {})) for one in path)
 
 
 ArraySizes: TypeAlias = dict[str, tuple[sympy.Expr, bool]]

@@ -224,3 +224,14 @@ def test_parameters_that_are_written_as_arrays_are_pointers(tmp_path: Path) -> N
             "y[0][0] = x[0] + x[1]; y[0][1] = x[0] - x[1]; }",
         )
         assert (found.flops, found.loads, found.stores) == (3, 2, 1), (x, y)
+
+
+def test_a_turn_that_needs_what_the_one_before_has_made_is_a_chain(tmp_path: Path) -> None:
+    for statement, cycles in (
+        ("a[i] = 0.5 * (a[i] + a[i - 1]);", 8),
+        ("a[n - i] = a[n - i + 1] + 1;", 4),
+        ("a[i] = 0.5 * (a[i] + a[i + 1]);", None),
+        ("a[i] = a[i - 2] + b[i - 1];", None),
+    ):
+        found = draft(tmp_path, f"for (int i = 1; i < n; i++) {statement}")
+        assert found["program"][0]["serial"].get("chain") == cycles, statement
