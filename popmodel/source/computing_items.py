@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +148,9 @@ def _work_item(
     else:
         entries["trip"] = draft.quantity(iterations, place)
     if by_rank.has(RANK):
-        entries["by_rank"] = draft.quantity(by_rank, is_by_rank=True)
+        text = draft.quantity(by_rank, is_by_rank=True)
+        if re.search(r"\brank\b", str(text)):  # No name in place of a formula that is too long
+            entries["by_rank"] = text
     for key in ("flops", "loads", "stores"):
         value = getattr(cost, key)
         if value != 0:

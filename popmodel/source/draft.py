@@ -503,6 +503,16 @@ class Draft:
         self.counts[entries["name"]] = 1.0
         return TomlItem("loop", entries, (item,))
 
+    def nameable(self, place: SourcePlace, conditions: Sequence[sympy.Basic]) -> list[sympy.Basic]:
+        """Conditions that formulas can say; of the others a note."""
+        hidden = [
+            condition
+            for condition in conditions
+            if any(symbol.name.startswith("condition~") for symbol in condition.free_symbols)
+        ]
+        self.note_conditions(place, hidden)
+        return [condition for condition in conditions if condition not in hidden]
+
     def note_conditions(self, place: SourcePlace, conditions: Iterable[sympy.Basic]) -> None:
         for condition in conditions:
             when = f"if {self.formula(self.plain(condition))}"

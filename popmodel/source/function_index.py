@@ -6,6 +6,7 @@ import re
 from functools import cached_property
 from typing import Any
 
+from popmodel.source.fortran_text import SUFFIXES as FORTRAN
 from popmodel.source.intermediate_form import (
     Invocation,
     Literal,
@@ -58,8 +59,19 @@ class FunctionIndex:
 
     def _only(self, name: str) -> SourceFunction | None:
         """The one function of a name: templates are called by the keys of their instances."""
-        keys = self.named.get(name, ())
+        keys = self.named.get(name) or self._in_other_language(name)
         return self.program.functions[keys[0]] if len(keys) == 1 else None
+
+    def _in_other_language(self, name: str) -> list[str]:
+        """Keys of what C calls ``name_`` and Fortran ``name``, as their compilers link them."""
+        plain = name.rstrip("_")
+        linked = (plain,) if plain != name else (f"{name}_", f"{name}__")
+        return [
+            key
+            for one in linked
+            for key in self.named.get(one, ())
+            if self.program.functions[key].place.file.endswith(FORTRAN) == (plain != name)
+        ]
 
     def methods(self, type_name: str, name: str, arguments: int) -> list[SourceFunction]:
         """The methods of a class that have a name, if any those of so many arguments."""

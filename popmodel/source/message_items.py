@@ -58,7 +58,8 @@ def collective_item(draft: Draft, call: MessageCall) -> TomlItem:
 def message_items(
     draft: Draft, calls: Sequence[tuple[MessageCall, Sequence[sympy.Basic]]]
 ) -> Iterator[TomlItem]:
-    calls = _without_master(draft, [_refined(call, on) for call, on in calls])
+    refined = [_refined(call, draft.nameable(call.place, on)) for call, on in calls]
+    calls = _without_master(draft, refined)
     sends = [call for call, _ in calls if call.name in SENDS or call.name.startswith("sendrecv")]
     if not sends:
         if any(call.name in RECEIVES for call, _ in calls):

@@ -13,6 +13,7 @@ import sympy
 
 from popmodel.source import mpi_arguments
 from popmodel.source.formula_text import combined, compared, expanded, parts_of, quotient
+from popmodel.source.fortran_text import SUFFIXES as FORTRAN
 from popmodel.source.function_index import FunctionIndex
 from popmodel.source.intermediate_form import (
     CONTAINERS,
@@ -351,7 +352,14 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         is_lasting = isinstance(argument, _LASTING)
         if is_lasting and (is_record or parameter.key in function.references):
             return Alias(*self.locate(argument))
+        is_called_by_c = function.place.file.endswith(FORTRAN)
+        if is_lasting and parameter.type.kind == "pointer" and not is_called_by_c:
+            by_fortran = self.frames[-1].function.place.file.endswith(FORTRAN)
+            if by_fortran and argument.type.kind in ("int", "real", "record"):
+                return self._address(argument)
         value = self.value(argument)
+        if isinstance(value, Pointer) and is_called_by_c and parameter.type.kind != "pointer":
+            return Alias(*self.at(value, sympy.Integer(0)))
         if not is_record:
             return value
         memory = self.allocate("value", argument.type)

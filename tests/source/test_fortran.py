@@ -418,3 +418,20 @@ def test_free_form_is_read_whatever_the_suffix(name: str, tmp_path: Path) -> Non
     text, _ = signature_of_source([tmp_path / name], "app")
     (item,) = tomllib.loads(text)["program"]
     assert item["collective"]["bytes"] == 64
+
+
+def test_c_and_fortran_call_each_other_by_the_names_that_they_link(tmp_path: Path) -> None:
+    (tmp_path / "app.c").write_text(
+        "#include <mpi.h>\n#include <stdlib.h>\nvoid sweep_(int *n, double *a);\n"
+        "void share_(double *a, int *n) { MPI_Bcast(a, *n, MPI_DOUBLE, 0, MPI_COMM_WORLD); }\n"
+        "int main(int argc, char **argv) { int n = atoi(argv[1]); double *a = malloc(8 * n);\n"
+        "MPI_Init(&argc, &argv); sweep_(&n, a); MPI_Finalize(); return 0; }\n"
+    )
+    (tmp_path / "sweep.f90").write_text(
+        "subroutine sweep(n, a)\n  integer, intent(in) :: n\n  real(8) :: a(n)\n  integer :: i\n"
+        "  do i = 1, n\n    a(i) = 2*a(i)\n  end do\n  call share(a, n)\nend subroutine\n"
+    )
+    text, _ = signature_of_source([tmp_path / "app.c", tmp_path / "sweep.f90"], "app")
+    loop, message = tomllib.loads(text)["program"]
+    assert loop["serial"]["trip"] == "n"
+    assert message["collective"]["bytes"] == "8*n"

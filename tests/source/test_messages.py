@@ -604,3 +604,13 @@ def test_a_loop_that_data_may_end_early_has_its_most_turns_as_a_number_to_set(
         "turn++; } while (r > 1e-3 && turn < 10000);",
     )
     assert document(tmp_path / "app.c")["params"] == {loop["loop"]["count"]: 10000}
+
+
+def test_a_condition_that_no_formula_says_is_noted(tmp_path: Path) -> None:
+    (item,) = program(
+        tmp_path,
+        "int to; MPI_Request q;\n"
+        "if (a[0] > 1) MPI_Isend(a, n, MPI_DOUBLE, to, 0, MPI_COMM_WORLD, &q);",
+    )
+    assert item["p2p"]["to"] == "(rank + 1) % P if P > 1 else -1"
+    assert "on a condition that is not known" in popmodel.signature(tmp_path / "app.c").text

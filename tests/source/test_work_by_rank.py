@@ -155,3 +155,18 @@ def test_a_number_that_only_a_long_formula_names_is_asked_for(tmp_path: Path) ->
     product = " + ".join(f"{3 + i} * v{name} * v{name}" for i, name in enumerate(names))
     found = document(tmp_path, f"{text} for (int i = 0; i < {product}; i++) a[i] += 1.0;")
     assert set(found["constants"]) == set(names)
+
+
+def test_work_by_a_formula_of_rank_that_is_too_long_is_that_of_the_mean(tmp_path: Path) -> None:
+    names = [f"{'long' * 20}{number}" for number in range(30)]
+    read = " ".join(f"int {name} = atoi(argv[{at}]);" for at, name in enumerate(names, 1))
+    path = tmp_path / "app.c"
+    path.write_text(
+        "#include <mpi.h>\n#include <stdlib.h>\nint main(int argc, char **argv) {\n"
+        f"int rank; MPI_Init(&argc, &argv); MPI_Comm_rank(MPI_COMM_WORLD, &rank); {read}\n"
+        f"int n = rank + {' + '.join(names)}; double *a = malloc(8);\n"
+        "for (int i = 0; i < n; i++) a[i] = 1; MPI_Finalize(); return 0; }\n"
+    )
+    found = popmodel.signature(path)
+    found.save(tmp_path / "app.toml")
+    assert "by_rank" not in found.text
