@@ -665,6 +665,7 @@ class Draft:
             if one.symbol in self.used or any(
                 one.symbol in block.cells.free_symbols for block in self.blocks.values()
             ):
+                value: str | int | float
                 if one.symbol in self.measured:
                     number, call = self.measured[one.symbol]
                     value, origin = exact_number(number), f"from the trace, {call}"

@@ -40,6 +40,7 @@ from popmodel.source.source_events import Event, Work, has_flops
 from popmodel.source.symbolic_memory import (
     ARGUMENTS,
     LARGEST,
+    PROCESSES,
     Alias,
     Contents,
     LiteralText,
@@ -135,7 +136,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
     def require(self, condition: sympy.Basic) -> None:
         """Remember a condition without which the program ends, if it comes here at all."""
         if not self.is_dry and condition not in self.required:
-            known = {mpi_arguments.PROCESSES, ARGUMENTS, *self.parameters}
+            known = {PROCESSES, ARGUMENTS, *self.parameters}
             way = [one for one in self.path if one.free_symbols and one.free_symbols <= known]
             self.required[condition] = sympy.Or(*map(sympy.Not, way), condition)
 
