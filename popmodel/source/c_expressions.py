@@ -133,7 +133,7 @@ class CExpressions(ABC):
             if parent.kind == self.kinds.CXX_BASE_SPECIFIER:
                 yield from self._defaults(parent.type, base)
         for field in plain.get_fields():
-            *_, last = (None, *field.get_children())
+            last = next(reversed(list(field.get_children())), None)
             member = Field(base, field.spelling, self._type(field.type))
             if last is not None and last.kind.is_expression() and not field.is_bitfield():
                 yield Assignment(member, "", self._value(last), member.type)
@@ -236,14 +236,14 @@ class CExpressions(ABC):
             room = Invocation("", "operator new", (), type_, self._place(cursor))
             return self._constructed(room, children[-1]) or self._of_template(room, cursor) or room
         if kind == kinds.INIT_LIST_EXPR:
-            values = tuple(map(self._value, children))
+            listed = tuple(map(self._value, children))
             if type_.kind == "record":
                 fields = cursor.type.get_canonical().get_fields()
-                values = tuple(
+                listed = tuple(
                     SourceOperation(f".{field.spelling}", (value,), value.type)
-                    for field, value in zip(fields, values, strict=False)
+                    for field, value in zip(fields, listed, strict=False)
                 )
-            return SourceOperation("list", values, type_)
+            return SourceOperation("list", listed, type_)
         if kind == kinds.CSTYLE_CAST_EXPR or (kind.name.startswith("CXX_") and children):
             inner = self._value(children[-1])
             if type_.kind in ("int", "real") and inner.type.kind != type_.kind:
