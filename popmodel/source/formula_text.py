@@ -127,11 +127,17 @@ _SUMS = (n, n * (n - 1) / 2, n * (n - 1) * (2 * n - 1) / 6, n**2 * (n - 1) ** 2 
 """Of the powers 0 to 3 of the numbers from 0 on, the first n of them."""
 
 
+_MOST_CASES = 4
+"""Values with cases in a sum over turns: each doubles what there is to sum."""
+
+
 def sum_over_turns(
     value: sympy.Expr, variable: sympy.Symbol, turns: sympy.Expr
 ) -> sympy.Expr | None:
     """The sum over all turns of a polynomial of the number of a turn, or of one with two cases."""
     cases = [part for part in value.atoms(sympy.Piecewise) if part.has(variable)]
+    if len(cases) > _MOST_CASES:
+        return None
     if cases:
         return _sum_of_cases(value, cases[0], variable, turns)
     total = sympy.Integer(0)
