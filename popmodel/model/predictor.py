@@ -295,6 +295,7 @@ class Study:
             across_sockets=placement.sockets_spanned > 1,
             unchanged=drawn.unchanged if drawn.factors else None,
             are_drawn=drawn.count > 0,
+            from_source=self.signature.basis == "source",
         )
         params = {name: drawn[path] for name, path in self._paths.items()}
         changed = {name: drawn.factor(f"imbalance.{name}") for name in _own_spreads(self.signature)}

@@ -49,6 +49,7 @@ def document() -> Document:
         "core": {
             "freq": {"1": measured(3e9), "4": measured(2.6e9)},
             "flop_per_cycle": measured(16),
+            "instructions_per_cycle": measured(4),
             "load_per_cycle": measured(2),
             "store_per_cycle": measured(1),
             "loop_cycles": measured(1),

@@ -307,7 +307,9 @@ class ItemCosts(ItemTable, among="serial"):
         """Cycles of an iteration for its instructions, whatever they do; none if nobody knows."""
         if self.instructions is None:
             return ()
-        rate = parameters.optional("core.instructions_per_cycle")
+        path = "core.instructions_per_cycle"
+        # the peak of vectors is far from what compilers make of source that nobody measured
+        rate = parameters.get(path) if parameters.from_source else parameters.optional(path)
         if rate is None:
             return ()
         window = parameters.optional("core.window") if some(self.latency) else None

@@ -59,6 +59,7 @@ class Parameters:
     named: Callable[[str, Value, str, str], Value] = _unnamed
     # Whether arrays of values are draws of uncertain inputs, the best estimate first.
     are_drawn: bool = False
+    from_source: bool = False  # Whether the work was counted in source code, no time measured
 
     def use(self, subject: str, argument: str, value: Value) -> None:
         """Note what a table or law is asked for."""

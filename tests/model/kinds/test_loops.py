@@ -88,6 +88,15 @@ def test_a_profile_that_knows_less_of_a_core_is_enough(
     assert serial(counting(**known), 1, costs).serial == pytest.approx(cycles * CYCLE)
 
 
+def test_instructions_of_source_code_count_where_the_profile_does_not_know_their_rate() -> None:
+    here = counting()
+    here = replace(here, parameters=replace(here.parameters, from_source=True))
+    assumed = here.parameters.profile.assumed["core.instructions_per_cycle"]
+    work = serial(here, 1, ItemCosts(flops=4, instructions=46))  # scalar code: not at its peak
+    assert work.serial == pytest.approx(46 / assumed.value * CYCLE)
+    assert here.parameters.lacking == {"core.instructions_per_cycle"}
+
+
 def test_where_nobody_counted_instructions_the_loop_comes_on_top() -> None:
     here = counting(instructions_per_cycle=4.0, window=100.0)
     assert serial(here, 1, ItemCosts(flops=4)).serial == pytest.approx((2 + 1) * CYCLE)
