@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from popmodel.source.c_expressions import OBJECT, THIS, CExpressions
-from popmodel.source.c_pragmas import Pragma, pragma_macros, pragmas_of
 from popmodel.source.intermediate_form import (
     HEADERS,
     INTEGER,
@@ -41,7 +40,7 @@ from popmodel.source.intermediate_form import (
     Statement,
     Variable,
 )
-from popmodel.source.openmp_directives import parsed_directive
+from popmodel.source.openmp_directives import Pragma, parsed_directive, pragma_macros, pragmas_of
 from popmodel.source.user_compiler import compile_command
 
 SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".C")

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import sympy
-from sympy.logic.boolalg import Boolean
 
-from popmodel.base.expressions.grammar import MAX_LENGTH
 from popmodel.signatures.document import Noted, TomlItem, TomlTable, text_of
 from popmodel.source.computing_items import computing_items
-from popmodel.source.formula_text import (
-    exact_number,
-    exact_quotients,
-    expanded,
-    formula,
-    formula_name,
-    guess,
-    is_block,
-    sum_over_turns,
-    symbols_of,
-    without_undefined,
-)
+from popmodel.source.draft_formulas import DraftFormulas
+from popmodel.source.formula_text import exact_number, guess, symbols_of
 from popmodel.source.intermediate_form import SourcePlace
 from popmodel.source.interpreter import Interpreter
 from popmodel.source.item_folding import (
@@ -76,25 +63,6 @@ if TYPE_CHECKING:
 
 _NAMED = 8
 """Functions without a source that a note names."""
-_SOME_ELEMENT = re.compile(r"\[[^\]]*[^\]\d][^\]]*\]")
-"""An index that is a formula."""
-_VARIABLE = re.compile(r"[A-Za-z_][\w.\[\]]*")
-_NO_VARIABLES = (
-    "unknown",
-    "bits",
-    "choice",
-    "converted",
-    "value",
-    "distance",
-    "call",
-    "count",
-    "turns",
-)
-"""What else symbols stand for."""
-_DEEPEST = 6
-"""Loops inside of each other whose variables are followed."""
-
-
 _EXTENTS = ("P0", "P1", "P2", "P3")
 """Processes along the dimensions of a grid."""
 _REQUESTS = ("send_init", "recv_init", "start", "startall")
@@ -102,18 +70,10 @@ _REQUESTS = ("send_init", "recv_init", "start", "startall")
 _MOST_WORDS = 50
 """Words of a command line that are tried."""
 _NOTHING = "Nothing here was measured."
-_RANGE = "a range in "
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-class Block(NamedTuple):
-    """How cells along a dimension are divided among processes."""
-
-    dim: int
-    cells: sympy.Expr
-
-
-class Draft:
+class Draft(DraftFormulas):
     """Makes the signature of an interpreted program."""
 
     def __init__(
@@ -123,42 +83,24 @@ class Draft:
         files: Sequence[Path] = (),
         options: Sequence[str] = (),
     ) -> None:
-        self.interpreter = interpreter
+        super().__init__(interpreter)
         self.files, self.options = files, options  # That a compiler may take for instructions
         self.name = name
-        self._answers = Counter(text for text, _ in set(interpreter.unknown.values()))
         self.threads = {  # Numbers of threads, with those of the next ones
             symbol: symbol + 1
             for symbol, (text, _) in interpreter.unknown.items()
             if text == "omp_get_thread_num()"
         }
-        self._variables: dict[sympy.Symbol, sympy.Symbol] = {}  # As `by_variable`
-        self._parameters = {ARGUMENTS.name}
-        for parameter in interpreter.parameters.values():
-            parameter.name = formula_name(parameter.name, self._parameters)
-            self._parameters.add(parameter.name)
-        self.blocks: dict[int, Block] = {}
-        self.notes: list[str] = list(interpreter.notes)
         self.names: dict[str, int] = {}
-        self.used: set[sympy.Symbol] = set()
-        self.sets: dict[str, str] = {}  # Working sets by their names
-        self.implicit = False  # A line of processes by rank, without a grid of MPI
         self.is_periodic = False
-        self.set_names: dict[str, str] = {}  # By their formulas
         self.amounts: dict[str, WorkAmounts] = {}  # Of items that compute, by name
         self.iterations: dict[str, Tally] = {}  # What the innermost loop of an item does
         self.counts: dict[str, float] = {}  # Estimated turns of loops, by name
         self.conditions: dict[str, list[SourcePlace]] = {}  # That nobody can decide
-        # Of symbols by variables: those that they stand for, with the formulas that define these
-        self._definitions: dict[sympy.Symbol, dict[sympy.Symbol, sympy.Expr | None]] = {}
-        self._plain: dict[sympy.Basic, sympy.Basic] = {}
         self._costs: dict[tuple[Any, ...], list[LoopCost]] = {}
-        self._begins: set[sympy.Symbol] = set()  # Elements at which a range of an array begins
         self._arrays: dict[int, ArraySizes] = {}  # Of nests, by identity
-        self._quotients = exact_quotients(interpreter.required)
         self.program: list[TomlItem] = []
         self.given: dict[str, Any] = {}  # Parameters
-        self.measured: dict[sympy.Symbol, tuple[Any, str]] = {}  # By a trace, with their places
         self.advice: list[str] = []  # What the source shows that could be faster
         self.joined: list[JoinedLine] = []  # What source and a trace say of the same calls
         self.findings: list[str] = []  # What a trace contradicts
@@ -184,8 +126,8 @@ class Draft:
         self.advice = notes_once(dict.fromkeys(self.advice))
         self.notes = [*self.findings, *self.advice, *notes_once(self.notes)]
         self._drop_unused(program)
-        self.used |= {one for block in self.blocks.values() for one in block.cells.free_symbols}
-        self._define()
+        self.used |= {one for cells in self.blocks.values() for one in cells.free_symbols}
+        self.define_numbers()
         tables = self._tables()
         head = [
             f"What {self.name} does, by its source code: counts and formulas are of the source, "
@@ -194,126 +136,6 @@ class Draft:
             *self.notes,
         ]
         return text_of(head, tables, program)
-
-    # Blocks of cells
-
-    def plain(self, value: Any) -> Any:
-        """A formula with the cells of a process named as signatures do."""
-        if not isinstance(value, sympy.Basic):
-            return value
-        if value not in self._plain:
-            plain = self._find_plain(value)
-            if plain.has(sympy.zoo, sympy.nan):
-                unknown = self.interpreter.symbol("division by zero", self.interpreter.place)
-                plain = self.plain(without_undefined(plain, unknown))
-            self._plain[value] = plain
-        return self._plain[value]
-
-    def _find_plain(self, value: Any) -> Any:
-        for _ in range(_DEEPEST):  # what is left of a loop's variable: its mean
-            left = value.free_symbols & self.interpreter.turns.keys()
-            if not left:
-                break
-            value = value.subs({one: (self.interpreter.turns[one] - 1) / 2 for one in left})
-        value = self._by_variable_apart(value)
-        if self._quotients and value.has(sympy.floor):
-            value = value.subs(self._quotients)
-        value = self._by_ends(value)
-        places = self.interpreter.mpi.places
-        for part in sorted(value.atoms(sympy.Piecewise), key=sympy.default_sort_key):
-            place = self._place_of(part)
-            if place is None or not part.atoms(sympy.Mod):
-                continue
-            rest = min(part.atoms(sympy.Mod), key=sympy.default_sort_key)
-            cells, processes = rest.args
-            dim = places[place][1] if place in places else 0
-            floor = sympy.floor(cells / processes)
-            sizes = ((whole, part + whole) for whole in (floor, sympy.Integer(0)))
-            size = next((one for one in sizes if is_block(one[1], place, cells, processes)), None)
-            if size is None:
-                continue
-            whole, _ = size
-            if place == RANK:
-                self.implicit = True
-            self.blocks[dim] = Block(dim, cells)
-            value = value.subs(part, sympy.Symbol(f"n{dim}", positive=True, integer=True) - whole)
-            value = sympy.expand(value) if isinstance(value, sympy.Expr) else value
-        return value
-
-    def _place_of(self, part: sympy.Basic) -> sympy.Symbol | None:
-        """The one symbol of a formula for where a process is: its rank, or place in a grid."""
-        places = self.interpreter.mpi.places
-        symbols = [one for one in part.free_symbols if one in places or one == RANK]
-        return symbols[0] if len(symbols) == 1 else None
-
-    def _by_ends(self, value: Any) -> Any:
-        """A formula with blocks from rank*cells/P to (rank + 1)*cells/P by their cells."""
-        parts = sorted(value.atoms(sympy.floor), key=sympy.default_sort_key)
-        ends = {sympy.expand(part.args[0]): part for part in parts}
-        for first, part in ends.items():
-            place = self._place_of(part)
-            if place is None or first.subs(place, 0) != 0:
-                continue
-            end = ends.get(sympy.expand(first.subs(place, place + 1)))
-            grid, dim = self.interpreter.mpi.places.get(place, (None, 0))
-            processes = PROCESSES if grid is None else grid.extents[dim]
-            cells = sympy.cancel(first.subs(place, 1) * processes)
-            if end is not None and is_block(end - part, place, cells, processes):
-                self.implicit |= place == RANK
-                self.blocks[dim] = Block(dim, cells)
-                own = sympy.Symbol(f"n{dim}", positive=True, integer=True)
-                value = expanded(value.xreplace({end: part + own}))
-        return value
-
-    def _by_variable_apart(self, value: sympy.Basic) -> sympy.Basic:
-        """As `by_variable`; what two elements of an array differ by is a number of its own."""
-        names = self.by_variable(value)
-        image = value.xreplace(names)
-        for name in sorted(set(names.values()) - image.free_symbols, key=str):
-            elements = [one for one in names if names[one] == name]
-            text, place = self.interpreter.unknown[name]
-            if len(elements) < 2 or not _SOME_ELEMENT.search(text):
-                continue
-            if self._begins.isdisjoint(elements):
-                taken_off = (
-                    [one for one in elements if value.coeff(one).is_negative]
-                    if isinstance(value, sympy.Expr)
-                    else []
-                )
-                self._begins.add(min(taken_off or elements, key=str))
-            width = sympy.Symbol(f"{name}_range", integer=True, positive=True)
-            self.interpreter.unknown.setdefault(width, (f"{_RANGE}{text}", place))
-            names |= {one: sympy.Integer(0) if one in self._begins else width for one in elements}
-        return value.xreplace(names)
-
-    def by_variable(self, value: sympy.Basic) -> dict[sympy.Symbol, sympy.Symbol]:
-        """Unknown values of one variable, of its elements or of one place, by one symbol."""
-        unknown = self.interpreter.unknown
-        symbols = [
-            symbol
-            for symbol in symbols_of(value) & unknown.keys()
-            if not unknown[symbol][0].startswith(_RANGE)
-        ]
-        for symbol in sorted((one for one in symbols if one not in self._variables), key=str):
-            self._variables[symbol] = self._variable_of(symbol)
-        return {symbol: self._variables[symbol] for symbol in symbols}
-
-    def _variable_of(self, symbol: sympy.Symbol) -> sympy.Symbol:
-        text, place = self.interpreter.unknown[symbol]
-        if text.endswith("()"):  # what calls answer: another number at each place
-            text = text if self._answers[text] > 1 else text.removesuffix("()")
-        name = _SOME_ELEMENT.sub("", text)
-        if not _VARIABLE.fullmatch(name) or name in _NO_VARIABLES:
-            name = f"{name} {place}"
-        word = formula_name(name)
-        if word in self._parameters:  # which was read in, and is another number here
-            word, name = f"{word}_later", text
-        variable = sympy.Symbol(word, integer=True)
-        stands_for = text if name.endswith(str(place)) else name
-        self.interpreter.unknown.setdefault(variable, (stands_for, place))
-        formulas = self._definitions.setdefault(variable, {})
-        formulas[symbol] = self.interpreter.defined.get(symbol)
-        return variable
 
     # Items
 
@@ -535,58 +357,6 @@ class Draft:
         self.names[name] = number = self.names.get(name, 0) + 1
         return name if number == 1 else f"{name} ({number})"
 
-    def quantity(
-        self, value: Any, place: SourcePlace | None = None, is_by_rank: bool = False
-    ) -> Any:
-        value = self.plain(value)
-        if is_by_rank or isinstance(value, Boolean):
-            value = self.interpreter.mpi.by_rank(value)
-        else:
-            value = self.over_ranks(value, place)
-        self.used |= value.free_symbols
-        text = self.formula(value)
-        if len(str(text)) > MAX_LENGTH:
-            symbol = self.interpreter.symbol("long formula", place or self.interpreter.place)
-            self._plain[value] = symbol = next(iter(self.by_variable(symbol).values()))
-            self.used.add(symbol)
-            text = symbol.name
-        return Noted(text, str(place)) if place else text
-
-    def over_ranks(self, value: Any, place: SourcePlace | None = None) -> Any:
-        """A formula without `rank`: its mean over all processes; by neighbours, the dearer case."""
-        if not isinstance(value, sympy.Expr):
-            return value
-        mpi = self.interpreter.mpi
-        for part in sorted(value.atoms(sympy.Piecewise), key=sympy.default_sort_key):
-            if part.free_symbols & mpi.neighbours.keys():
-                value = value.xreplace({part: max((case for case, _ in part.args), key=guess)})
-        places = value.free_symbols & mpi.places.keys()
-        value = value.xreplace({one: (self.extent(mpi.places[one][1]) - 1) / 2 for one in places})
-        if not value.has(RANK):
-            return value
-        total = sum_over_turns(value, RANK, PROCESSES)
-        if total is None:
-            where = f"{place}: " if place else ""
-            self.note(f"{where}a number differs from process to process: that of the middle one")
-            return value.xreplace({RANK: (PROCESSES - 1) / 2})
-        return expanded(total / PROCESSES)
-
-    def named_set(self, name: str, size: sympy.Expr) -> str:
-        """The name of bytes that `let` defines: of equal ones the first."""
-        text = str(self.quantity(size))
-        name = self.set_names.setdefault(text, re.sub(r"\W+", "_", name).strip("_"))
-        self.sets[name] = text
-        return name
-
-    def formula(self, value: sympy.Basic) -> str | int | float:
-        """A formula with parameters named as the program names them."""
-        names = {one.symbol: sympy.Symbol(one.name) for one in self.interpreter.parameters.values()}
-        return formula(value.xreplace(names))
-
-    def note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes.append(text)
-
     def neighbour(self, condition: sympy.Basic) -> tuple[int, bool] | None:
         """Dimension, and whether there has to be a neighbour (or none), of a condition."""
         if isinstance(condition, (sympy.Ne, sympy.Eq)) and NOBODY in condition.args:
@@ -594,16 +364,6 @@ class Draft:
             if symbol in self.interpreter.mpi.neighbours:
                 return self.interpreter.mpi.neighbours[symbol][1], isinstance(condition, sympy.Ne)
         return None
-
-    def extent(self, dim: int) -> sympy.Expr:
-        grids = self.interpreter.mpi.grids
-        if grids and dim < len(grids[0].extents):
-            return grids[0].extents[dim]
-        return PROCESSES if self.implicit else sympy.Symbol(f"P{dim}", integer=True, positive=True)
-
-    def periodic(self, dim: int) -> bool:
-        grids = self.interpreter.mpi.grids
-        return bool(grids and dim < len(grids[0].periodic) and grids[0].periodic[dim])
 
     # Tables
 
@@ -615,23 +375,6 @@ class Draft:
         words.update(*(_WORD.findall(str(value)) for value in self.sets.values()))
         names = {one.symbol: one.name for one in self.interpreter.parameters.values()}
         self.used = {symbol for symbol in self.used if names.get(symbol, symbol.name) in words}
-
-    def _define(self) -> None:
-        """Define numbers by formulas where the source does, one for each variable."""
-        waiting = sorted(self.used, key=str)
-        while waiting:
-            symbol = waiting.pop()
-            formulas = set(self._definitions.get(symbol, {}).values())
-            if len(formulas) != 1 or None in formulas or symbol in self.measured:
-                continue
-            meaning = self.over_ranks(self.plain(formulas.pop()))
-            text = self.formula(meaning)
-            if symbol in meaning.free_symbols or len(str(text)) > MAX_LENGTH:
-                continue
-            self.used.discard(symbol)
-            waiting += sorted(meaning.free_symbols - self.used, key=str)
-            self.used |= {one for one in meaning.free_symbols if one.name not in self.sets}
-            self.sets[symbol.name] = str(text)
 
     def _arguments(self) -> int:
         """The fewest words of the command line without which the program does not end."""
@@ -653,7 +396,6 @@ class Draft:
 
     def _tables(self) -> list[TomlTable]:
         interpreter = self.interpreter
-        names = {one.symbol: one.name for one in interpreter.parameters.values()}
         parameters: dict[str, Any] = {}
         of_processes = [one for one in self._required() if one.has(PROCESSES)]
         self.used.update(*(condition.free_symbols for condition in of_processes))
@@ -663,7 +405,7 @@ class Draft:
             parameters[ARGUMENTS.name] = Noted(number, words)
         for one in interpreter.parameters.values():
             if one.symbol in self.used or any(
-                one.symbol in block.cells.free_symbols for block in self.blocks.values()
+                one.symbol in cells.free_symbols for cells in self.blocks.values()
             ):
                 value: str | int | float
                 if one.symbol in self.measured:
@@ -672,7 +414,7 @@ class Draft:
                 else:
                     value = "?" if one.default is None else exact_number(one.default)
                     origin = str(one.place)
-                parameters[names[one.symbol]] = Noted(value, origin)
+                parameters[one.name] = Noted(value, origin)
         self.given = parameters
         self.open = {
             symbol.name: (what.removesuffix("()"), place)
@@ -700,7 +442,7 @@ class Draft:
             limits["require"] = require
         decomp: dict[str, Any] = {}
         if self.blocks:
-            decomp["global"] = [self.formula(self.blocks[dim].cells) for dim in sorted(self.blocks)]
+            decomp["global"] = [self.formula(self.blocks[dim]) for dim in sorted(self.blocks)]
             decomp["periodic"] = [
                 self.periodic(dim) or (self.implicit and self.is_periodic)
                 for dim in sorted(self.blocks)
