@@ -2,11 +2,11 @@
 
 A front end (`c_family`, `fortran_family`) turns files into one intermediate form
 (`intermediate_form`). The interpreter carries it out with symbols for what only a run knows
-(`symbolic_memory`, `symbolic_evaluation`, `interpreter`; `mpi_arguments` and `library_calls` for
-functions of others), and notes loops, messages and OpenMP (`source_events`). `loop_costs` counts
-what an iteration does, `draft` writes all that as items of a signature, with ``"?"`` for what
-nobody can know, its formulas as `draft_formulas` names what they are of, and `item_folding`
-shortens them to what a person reads. `trace_join` takes numbers from a traced run.
+(`symbolic_memory`, `symbolic_evaluation`, `function_calls`, `interpreter`; `mpi_arguments` and
+`library_calls` for functions of others), and notes loops, messages and OpenMP (`source_events`).
+`loop_costs` counts what an iteration does, `draft` writes all that as items of a signature, with
+``"?"`` for what nobody can know, its formulas as `draft_formulas` names what they are of, and
+`item_folding` shortens them to what a person reads. `trace_join` takes numbers from a traced run.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import sympy
 
 from popmodel.source.formula_text import expanded, parts_of, sum_over_turns
 from popmodel.source.fortran_text import SUFFIXES as FORTRAN
+from popmodel.source.function_calls import FunctionCalls
 from popmodel.source.intermediate_form import (
     Assignment,
     Body,
@@ -26,15 +27,12 @@ from popmodel.source.intermediate_form import (
     Element,
     ExpressionStatement,
     Field,
-    Invocation,
     Leave,
     Literal,
     Loop,
-    SourceFunction,
     SourceOperation,
     SourcePlace,
     SourceProgram,
-    SourceType,
     Statement,
     Variable,
 )
@@ -47,7 +45,7 @@ from popmodel.source.source_events import (
     Tally,
     Work,
 )
-from popmodel.source.symbolic_evaluation import Ended, SymbolicEvaluation
+from popmodel.source.symbolic_evaluation import Ended
 from popmodel.source.symbolic_memory import (
     ARGUMENTS,
     THREADS,
@@ -71,17 +69,13 @@ _LONG_SUM = 80
 """Parts of a sum over turns that gets a symbol of its own."""
 UNROLLED = 12
 """Loops of so many turns are carried out turn by turn."""
-_COMPUTING = {"simd", "tile", "unroll", "atomic", "critical"}
-"""Directives that leave a loop one of plain computing."""
 
 
-class Interpreter(SymbolicEvaluation):
+class Interpreter(FunctionCalls):
     """Carries a program out."""
 
     def __init__(self, program: SourceProgram) -> None:
         super().__init__(program)
-        self._messages: dict[str, bool] = {}  # By functions, as `has_messages`
-        self._plain: dict[int, tuple[Body, bool]] = {}  # Statements by identity, as `_is_plain`
         self.loop_variables: dict[tuple[SourcePlace, int, sympy.Expr], sympy.Symbol] = {}
         # Of the loops that are carried out: condition, value and state of turns that left early
         self.breaks: list[list[tuple[sympy.Basic, Any, dict[int, Contents]]]] = [[]]
@@ -91,12 +85,6 @@ class Interpreter(SymbolicEvaluation):
         self._bodies: dict[int, tuple[Loop, Body]] = {}
         self.unrolled = 0  # Loops inside of each other that are carried out turn by turn
         self.depth = 0  # Of loops inside of each other
-
-    def has_messages(self, function: SourceFunction) -> bool:
-        """Whether a function sends messages or has directives, calls included."""
-        if function.key not in self._messages:
-            self._messages[function.key] = not self._is_plain(function.body)
-        return self._messages[function.key]
 
     def run(self, entry: str = "main") -> None:
         """Carry the program out from a function on."""
@@ -429,12 +417,12 @@ class Interpreter(SymbolicEvaluation):
         changed = self._trial(body, fixed)
         steps = {}
         for where, (old, new) in changed.items():
-            by = None if self._is_real(where) else difference(old, new)
+            by = None if self.is_real(where) else difference(old, new)
             is_new = by is not None and any(
                 self.order.get(one, -1) >= symbols for one in by.free_symbols
             )
             steps[where] = None if is_new else by  # what is new is another one in every turn
-        plain = self._is_plain(body)
+        plain = self.index.is_plain(body)
         is_cheap = self.depth <= _DEEP and self.steps - done <= _COSTLY
         corrections = _CORRECTIONS if is_cheap else 1
         if self.is_too_large:  # nested loops would take a multiple of it at each depth
@@ -477,7 +465,7 @@ class Interpreter(SymbolicEvaluation):
             # What steps depend on changes as well: once more with what they are in this turn
             steps |= wrong if attempts > 1 else dict.fromkeys(wrong)
         self.depth -= 1
-        self._end_turns(before, variable, turns)
+        self.end_turns(before, variable, turns)
         self.put(after)
         if nest is not None and tally is not None:
             nest.inner.append(own)
@@ -486,16 +474,6 @@ class Interpreter(SymbolicEvaluation):
             self.events += [event for event in made if not isinstance(event, Work)]
         elif made:
             self.events.append(RepeatedEvents(turns, made, place, name, variable))
-
-    def _is_real(self, where: tuple[int, tuple[Any, ...]]) -> bool:
-        memory, path = where
-        return not path and self.memories[memory].type.kind == "real"
-
-    def _is_whole(self, where: tuple[int, tuple[Any, ...]]) -> bool:
-        type_ = self.memories[where[0]].type
-        while type_.kind == "array" and type_.element is not None:
-            type_ = type_.element
-        return type_.kind == "int"
 
     def _in_turns(
         self,
@@ -518,8 +496,8 @@ class Interpreter(SymbolicEvaluation):
             steps[where] = None
             if isinstance(old, Pointer) and isinstance(new, Pointer):
                 turn[where] = after[where] = old  # changes places with another
-            elif self._is_real(where) or (
-                UnfollowedReal in (type(new), type(old)) and not self._is_whole(where)
+            elif self.is_real(where) or (
+                UnfollowedReal in (type(new), type(old)) and not self.is_whole(where)
             ):
                 turn[where] = UnfollowedReal(frozenset((variable,)))
                 # an element by a formula is forgotten: nothing is known of it, nor asked for again
@@ -556,28 +534,6 @@ class Interpreter(SymbolicEvaluation):
         )
         return before, after
 
-    def _end_turns(
-        self, before: dict[int, Contents], variable: sympy.Symbol, turns: sympy.Expr
-    ) -> None:
-        """Forget what only the last turn could name."""
-        last = {variable: turns - 1}
-        state = {}
-        for memory, old in before.items():
-            contents = self.state.get(memory, old)
-            if contents is not old:
-                left: Contents = {}
-                for path, value in contents.items():
-                    if value is old.get(path):
-                        left[path] = value
-                    elif not any(map(variable.__eq__, self.turning(path))):
-                        is_formula = isinstance(value, sympy.Expr)
-                        left[path] = value.xreplace(last) if is_formula else value
-                    elif (rule := self.by_index(path, value, variable)) is not None:
-                        left[rule[0]] = rule[1]
-                contents = left
-            state[memory] = contents
-        self.state = state
-
     def _trial(
         self, body: Body, fixed: dict[tuple[int, tuple[Any, ...]], Any]
     ) -> dict[tuple[int, tuple[Any, ...]], tuple[Any, Any]]:
@@ -604,34 +560,6 @@ class Interpreter(SymbolicEvaluation):
                 if path in contents:
                     changed[memory, path] = contents[path], new.get(path, UnfollowedReal())
         return changed
-
-    def _is_plain(self, body: Body) -> bool:
-        """Whether statements only compute: no message, no directive of OpenMP, calls included."""
-        if id(body) not in self._plain:
-            self._plain[id(body)] = body, self._computes_only(body)
-        return self._plain[id(body)][1]
-
-    def _computes_only(self, body: Body) -> bool:
-        called: set[str] = set()
-        waiting: list[Any] = list(body)
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, Directive) and not (
-                set(parsed_directive(part.text).constructs) <= _COMPUTING
-            ):
-                return False
-            if isinstance(part, Invocation):
-                if part.name.startswith("MPI_") and part.name not in ("MPI_Wtime", "MPI_Abort"):
-                    return False
-                for function in self.index.candidates(part):
-                    if function.key not in called:
-                        called.add(function.key)
-                        waiting += function.body
-            if isinstance(part, tuple) and not isinstance(
-                part, (SourceType, SourcePlace, Literal, Variable)
-            ):
-                waiting += [one for one in part if isinstance(one, tuple)]
-        return True
 
     # Directives
 

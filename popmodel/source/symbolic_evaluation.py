@@ -1,10 +1,8 @@
-"""Expressions and calls of a program that is carried out with symbols."""
+"""Expressions of a program that is carried out with symbols."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -13,35 +11,29 @@ import sympy
 
 from popmodel.source import mpi_arguments
 from popmodel.source.formula_text import combined, compared, expanded, parts_of, quotient
-from popmodel.source.fortran_text import SUFFIXES as FORTRAN
-from popmodel.source.function_index import FunctionIndex
 from popmodel.source.intermediate_form import (
     CONTAINERS,
     OTHER,
     Address,
     Assignment,
-    Body,
     Element,
     Expression,
     Field,
     Invocation,
-    Leave,
     Literal,
     SourceFunction,
     SourceOperation,
     SourcePlace,
-    SourceProgram,
     SourceType,
     Variable,
     words_of,
 )
 from popmodel.source.library_calls import ALLOCATORS, LibraryCalls
-from popmodel.source.source_events import Event, Work, has_flops
+from popmodel.source.source_events import Event
 from popmodel.source.symbolic_memory import (
     ARGUMENTS,
     LARGEST,
     PROCESSES,
-    Alias,
     Contents,
     LiteralText,
     ObjectParts,
@@ -50,22 +42,6 @@ from popmodel.source.symbolic_memory import (
     named,
 )
 
-MOST_STEPS = 160_000
-"""Statements, beyond which calls are not followed any more."""
-_TOO_LARGE = "the program is too large to be followed to its end: calls from"
-_PARTS_OF_A_STEP = 10
-"""Parts of values with cases that take about as long as a statement."""
-MOST_WITHOUT_MESSAGES = 2_000
-"""Statements of a function that sends nothing, such as one that reads texts, all calls together."""
-_TIMES_OF_WORK = 10
-"""How much more often than others functions are followed that compute."""
-LONG_CALL = 100
-"""Statements of a call that is not followed again where only what a loop changes is asked for."""
-_NAMED = 4
-"""Functions that a note names."""
-DEEPEST = 40
-"""Calls inside of each other that are followed."""
-_ENDS = ("exit", "_exit", "abort", "MPI_Abort", "quick_exit", "__assert_fail", "terminate")
 _COMPARISONS = {
     "==": sympy.Eq,
     "!=": sympy.Ne,
@@ -76,7 +52,7 @@ _COMPARISONS = {
 }
 
 
-_LASTING = (Variable, Field, Element)
+LASTING = (Variable, Field, Element)
 """Expressions for what lies in memory."""
 
 
@@ -98,12 +74,10 @@ class Ended(Exception):
 
 
 class SymbolicEvaluation(LibraryCalls, ABC):
-    """Evaluates expressions, and carries out calls."""
+    """Evaluates expressions."""
 
-    def __init__(self, program: SourceProgram) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.program = program
-        self.index = FunctionIndex(program)
         self.variables: dict[str, int] = {}  # Of the files
         self.frames: list[Frame] = []
         self.events: list[Event] = []
@@ -112,26 +86,18 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         self.required: dict[sympy.Basic, sympy.Basic] = {}
         self.notes: list[str] = []
         self.place = SourcePlace("?", 0)  # Of the statement that is carried out
-        # Functions that a traced run was in
-        self.traced: Callable[[], frozenset[str]] = frozenset
         self.number = 0  # Of loops and conditions so far
-        self.steps = 0  # Statements that were carried out
-        self.spent: Counter[str] = Counter()  # The same, of functions
-        self.working: set[str] = set()  # Functions with loops that compute
-        # What long calls of functions change: blocks of memory, and ways in them
-        self.effects: dict[str, list[tuple[int, tuple[Any, ...]]]] = {}
-        self.addressed: set[tuple[int, tuple[Any, ...]]] = (
-            set()
-        )  # Places that pointers were made of
+        # Places that pointers were made of
+        self.addressed: set[tuple[int, tuple[Any, ...]]] = set()
         self.mpi = mpi_arguments.MpiCalls(self)
 
     @abstractmethod
-    def has_messages(self, function: SourceFunction) -> bool:
-        """Whether a function sends messages or has directives, calls included."""
+    def _invoke(self, invocation: Invocation) -> Any:
+        """What a call gives, with what it does."""
 
     @abstractmethod
-    def carry_out(self, body: Body) -> tuple[str | None, Any]:
-        """Carry out statements: how they are left, and the value that is returned."""
+    def _returned(self, invocation: Invocation) -> tuple[int, tuple[Any, ...]] | None:
+        """Where that lies which a call returns a reference to, as methods for elements do."""
 
     def require(self, condition: sympy.Basic) -> None:
         """Remember a condition without which the program ends, if it comes here at all."""
@@ -214,192 +180,10 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             if not value.operands and CONTAINERS.match(type_.name):
                 self.put({(memory, (*path, "size")): sympy.Integer(0)})
             return
-        if isinstance(value, _LASTING) and type_.kind == value.type.kind == "record":
+        if isinstance(value, LASTING) and type_.kind == value.type.kind == "record":
             self._copy((memory, path), self.locate(value))
             return
         self._put_value(memory, path, self.value(value), type_, place)
-
-    def _put_value(
-        self, memory: int, path: tuple[Any, ...], value: Any, type_: SourceType, place: SourcePlace
-    ) -> None:
-        """Store a value; of an object that a function returns its parts, of numbers whole ones."""
-        if isinstance(value, ObjectParts):
-            parts = {(*path, *way): part for way, part in value.parts}
-            self.state[memory] = {**self.state.get(memory, {}), **parts}
-            return
-        if type_.kind == "int" and isinstance(value, UnfollowedReal):
-            value = self.symbol(named(self.memories[memory].name, path), place, value.depends)
-        self.store(memory, path, value, type_, place)
-
-    @property
-    def is_too_large(self) -> bool:
-        """Whether a program was too large to be followed to its end."""
-        return self.steps + self.parts_of_cases // _PARTS_OF_A_STEP > MOST_STEPS
-
-    def call(self, function: SourceFunction, arguments: Sequence[Any]) -> Any:
-        """Carry out a function."""
-        if self.is_too_large:
-            if not any(note.startswith(_TOO_LARGE) for note in self.notes):
-                self.note(f"{_TOO_LARGE} {function.name} ({function.place}) on are not followed")
-            return self._anything(function.type, function.name, function.place)
-        if (
-            sum(frame.function.key == function.key for frame in self.frames) > 1
-            or len(self.frames) >= DEEPEST
-        ):
-            self.note(f"{function.place}: {function.name} calls itself: followed twice")
-            return self._anything(function.type, function.name, function.place)
-        limit = MOST_WITHOUT_MESSAGES * (_TIMES_OF_WORK if function.key in self.working else 1)
-        if self.spent[function.key] > limit and not self.has_messages(function):
-            self.note(f"{function.place}: {function.name} is followed for its first calls only")
-            return self._anything(function.type, function.name, function.place)
-        if self.is_dry and function.key in self.effects:
-            return self._as_before(function)
-        frame, before, state = self._frame(function, arguments), self.steps, dict(self.state)
-        made = len(self.events)
-        value: Any = None
-        self.frames.append(frame)
-        try:
-            flow, value = self.carry_out(function.body)
-            if flow != "return":
-                value = UnfollowedReal()
-        except Ended:
-            if not frame.returns:
-                raise
-            condition, value, self.state = frame.returns.pop()
-            self.require(condition)
-        finally:
-            for condition, other, left in reversed(frame.returns):
-                value = self.merged(condition, other, value, function.name, function.place)
-                self.state = self.merge(condition, left, self.state, function.place)
-            self.frames.pop()
-            self.spent[function.key] += self.steps - before
-            for memory in frame.own:  # nothing points to them any more
-                self.state.pop(memory, None)
-        if any(isinstance(event, Work) and has_flops(event.nest) for event in self.events[made:]):
-            self.working.add(function.key)
-        if self.steps - before > LONG_CALL:
-            self.effects[function.key] = self.changes(state)
-        return value
-
-    def _frame(self, function: SourceFunction, arguments: Sequence[Any]) -> Frame:
-        frame = Frame(function, {})
-        for variable, argument in zip(function.parameters, arguments, strict=False):
-            if isinstance(argument, Alias):
-                frame.others[variable.key] = argument.memory, argument.path
-                continue
-            memory = frame.variables[variable.key] = self.allocate(variable.name, variable.type)
-            frame.own.append(memory)
-            self._put_value(memory, (), argument, variable.type, self.place)
-        return frame
-
-    def _returned(self, invocation: Invocation) -> tuple[int, tuple[Any, ...]] | None:
-        """Where that lies which a call returns a reference to, as methods for elements do."""
-        function = self._called(invocation)
-        if function is None or len(function.body) != 1 or len(self.frames) >= DEEPEST:
-            return None
-        (statement,) = function.body
-        lasting = (*_LASTING, Invocation)
-        if not isinstance(statement, Leave) or not isinstance(statement.value, lasting):
-            return None
-        self.frames.append(self._frame(function, self._arguments(function, invocation)))
-        try:
-            return self.locate(statement.value)
-        finally:
-            for memory in self.frames.pop().own:
-                self.state.pop(memory, None)
-
-    def _arguments(self, function: SourceFunction, invocation: Invocation) -> list[Any]:
-        given: tuple[Expression, ...] = invocation.arguments
-        own = [part.name for part in function.parameters]
-        if own[:1] == ["this"] and len(given) < len(own) and invocation.callee is not None:
-            given = (Address(invocation.callee, OTHER), *given)
-        pairs = zip(given, function.parameters, strict=False)
-        return [self._passed(function, *pair) for pair in pairs]
-
-    def _as_before(self, function: SourceFunction) -> Any:
-        """A long call in a trial: what it changed when it was followed is not known any more."""
-        for memory, path in self.effects[function.key]:
-            contents = self.state.get(memory, {})
-            if path in contents:
-                old = contents[path]
-                new: Any = UnfollowedReal()
-                if isinstance(old, sympy.Expr):
-                    name = named(self.memories[memory].name, path)
-                    new = self.symbol(name, function.place)
-                elif isinstance(old, Pointer):
-                    continue
-                self.state[memory] = {**contents, path: new}
-        return self._anything(function.type, function.name, function.place)
-
-    def _invoke(self, invocation: Invocation) -> Any:
-        name, place = invocation.name, invocation.place
-        function = self._called(invocation)
-        if name in _ENDS:
-            raise Ended
-        if name.startswith(("MPI_", "PMPI_")):
-            return self.mpi.call(invocation)
-        if function is not None:
-            return self.call(function, self._arguments(function, invocation))
-        if self._of_objects(invocation):
-            return UnfollowedReal()
-        values = [self.value(argument) for argument in invocation.arguments]
-        if invocation.callee is not None or invocation.is_dynamic:
-            return self._anything(invocation.type, name or "call", place)
-        return self._library(name, values, invocation, place)
-
-    def _passed(self, function: SourceFunction, argument: Expression, parameter: Variable) -> Any:
-        """The value of an argument, or what its parameter is another name of."""
-        is_record = "record" in (parameter.type.kind, argument.type.kind)
-        is_lasting = isinstance(argument, _LASTING)
-        if is_lasting and (is_record or parameter.key in function.references):
-            return Alias(*self.locate(argument))
-        is_called_by_c = function.place.file.endswith(FORTRAN)
-        if is_lasting and parameter.type.kind == "pointer" and not is_called_by_c:
-            by_fortran = self.frames[-1].function.place.file.endswith(FORTRAN)
-            if by_fortran and argument.type.kind in ("int", "real", "record"):
-                return self._address(argument)
-        value = self.value(argument)
-        if isinstance(value, Pointer) and is_called_by_c and parameter.type.kind != "pointer":
-            return Alias(*self.at(value, sympy.Integer(0)))
-        if not is_record:
-            return value
-        memory = self.allocate("value", argument.type)
-        if isinstance(value, ObjectParts):
-            self._put_value(memory, (), value, argument.type, self.place)
-        return Alias(memory, ())
-
-    def _method(self, target: Expression, name: str, arguments: int) -> list[SourceFunction]:
-        """The method of an object, by the class that is known of it only now."""
-        type_ = target.type
-        if type_.kind != "record" or not type_.name:
-            memory, path = self.locate(target)
-            type_ = type_ if path else self.memories[memory].type
-        return self.index.methods(type_.name, name, arguments)
-
-    def _called(self, invocation: Invocation) -> SourceFunction | None:
-        """The function that is called: of pointers and virtual methods the only one it can be."""
-        name = invocation.name
-        if invocation.callee is not None:
-            value = self.value(invocation.callee)
-            if isinstance(value, LiteralText) and value.kind == "function":
-                return self.program.functions.get(value.text)
-        target: Any = invocation.arguments[0] if invocation.arguments else None
-        found: list[SourceFunction] = []
-        if invocation.callee is not None:
-            found = self._method(invocation.callee, "operator()", len(invocation.arguments) + 1)
-        elif not invocation.key and isinstance(target, Address):
-            found = self._method(target.target, name, len(invocation.arguments))
-        found = found or self.index.candidates(invocation)
-        if len(found) > 1:
-            names_in_trace = self.traced()
-            found = [one for one in found if one.name in names_in_trace] or found
-        if len(found) == 1:
-            return found[0]
-        if len(found) > 1 or invocation.callee is not None or invocation.is_dynamic:
-            names = sorted(f"{function.name} ({function.place})" for function in found)
-            which = f"may be {', '.join(names[:_NAMED])}" if names else "is not known"
-            self.note(f"{invocation.place}: {name or 'a pointer'}: the function {which}: left out")
-        return None
 
     def value(self, expression: Expression) -> Any:
         """The value of an expression, with what it does."""
@@ -443,7 +227,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
             new = self._arithmetic(assignment.operator, [old, right], assignment.type)
         else:
             new = self.value(assignment.value)
-            if assignment.type.kind == "record" and isinstance(assignment.value, _LASTING):
+            if assignment.type.kind == "record" and isinstance(assignment.value, LASTING):
                 memory, path = self.locate(target)
                 self._copy((memory, path), self.locate(assignment.value))
                 if self.tally is not None and path:
@@ -467,13 +251,6 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         if found is not None and len(self.frames) < found.depth:
             found.name, found.depth = name, len(self.frames)
 
-    def _parts(self, place: tuple[int, tuple[Any, ...]]) -> ObjectParts:
-        """What is known of an object: the ways to its parts, and their values."""
-        memory, path = place
-        known = self.state.get(memory, {}).items()
-        depth = len(path)
-        return ObjectParts(tuple((way[depth:], v) for way, v in known if way[:depth] == path))
-
     def _returned_object(self, place: tuple[int, tuple[Any, ...]]) -> ObjectParts:
         """As `_parts`; a number whose address somebody has is a default that options change."""
         memory, path = place
@@ -492,26 +269,6 @@ class SymbolicEvaluation(LibraryCalls, ABC):
         self, target: tuple[int, tuple[Any, ...]], source: tuple[int, tuple[Any, ...]]
     ) -> None:
         self._put_value(*target, self._parts(source), OTHER, self.place)
-
-    def _of_objects(self, invocation: Invocation) -> bool:
-        """Whether a call is one of the standard library that copies or exchanges two objects."""
-        name, arguments = invocation.name, invocation.arguments
-        if name not in ("vector", "operator=", "swap") or len(arguments) != 2:
-            return False
-        given = [one.target if isinstance(one, Address) else one for one in arguments]
-        if not all(isinstance(one, _LASTING) for one in given):
-            return False
-        if name != "swap" and given[1].type.kind != "record":
-            return False
-        if name == "operator=":
-            self._assign(Assignment(given[0], "", given[1], given[1].type))
-            return True
-        one, other = map(self.locate, given)
-        parts = self._parts(one)
-        self._copy(one, other)
-        if name == "swap":
-            self._put_value(*other, parts, OTHER, self.place)
-        return True
 
     def _operation(self, operation: SourceOperation) -> Any:
         operator = operation.operator

@@ -267,6 +267,57 @@ class SymbolicMemory:
             if new.get(path) != value
         ]
 
+    def is_real(self, where: tuple[int, tuple[Any, ...]]) -> bool:
+        memory, path = where
+        return not path and self.memories[memory].type.kind == "real"
+
+    def is_whole(self, where: tuple[int, tuple[Any, ...]]) -> bool:
+        type_ = self.memories[where[0]].type
+        while type_.kind == "array" and type_.element is not None:
+            type_ = type_.element
+        return type_.kind == "int"
+
+    def end_turns(
+        self, before: dict[int, Contents], variable: sympy.Symbol, turns: sympy.Expr
+    ) -> None:
+        """Forget what only the last turn could name."""
+        last = {variable: turns - 1}
+        state = {}
+        for memory, old in before.items():
+            contents = self.state.get(memory, old)
+            if contents is not old:
+                left: Contents = {}
+                for path, value in contents.items():
+                    if value is old.get(path):
+                        left[path] = value
+                    elif not any(map(variable.__eq__, self.turning(path))):
+                        is_formula = isinstance(value, sympy.Expr)
+                        left[path] = value.xreplace(last) if is_formula else value
+                    elif (rule := self.by_index(path, value, variable)) is not None:
+                        left[rule[0]] = rule[1]
+                contents = left
+            state[memory] = contents
+        self.state = state
+
+    def _put_value(
+        self, memory: int, path: tuple[Any, ...], value: Any, type_: SourceType, place: SourcePlace
+    ) -> None:
+        """Store a value; of an object that a function returns its parts, of numbers whole ones."""
+        if isinstance(value, ObjectParts):
+            parts = {(*path, *way): part for way, part in value.parts}
+            self.state[memory] = {**self.state.get(memory, {}), **parts}
+            return
+        if type_.kind == "int" and isinstance(value, UnfollowedReal):
+            value = self.symbol(named(self.memories[memory].name, path), place, value.depends)
+        self.store(memory, path, value, type_, place)
+
+    def _parts(self, place: tuple[int, tuple[Any, ...]]) -> ObjectParts:
+        """What is known of an object: the ways to its parts, and their values."""
+        memory, path = place
+        known = self.state.get(memory, {}).items()
+        depth = len(path)
+        return ObjectParts(tuple((way[depth:], v) for way, v in known if way[:depth] == path))
+
     def _access(
         self,
         memory: int,

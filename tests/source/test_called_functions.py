@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.source import c_family, symbolic_evaluation
+from popmodel.source import c_family, function_calls
 from popmodel.source.interpreter import Interpreter
 from popmodel.source.source_events import MessageCall, RepeatedEvents, Work
 
@@ -122,7 +122,7 @@ def test_of_several_that_which_a_traced_run_was_in_is_followed(tmp_path: Path) -
 def test_a_program_is_followed_up_to_a_count_of_statements_and_cases(
     cases: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(symbolic_evaluation, "MOST_STEPS", 10 + 6 * cases)
+    monkeypatch.setattr(function_calls, "MOST_STEPS", 10 + 6 * cases)
     body = "int k = 1;\n" + "if (n > k) k = k + n; else n = n - k;\n" * cases
     work = "for (int i = 0; i < n; i++) a[i] = i;\n" * 3
     assert followed(tmp_path, "", f"{body}near(a, n);")[0] == ([] if cases else ["near"])

@@ -9,7 +9,7 @@ from typing import Any
 import pandas
 import pytest
 
-from popmodel.source import signature_of_source, symbolic_evaluation, trace_join
+from popmodel.source import function_calls, signature_of_source, trace_join
 
 PROGRAM = """#include <mpi.h>
 int size_of_part(void); int is_done(void);
@@ -97,7 +97,7 @@ def test_calls_of_a_program_too_large_to_be_followed_are_not_too_few(
     rows = [("MPI_Barrier", 2, 3, None)]
     _, whole = joined(rows, tmp_path, monkeypatch, program=program)
     assert "the source says 2 calls by a process, the trace 3" in whole[0]
-    monkeypatch.setattr(symbolic_evaluation, "MOST_STEPS", 3)
+    monkeypatch.setattr(function_calls, "MOST_STEPS", 3)
     _, part = joined(rows, tmp_path, monkeypatch, program=program)
     assert "of 1 counts and sizes of calls in the trace 0 agree" in part[0]
 
