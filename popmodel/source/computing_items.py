@@ -177,6 +177,8 @@ def _work_item(
         if traffic:
             entries[key] = traffic
     draft.iterations[name] = cost.levels[-1].tally
+    if len(trips) > 1:
+        draft.turns[name] = draft.quantity(trips[-1])
     instructions = cost.loads + cost.stores + cost.flops + 3
     entries["instructions"] = Noted(
         draft.quantity(instructions), "operations, loads, stores, and three of the loop"

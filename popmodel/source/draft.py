@@ -95,6 +95,7 @@ class Draft(DraftFormulas):
         self.is_periodic = False
         self.amounts: dict[str, WorkAmounts] = {}  # Of items that compute, by name
         self.iterations: dict[str, Tally] = {}  # What the innermost loop of an item does
+        self.turns: dict[str, Any] = {}  # Of an innermost loop inside of another, as a formula
         self.counts: dict[str, float] = {}  # Estimated turns of loops, by name
         self.conditions: dict[str, list[SourcePlace]] = {}  # That nobody can decide
         self._costs: dict[tuple[Any, ...], list[LoopCost]] = {}

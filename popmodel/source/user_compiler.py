@@ -50,6 +50,18 @@ _ARM_FUSED = re.compile(r"fn?m(?:add|sub|la|ls)$")
 _WIDTHS = {"x": 16, "y": 32, "z": 64}
 """Bytes of vector registers of x86-64, by the letter of their names."""
 _SCALARS = {"b": 1, "w": 2, "l": 4, "q": 8}
+_REGISTER = re.compile(r"(?:%[xyz]mm|\b[vdsq])(\d+)\b")
+_WRITTEN = re.compile(r"%[xyz]mm\d+(?:\{.*\})?$")
+"""A vector register as the last operand of x86-64."""
+_WRITE_ONLY = ("v", "movs", "movu", "mova", "movq", "movd", "cvt", "sqrt", "pshuf")
+"""Beginnings of instructions of x86-64 that do not read what they write to, fused ones apart."""
+_SLOW = 4
+"""Additions that take as long as a division or a root."""
+_ADDITION = sympy.Symbol("machine.core.add_cycles")
+_WINDOW = 128
+"""Instructions that a core works on at a time: so much of the next rows overlaps with a chain."""
+_TURNS = 4
+"""Turns after which what one adds to a chain does not change."""
 _JUMP = re.compile(r"(j[a-z]+|b(?:\.\w+)?|cbn?z|tbn?z)\s+(?:[^,]*,\s*)*(\.?L\w+)$")
 
 
@@ -122,6 +134,7 @@ class AssemblyLoop(NamedTuple):
     operations: int  # On floating-point numbers, all lanes
     stored: int  # Bytes
     lanes: int  # Of floating-point operations, at most
+    chain: int  # Additions, or as long, one after the other from each turn to the next
 
 
 def assembly_loops(path: Path, options: Sequence[str]) -> tuple[list[AssemblyLoop], str]:
@@ -198,7 +211,47 @@ def loops_of(text: str) -> Iterator[AssemblyLoop]:
             sum(operations for operations, _, _ in counted),
             sum(stored for _, stored, _ in counted),
             max(lanes for _, _, lanes in counted),
+            _chain([words for words, _ in body]),
         )
+
+
+def _chain(body: Sequence[str]) -> int:
+    """Additions, or as long, that wait for each other from a turn to the next, without branches."""
+    depth: dict[str, int] = {}  # Operations that the value of a register has waited for
+    before: dict[str, int] = {}
+    if sum(_JUMP.match(words) is not None for words in body) > 1:
+        return 0  # nobody knows which way turns go
+    for _ in range(_TURNS):
+        before = dict(depth)
+        for words in body:
+            name, _, operands = words.replace("\t", " ").partition(" ")
+            registers = _REGISTER.findall(operands)
+            if name in ("call", "bl", "blr"):
+                return 0
+            if name.startswith("ld"):
+                depth.update(dict.fromkeys(registers, 0))
+                continue
+            is_x86 = "%" in operands
+            if (
+                not registers
+                or "com" in name
+                or "fcmp" in name
+                or name.startswith("st")
+                or (is_x86 and not _WRITTEN.search(operands))
+            ):
+                continue
+            *read, written = registers if is_x86 else reversed(registers)
+            if (
+                _FUSED.match(name)
+                or name in ("fmla", "fmls")
+                or (is_x86 and not name.startswith(_WRITE_ONLY))
+            ):
+                read.append(written)
+            if "xor" in name and len(registers) > 1 and len(set(registers)) == 1:
+                read = []  # zero
+            takes = (_SLOW if re.search("div|sqrt", name) else 1) * (_counted(words)[0] > 0)
+            depth[written] = takes + max((depth.get(one, 0) for one in read), default=0)
+    return max((depth[one] - before.get(one, 0) for one in depth), default=0)
 
 
 def _counted(words: str) -> tuple[int, int, int]:
@@ -234,8 +287,8 @@ def loop_instructions(
     places: frozenset[tuple[str, int]],
     operations: float,
     stored: float,
-) -> tuple[int, int] | None:
-    """Instructions of a turn of the compiler's loop, and the elements that it does.
+) -> tuple[int, int, int] | None:
+    """Instructions of a turn of the compiler's loop, the elements that it does, and its chain.
 
     Parameters
     ----------
@@ -251,7 +304,7 @@ def loop_instructions(
     tuple of int, optional
         None where no loop of the compiler has these lines, or does what the source does.
     """
-    best: tuple[tuple[float, ...], tuple[int, int]] | None = None
+    best: tuple[tuple[float, ...], tuple[int, int, int]] | None = None
     for loop in loops:
         shared = len(places & loop.lines)
         done, needed = (loop.operations, operations) if operations else (loop.stored, stored)
@@ -262,7 +315,7 @@ def loop_instructions(
             continue
         fits = shared, loop.lanes, shared / len(loop.lines)
         if best is None or fits > best[0]:
-            best = fits, (loop.instructions, elements)
+            best = fits, (loop.instructions, elements, loop.chain)
     return None if best is None else best[1]
 
 
@@ -299,20 +352,26 @@ def as_compiled(draft: Draft, program: Sequence[TomlItem]) -> list[TomlItem]:
     if len(counts) < len(wanted) and loops:
         rest = len(wanted) - len(counts)
         draft.note(f"instructions of {rest} of {len(wanted)} loops are estimated")
-    return _with_instructions(program, counts)
+    return _with_instructions(draft, program, counts)
 
 
 def _with_instructions(
-    items: Sequence[TomlItem], counts: Mapping[str, tuple[int, int]]
+    draft: Draft, items: Sequence[TomlItem], counts: Mapping[str, tuple[int, int, int]]
 ) -> list[TomlItem]:
     made = []
     for item in items:
         entries = dict(item.entries)
         if entries.get("name") in counts:
-            number, elements = counts[entries["name"]]
+            number, elements, chain = counts[entries["name"]]
+            if chain and "chain" not in entries:
+                waits = formula(sympy.Rational(chain, elements) * _ADDITION)
+                if (turns := draft.turns.get(entries["name"])) is not None:  # rows begin anew
+                    turns = turns if str(turns).isalnum() else f"({turns})"
+                    waits = f"{waits}*min(1, {number}*{turns}/{elements * _WINDOW})"
+                entries["chain"] = Noted(waits, f"{chain} for {elements}, one after the other")
             each = formula(sympy.Rational(number, elements))
             entries["instructions"] = Noted(each, f"{number} for {elements} by the compiler")
-        body = tuple(_with_instructions(item.body, counts))
+        body = tuple(_with_instructions(draft, item.body, counts))
         made.append(item._replace(entries=entries, body=body))
     return made
 

@@ -37,21 +37,42 @@ def items(program: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("name", "triad", "copy"),  # read off the assembly: instructions, and elements of them
     [
-        ("sse", (23, 8), (19, 32)),
-        ("avx2", (27, 32), (35, 128)),
-        ("avx512", (27, 64), (35, 256)),
-        ("neon", (10, 4), (6, 8)),
-        ("gcc", (8, 2), (5, 4)),
+        ("sse", (23, 8, 0), (19, 32, 0)),
+        ("avx2", (27, 32, 0), (35, 128, 0)),
+        ("avx512", (27, 64, 0), (35, 256, 0)),
+        ("neon", (10, 4, 0), (6, 8, 0)),
+        ("gcc", (8, 2, 0), (5, 4, 0)),
     ],
 )
 def test_loops_of_two_compilers_and_four_instruction_sets_are_counted(
-    name: str, triad: tuple[int, int], copy: tuple[int, int]
+    name: str, triad: tuple[int, ...], copy: tuple[int, ...]
 ) -> None:
     loops = list(loops_of((DATA / f"triad_{name}.s").read_text()))
     assert loop_instructions(loops, frozenset({("triad.c", 4)}), 2, 8) == triad
     assert loop_instructions(loops, frozenset({("triad.c", 9)}), 0, 4) == copy
     assert loop_instructions(loops, frozenset({("other.c", 4)}), 2, 8) is None
     assert loop_instructions(loops, frozenset({("triad.c", 4)}), 0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "chain"),
+    [
+        (["movsd (%rdi), %xmm1", "mulsd %xmm2, %xmm1", "addsd %xmm1, %xmm0"], 1),
+        (["movsd (%rdi), %xmm1", "mulsd %xmm2, %xmm1", "movsd %xmm1, (%rdi)"], 0),
+        (["vmovupd (%rdi), %ymm1", "vfmadd231pd (%rsi), %ymm1, %ymm0"], 1),
+        (["vmulsd %xmm0, %xmm1, %xmm2", "vdivsd %xmm2, %xmm3, %xmm0"], 5),
+        (["pxor %xmm0, %xmm0", "addsd (%rdi), %xmm0", "addsd %xmm0, %xmm1"], 1),
+        (["addsd (%rdi), %xmm0", "call exp"], 0),
+        (["addsd (%rdi), %xmm0", "jp .L9", "addsd (%rsi), %xmm0"], 0),
+        (["ldr d1, [x0], 8", "fmul d1, d1, d2", "fadd d0, d0, d1"], 1),
+        (["ldr q1, [x0], 16", "fmla v0.2d, v1.2d, v2.2d"], 1),
+    ],
+)
+def test_operations_that_wait_for_those_of_the_turn_before_are_a_chain(
+    body: list[str], chain: int
+) -> None:
+    (loop,) = loops_of("\n".join([".L2:", *body, "jne .L2"]))
+    assert loop.chain == chain
 
 
 @given(
