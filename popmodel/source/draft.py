@@ -54,7 +54,7 @@ from popmodel.source.source_events import (
     formulas_of,
     with_conditions,
 )
-from popmodel.source.symbolic_memory import ARGUMENTS, PROCESSES, RANK
+from popmodel.source.symbolic_memory import ARGUMENTS, PROCESSES, RANK, is_undecided
 from popmodel.source.trace_join import JoinedLine, findings, join
 from popmodel.source.user_compiler import as_compiled
 
@@ -303,7 +303,7 @@ class Draft(DraftFormulas):
 
     def by_split(self, conditions: Iterable[sympy.Basic]) -> tuple[sympy.Expr, list[sympy.Basic]]:
         """1 or 0 by conditions that the user's processes and parameters decide; the others."""
-        known = {PROCESSES, ARGUMENTS, *self.interpreter.parameters}
+        known = self.interpreter.user_symbols
         decided: list[sympy.Basic] = []
         others: list[sympy.Basic] = []
         for condition in conditions:
@@ -315,7 +315,7 @@ class Draft(DraftFormulas):
         """Whether neither rank, grid, parameters nor the turn of a loop decide a condition."""
         mpi, symbols = self.interpreter.mpi, condition.free_symbols
         decided = {RANK, *self.interpreter.turns, *mpi.neighbours, *mpi.places}
-        known = {PROCESSES, ARGUMENTS, *self.interpreter.parameters}
+        known = self.interpreter.user_symbols
         return symbols.isdisjoint(decided) and not symbols <= known
 
     def _where(self, item: TomlItem, decided: sympy.Expr) -> TomlItem:
@@ -328,18 +328,14 @@ class Draft(DraftFormulas):
 
     def nameable(self, place: SourcePlace, conditions: Sequence[sympy.Basic]) -> list[sympy.Basic]:
         """Conditions that formulas can say; of the others a note."""
-        hidden = [
-            condition
-            for condition in conditions
-            if any(symbol.name.startswith("condition~") for symbol in condition.free_symbols)
-        ]
+        hidden = [condition for condition in conditions if is_undecided(condition)]
         self.note_conditions(place, hidden)
         return [condition for condition in conditions if condition not in hidden]
 
     def note_conditions(self, place: SourcePlace, conditions: Iterable[sympy.Basic]) -> None:
         for condition in conditions:
             when = f"if {self.formula(self.plain(condition))}"
-            if any(symbol.name.startswith("condition~") for symbol in condition.free_symbols):
+            if is_undecided(condition):
                 when = "on a condition that is not known"
             elif condition.free_symbols & self.interpreter.turns.keys():
                 when = "in some turns of a loop"
@@ -389,7 +385,7 @@ class Draft(DraftFormulas):
 
     def _required(self) -> list[sympy.Basic]:
         """What parameters and processes have to fulfil."""
-        known = {*self.interpreter.parameters, PROCESSES, ARGUMENTS}
+        known = self.interpreter.user_symbols
         required = self.interpreter.required.values()
         return [
             one for one in required if one.free_symbols <= known and one.free_symbols - {ARGUMENTS}

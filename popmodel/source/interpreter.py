@@ -56,6 +56,7 @@ from popmodel.source.symbolic_memory import (
     difference,
     further,
     is_known,
+    is_undecided,
     named,
 )
 
@@ -517,7 +518,7 @@ class Interpreter(FunctionCalls):
     ) -> tuple[sympy.Expr, sympy.Expr] | None:
         """The sum of a step's values before a turn, and after all of them."""
         if not self.dependence(step):
-            if any(one.name.startswith("condition~") for one in step.free_symbols):
+            if is_undecided(step):
                 return None  # another one in every turn
             sums = [expanded(variable * step), expanded(turns * step)]
         else:

@@ -31,9 +31,8 @@ from popmodel.source.intermediate_form import (
 from popmodel.source.library_calls import ALLOCATORS, LibraryCalls
 from popmodel.source.source_events import Event
 from popmodel.source.symbolic_memory import (
-    ARGUMENTS,
     LARGEST,
-    PROCESSES,
+    UNDECIDED,
     Contents,
     LiteralText,
     ObjectParts,
@@ -102,7 +101,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
     def require(self, condition: sympy.Basic) -> None:
         """Remember a condition without which the program ends, if it comes here at all."""
         if not self.is_dry and condition not in self.required:
-            known = {PROCESSES, ARGUMENTS, *self.parameters}
+            known = self.user_symbols
             way = [one for one in self.path if one.free_symbols and one.free_symbols <= known]
             self.required[condition] = sympy.Or(*map(sympy.Not, way), condition)
 
@@ -424,7 +423,7 @@ class SymbolicEvaluation(LibraryCalls, ABC):
 
     def _undecided(self, depends: frozenset[sympy.Symbol]) -> sympy.Symbol:
         self.number += 1
-        found = sympy.Symbol(f"condition~{self.number}")
+        found = sympy.Symbol(f"{UNDECIDED}{self.number}")
         self.depends[found] = depends
         return found
 

@@ -21,6 +21,8 @@ EACH = sympy.Symbol("each~", integer=True, nonnegative=True)
 ARGUMENTS = sympy.Symbol("argc", integer=True, positive=True)
 LARGEST = 200
 """Parts of a formula beyond which it is no longer followed."""
+UNDECIDED = "condition~"
+"""How symbols begin that stand for conditions."""
 UNNAMED = 99
 """Depth of calls at which a parameter has no name yet."""
 
@@ -127,6 +129,11 @@ class SymbolicMemory:
         symbol = self.symbol(text, place, self.dependence(formula))
         self.defined[symbol] = formula
         return symbol
+
+    @property
+    def user_symbols(self) -> set[sympy.Symbol]:
+        """What the user decides: processes, words of the command line, and parameters."""
+        return {PROCESSES, ARGUMENTS, *self.parameters}
 
     def dependence(self, value: Any) -> frozenset[sympy.Symbol]:
         """The loop variables that a value depends on."""
@@ -394,7 +401,7 @@ class SymbolicMemory:
                             self.parameters[given].default = default
                         return given
             free = condition.free_symbols
-            is_open = any(symbol.name.startswith("condition~") for symbol in free)
+            is_open = is_undecided(condition)
             if is_open or free <= self.unknown.keys():
                 for given, default in ((one, other), (other, one)):
                     if given in self.parameters and default.is_number:
@@ -431,6 +438,11 @@ def _undivided(one: sympy.Expr, condition: sympy.Basic, other: sympy.Expr) -> sy
     case = sympy.Basic.__new__(sympy.functions.elementary.piecewise.ExprCondPair, one, condition)
     otherwise = sympy.functions.elementary.piecewise.ExprCondPair(other, sympy.true)
     return sympy.Basic.__new__(sympy.Piecewise, case, otherwise)
+
+
+def is_undecided(value: sympy.Basic) -> bool:
+    """Whether a formula hangs on a condition of which nothing is known."""
+    return any(symbol.name.startswith(UNDECIDED) for symbol in value.free_symbols)
 
 
 @lru_cache(100_000)
