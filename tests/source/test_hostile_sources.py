@@ -13,7 +13,8 @@ import pytest
 from hostile_sources import C_MAIN, HostileSource, hostile_sources
 from sympy.core.cache import clear_cache
 
-from popmodel.base.errors import PopmodelError
+import popmodel
+from popmodel.base.errors import FileError, PopmodelError, UsageError
 from popmodel.source import (
     c_family,
     formula_text,
@@ -116,3 +117,53 @@ def test_twice_the_source_is_about_twice_the_work(name: str, once: str, tmp_path
     calls_of(tmp_path, name, text(20))  # what is computed once
     first, second, third = (calls_of(tmp_path, name, text(times)) for times in (20, 40, 60))
     assert third - second < 1.3 * (second - first) + 1000
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "int main(", "}}}}", "int f(void) { return g(h; }", "#include <nowhere.h>\nint main() {}"],
+)
+def test_broken_source_is_answered_in_one_line_or_read_as_far_as_it_goes(
+    text: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(text)
+    try:
+        found = popmodel.signature(path)
+    except UsageError as error:
+        assert error.message == "app.c: no main"
+    else:
+        assert "app.c:1" in found.facts["notes"][0]
+
+
+def test_files_that_cannot_be_read_and_mixed_inputs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="No such file"):
+        popmodel.signature(tmp_path / "none.c")
+
+
+def test_a_function_that_calls_itself_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text("int f(int n) { return n < 2 ? n : f(n - 1); }\nint main(int c, char **v) "
+                    "{ return f(c); }")  # fmt: skip
+    found = popmodel.signature(path)
+    assert found.facts["notes"] == ["app.c:1: f calls itself: followed twice"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int main(int c, char **v) { int s = 0; s = " + "s + " * 5000 + "1; return s; }",
+        "int main(int c, char **v) { " + "if (c) { " * 200 + "c++;" + " }" * 200 + " return c; }",
+        "int main(int c, char **v) { return c; } /* " + "x" * 1_000_000 + " */",
+        "".join(
+            f"int f{n}(int x) {{ if (x) return f{n + 1}(x) + f{n + 1}(x - 1); "
+            f"return f{n + 1}(x); }}\n"
+            for n in reversed(range(25))
+        ).join(["int f25(int x) { return x; }\n", "int main(int c, char **v) { return f0(c); }"]),
+    ],
+)
+def test_hostile_source_is_read_as_far_as_it_goes(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "app.c"
+    path.write_text(text)
+    found = popmodel.signature(path)
+    assert tomllib.loads(found.text)["app"]["name"] == "app"

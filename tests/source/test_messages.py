@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.base.errors import FileError, UsageError
+from popmodel.base.errors import UsageError
 from popmodel.source import signature_of_source
 
 START = """
@@ -194,56 +194,6 @@ def test_what_the_source_does_not_say_is_asked_for(tmp_path: Path) -> None:
     found = popmodel.signature(path)
     assert found.facts["unknown"] == [{"name": "secret", "source": "secret", "place": "app.c:8"}]
     assert tomllib.loads(found.text)["constants"] == {"secret": "?"}
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "int main(", "}}}}", "int f(void) { return g(h; }", "#include <nowhere.h>\nint main() {}"],
-)
-def test_broken_source_is_answered_in_one_line_or_read_as_far_as_it_goes(
-    text: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "app.c"
-    path.write_text(text)
-    try:
-        found = popmodel.signature(path)
-    except UsageError as error:
-        assert error.message == "app.c: no main"
-    else:
-        assert "app.c:1" in found.facts["notes"][0]
-
-
-def test_files_that_cannot_be_read_and_mixed_inputs_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="No such file"):
-        popmodel.signature(tmp_path / "none.c")
-
-
-def test_a_function_that_calls_itself_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "app.c"
-    path.write_text("int f(int n) { return n < 2 ? n : f(n - 1); }\nint main(int c, char **v) "
-                    "{ return f(c); }")  # fmt: skip
-    found = popmodel.signature(path)
-    assert found.facts["notes"] == ["app.c:1: f calls itself: followed twice"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "int main(int c, char **v) { int s = 0; s = " + "s + " * 5000 + "1; return s; }",
-        "int main(int c, char **v) { " + "if (c) { " * 200 + "c++;" + " }" * 200 + " return c; }",
-        "int main(int c, char **v) { return c; } /* " + "x" * 1_000_000 + " */",
-        "".join(
-            f"int f{n}(int x) {{ if (x) return f{n + 1}(x) + f{n + 1}(x - 1); "
-            f"return f{n + 1}(x); }}\n"
-            for n in reversed(range(25))
-        ).join(["int f25(int x) { return x; }\n", "int main(int c, char **v) { return f0(c); }"]),
-    ],
-)
-def test_hostile_source_is_read_as_far_as_it_goes(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "app.c"
-    path.write_text(text)
-    found = popmodel.signature(path)
-    assert tomllib.loads(found.text)["app"]["name"] == "app"
 
 
 def test_what_takes_time_elsewhere_is_named(tmp_path: Path) -> None:
