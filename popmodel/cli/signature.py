@@ -239,10 +239,14 @@ class FoundSignature(Result):
         """Raise a `UsageError` if source code does nothing that a signature could hold."""
         source = self.facts.get("source")
         if source and not source["items"]:
+            lacking = [note for note in self.facts["notes"] if note.endswith("taken as empty")]
             raise UsageError(
                 f"{Path(source['files'][0]).name}: nothing in it takes time: no message, no loop "
                 "over real numbers or arrays",
-                "name the files that do the work, or macros that switch it on: --cflags -DUSE_MPI",
+                f"{lacking[0]}: give its folder, --cflags -IFOLDER"
+                if lacking
+                else "name the files that do the work, or macros that switch it on: "
+                "--cflags -DUSE_MPI",
             )
 
     def to_dict(self) -> dict[str, Any]:

@@ -133,19 +133,20 @@ class _Reader(CExpressions):
 
     def add(self, path: Path, arguments: Sequence[str]) -> None:
         """Read a file and what it includes."""
-        given = ["-D_OPENMP=201511", f"-I{HEADERS}", *self.headers, f"-I{path.parent}"]
+        folder = path.parent.absolute()  # libclang knows texts given in place of files by it only
+        given = ["-D_OPENMP=201511", f"-I{HEADERS}", *self.headers, f"-I{folder}"]
         language = "c" if path.suffix == ".c" else "c++"
         options = [f"-x{language}", *given, *arguments]
         missing: dict[str, str] = {}  # Headers, in whose place empty ones are read
         while True:
             unit = self.index.parse(str(path), options, list(missing.items()), _DETAILED)
             problem = next((one for one in unit.diagnostics if _missing(one)), None)
-            if problem is None or len(missing) > _MOST_MISSING:
+            name = str(folder / _missing(problem)) if problem is not None else ""
+            if problem is None or name in missing or len(missing) > _MOST_MISSING:
                 break
-            name = _missing(problem)
             where = SourcePlace(str(problem.location.file), problem.location.line)
-            self.problems.append(f"{where}: {name} is not found, taken as empty")
-            missing[str(path.parent / name)] = ""
+            self.problems.append(f"{where}: {_missing(problem)} is not found, taken as empty")
+            missing[name] = ""
         for problem in unit.diagnostics:
             if problem.severity >= self.cindex.Diagnostic.Error:
                 file = problem.location.file

@@ -178,7 +178,7 @@ def test_a_list_where_tables_belong_is_refused(family_file: Path) -> None:
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"none\.toml: cannot be read: No such file"):
         read_family(tmp_path / "none.toml")
-    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\x00\x01")
     with pytest.raises(FileError, match=r"binary\.toml: is not UTF-8 text"):
         read_family(tmp_path / "binary.toml")
 

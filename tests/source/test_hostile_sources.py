@@ -136,6 +136,20 @@ def test_broken_source_is_answered_in_one_line_or_read_as_far_as_it_goes(
         assert "app.c:1" in found.facts["notes"][0]
 
 
+def test_a_header_that_is_missing_is_asked_for_in_the_folder_of_the_program_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sub").mkdir()
+    Path("sub/all.h").write_text('#include "../none.h"\n#include <none.h>\n')
+    Path("app.c").write_text('#include "sub/all.h"\nint main() { REAL *a = new_real(9); }')
+    with pytest.raises(UsageError, match="nothing in it takes time") as caught:
+        popmodel.signature("app.c").save("app.toml")
+    assert caught.value.hint == (
+        "all.h:1: ../none.h is not found, taken as empty: give its folder, --cflags -IFOLDER"
+    )
+
+
 def test_files_that_cannot_be_read_and_mixed_inputs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="No such file"):
         popmodel.signature(tmp_path / "none.c")
