@@ -31,7 +31,7 @@ STATEMENTS = {
     "fit": 3411,
     "(top)": 44,
     "base": 1764,
-    "runs": 2417,
+    "runs": 2422,
     "network": 1157,
     "sensitivity": 1279,
     "machines": 5160,

@@ -70,6 +70,7 @@ _LAUNCHED = {
     "processes": r"\b(?:mpirun|mpiexec\S*|srun|aprun)\s(?:.*\s)?(?:-n|-np|--np|--ntasks)[ =]?(\d+)",
     "threads": r"(?:OMP_NUM_THREADS=|\s--cpus-per-task[ =]|\ssrun\s(?:.*\s)?-c ?)(\d+)",
 }
+_LONGEST = 200  # letters of a name that may be a usual one: patterns take the square of them
 NEEDED = f"every run needs {', '.join(COLUMNS[:2])} and {COLUMNS[2]}"
 
 
@@ -92,7 +93,7 @@ class SizedRows(NamedTuple):
 
 def unit_of(head: str) -> tuple[str, str | None]:
     """The name and the unit in what stands above a column: ``runtime [ms]``, ``runtime_ms``."""
-    match = _SUFFIX.fullmatch(head) or _BRACKETS.fullmatch(head)
+    match = _SUFFIX.fullmatch(head) or _BRACKETS.fullmatch(head) if len(head) <= _LONGEST else None
     if match is None:
         return head, None
     units = [text.strip() for key, text in match.groupdict().items() if key != "name" and text]
@@ -137,6 +138,9 @@ def is_result(head: str) -> bool:
 
 
 def _letters(head: str) -> str:
+    """What names are compared by; nothing of what is too long for a name."""
+    if len(head) > _LONGEST:
+        return ""
     words = head.casefold().replace("/", "per").replace("×", "x")
     return re.sub(r"[\W_]", "", words)
 
@@ -329,7 +333,8 @@ def _completed(table: SizedRows, chosen: Mapping[str, str], top: Place) -> Sized
             both = all(len(numbers) == 2 for numbers in splits)
             values = [numbers[COLUMNS.index(name)] for numbers in splits] if both else []
         elif command:
-            said = [re.search(_LAUNCHED[name], f" {row.values.get(command)}") for row in rows]
+            lines = [f" {row.values.get(command)}"[: 5 * _LONGEST] for row in rows]
+            said = [re.search(_LAUNCHED[name], line) for line in lines]
             values = [match and match[1] for match in said] if any(said) else []
         for row, value in zip(rows, values, strict=False):
             row.values[name] = value

@@ -20,7 +20,7 @@ from popmodel.base.errors import FileError
 
 REMARK = "#"
 """What a comment begins with, and the name of a column of numbers that sets nothing."""
-_RULE = re.compile(r"[-+=:|\s]*[-=][-+=:|\s]*")
+_RULE = re.compile(r"(?=[^-=]*[-=])[-+=:|\s]+")
 """A line that only divides, as below the names of Markdown, psql and sacct."""
 _SPREADSHEET = re.compile(r'"?sep=(.)"?')
 _NUMBERS = re.compile(r"[-+]?\d[\d.,:]*(?:[eE][-+]?\d+)?\s*%?|[-+]?[.,]\d+")
@@ -170,7 +170,7 @@ def _cells(
         return [(number, [cell.strip(" \t*`") for cell in cells]) for number, cells in rows]
     texts = [line.strip() if mark == " " else line for _, line in lines]
     if mark == " ":  # units stay with their names, and numbers with their units
-        texts = [re.sub(r"\s+(?=[\[(])", "", re.sub(r"\t", " ", text)) for text in texts]
+        texts = [re.sub(r"(?<!\s)\s+(?=[\[(])", "", re.sub(r"\t", " ", text)) for text in texts]
     reader = csv.reader(texts, delimiter=mark, skipinitialspace=True, strict=False)
     rows = []
     try:
