@@ -361,7 +361,7 @@ class Bundled:
 
 
 def read_text(path: str | os.PathLike[str], error: type[FileError] = FileError) -> str:
-    """Text of a file in UTF-8; raises `error` if there is none.
+    """Text of a file in UTF-8, or in UTF-16 with its mark; raises `error` if there is none.
 
     The byte order mark that spreadsheets and some editors begin a file with is no part of it.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from popmodel.cli.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.model.signature.application import Signature
     from popmodel.model.signature_check import CheckedSignature
-    from popmodel.signatures.document import TomlItem
     from popmodel.traces import Trace
     from popmodel.traces.selection import Foa, TracePart, Window
 
@@ -240,13 +238,15 @@ class FoundSignature(Result):
         source = self.facts.get("source")
         if source and not source["items"]:
             lacking = [note for note in self.facts["notes"] if note.endswith("taken as empty")]
+            hint = (
+                "name the files that do the work, or macros that switch it on: --cflags -DUSE_MPI"
+            )
+            if lacking:
+                hint = f"{lacking[0]}: give its folder, --cflags -IFOLDER"
             raise UsageError(
                 f"{Path(source['files'][0]).name}: nothing in it takes time: no message, no loop "
                 "over real numbers or arrays",
-                f"{lacking[0]}: give its folder, --cflags -IFOLDER"
-                if lacking
-                else "name the files that do the work, or macros that switch it on: "
-                "--cflags -DUSE_MPI",
+                hint,
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -522,34 +522,8 @@ def _from_source(
         trace = _read(named(traces[0])[0], given)
         files.append(trace.path)
     text, draft = signature_of_source(paths, called, shlex.split(given["cflags"]), trace)
-    unknown = [
-        {"name": key, "source": what, "place": str(place)}
-        for key, (what, place) in draft.open.items()
-    ]
-    values = []
-    about = {"low": None, "high": None, "unit": None, "origin": "source"}
-    for key, noted in draft.given.items():
-        value = None if noted.value == "?" else noted.value
-        values.append({"name": key, "value": value, **about, "source": noted.note})
-        if value is None:
-            unknown.append({"name": key, "source": "parameter", "place": noted.note})
-    kinds = Counter(item.kind for item in _all_items(draft.program))
-    facts = {
-        "values": values,
-        "fidelity": [],
-        "caveats": list(draft.findings[:-1]),
-        "notes": draft.notes[max(len(draft.findings) - 1, 0) :],
-        "unknown": unknown,
-        "source": {"files": list(paths), "items": dict(kinds)},
-    }
     origins = ("source", "traces") if traces else ("source",)
-    return FoundSignature(called, text, tuple(files), origins, facts)
-
-
-def _all_items(items: Iterable[TomlItem]) -> Iterable[TomlItem]:
-    for item in items:
-        yield item
-        yield from _all_items(item.body)
+    return FoundSignature(called, text, tuple(files), origins, draft.to_dict())
 
 
 def _fitted(

@@ -166,13 +166,14 @@ def _law(one: dict[str, Any]) -> str:
 
 def _of_source(document: Document) -> list[Section]:
     known = document["source"]
-    files = known["files"]
+    files, errors = known["files"], known["errors"]
     items = [plural(number, _ITEMS[kind]) for kind, number in known["items"].items()]
     unknown = plural(len(document["unknown"]), "value") if document["unknown"] else "nothing"
     name = document["path"] or document["application"]
     is_joined = "traces" in document["origins"]
     measured = "numbers from the trace where noted" if is_joined else "nothing here was measured"
-    verdict = f"{name}: {unknown} left open by the source; {measured}"
+    read = f" as far as it was read, with {plural(errors, 'error')}" if errors else ""
+    verdict = f"{name}: {unknown} left open by the source{read}; {measured}"
     given = ", ".join(files) if len(files) <= _SHOWN else plural(len(files), "source file")
     facts = (("from", given), ("program", ", ".join(items) or "nothing that takes time"))
     return [(NoteBlock(verdict, Role.VERDICT),), (Facts(facts),)]

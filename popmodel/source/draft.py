@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -137,6 +138,36 @@ class Draft(DraftFormulas):
             *self.notes,
         ]
         return text_of(head, tables, program)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is known and what is open, once the text is made: facts of a document."""
+        about = {"low": None, "high": None, "unit": None, "origin": "source"}
+        values = [
+            {"name": key, "value": None if noted.value == "?" else noted.value}
+            | {**about, "source": noted.note}
+            for key, noted in self.given.items()
+        ]
+        unknown: list[dict[str, Any]] = [
+            {"name": key, "source": what, "place": str(place)}
+            for key, (what, place) in self.open.items()
+        ]
+        unknown += [
+            {"name": value["name"], "source": "parameter", "place": value["source"]}
+            for value in values
+            if value["value"] is None
+        ]
+        return {
+            "values": values,
+            "fidelity": [],
+            "caveats": self.findings[:-1],
+            "notes": self.notes[max(len(self.findings) - 1, 0) :],
+            "unknown": unknown,
+            "source": {
+                "files": [str(file) for file in self.files],
+                "items": dict(Counter(item.kind for item in _all_items(self.program))),
+                "errors": len(self.interpreter.program.problems),
+            },
+        }
 
     # Items
 
@@ -466,3 +497,9 @@ class Draft(DraftFormulas):
             TomlTable("decomp", decomp),
             TomlTable("limits", limits),
         ]
+
+
+def _all_items(items: Iterable[TomlItem]) -> Iterable[TomlItem]:
+    for item in items:
+        yield item
+        yield from _all_items(item.body)

@@ -15,6 +15,7 @@ from sympy.core.cache import clear_cache
 
 import popmodel
 from popmodel.base.errors import FileError, PopmodelError, UsageError
+from popmodel.cli import main
 from popmodel.source import (
     c_family,
     formula_text,
@@ -134,6 +135,7 @@ def test_broken_source_is_answered_in_one_line_or_read_as_far_as_it_goes(
         assert error.message == "app.c: no main"
     else:
         assert "app.c:1" in found.facts["notes"][0]
+        assert found.facts["source"]["errors"] > 0
 
 
 def test_a_header_that_is_missing_is_asked_for_in_the_folder_of_the_program_too(
@@ -148,6 +150,15 @@ def test_a_header_that_is_missing_is_asked_for_in_the_folder_of_the_program_too(
     assert caught.value.hint == (
         "all.h:1: ../none.h is not found, taken as empty: give its folder, --cflags -IFOLDER"
     )
+
+
+def test_the_first_line_says_that_source_was_not_read_as_a_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "app.c").write_text('#include "none.h"\nint main() { return 0; }')
+    assert main(["signature", "from", str(tmp_path / "app.c")]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "nothing left open by the source as far as it was read, with 1 error;" in words
 
 
 def test_files_that_cannot_be_read_and_mixed_inputs_are_refused(tmp_path: Path) -> None:
